@@ -1,4 +1,4 @@
-"""Who does the work of a run, if not this process alone and in memory."""
+"""Engines that do the work of a run, if not this process in memory."""
 
 RAY = "ray"
 DUCKDB, MEMORY = "duckdb", "memory"

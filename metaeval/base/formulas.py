@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(,\d{3})*(\.\d*)?|\.\d+)([eE][+-]?\d+)?( ?%)?")
 
 
 def protected(cell: str) -> str:
-    """Return a text so that no program runs it as a formula: a quote is put before one that it might run."""
+    """Return a text with a quote before it if a program might run it as a formula."""
     return f"'{cell}" if _FORMULA.match(cell) else cell
 
 

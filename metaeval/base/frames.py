@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def flat(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return a frame with those levels of its index as columns that are named as one of ``columns``.
+    """Return a frame with the index levels named in ``columns`` as columns.
 
     A column wins over a level of its name. Where there is nothing to do the frame itself is returned.
     """

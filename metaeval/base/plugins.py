@@ -37,7 +37,7 @@ class Plugin(NamedTuple):
             raise MetaevalError(f"{whose}, which cannot both have that name; uninstall one of them")
         try:
             found = self.point.load()
-        except Exception as error:  # whatever a package of somebody else does when it is imported
+        except Exception as error:  # whatever a package of someone else does when it is imported
             raise MetaevalError(
                 f"{whose}, but {self.point.value} cannot be loaded: {type(error).__name__}: {error}"
             ) from error
@@ -72,7 +72,7 @@ def clash(plugin: Plugin) -> str:
 
 
 def warn_of_clash(group: str, name: str) -> None:
-    """Log, once per name, that an installed package offers what this one has under the same name."""
+    """Log, once per name, that an installed package offers a name of this package."""
     if (plugin := plugins(group).get(name)) is not None:
         _warn(clash(plugin))
 

@@ -1,4 +1,4 @@
-"""What is being done and how far it is, shown on stderr as long as it takes."""
+"""Progress of the work, shown on stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records that every floor of the package speaks of."""
+"""The records that all rooms of the package share."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Scale:
 
 
 class DataSet(Protocol):
-    """What a data set of every kind has: units, named by key columns, and what people said of them."""
+    """The data set of any kind: units, named by key columns, and people's ratings of them."""
 
     @property
     def name(self) -> str:
@@ -270,7 +270,7 @@ CORRELATIONS = "correlations.csv"
 
 
 class Correlation(NamedTuple):
-    """How well one evaluator follows the truth, for one aspect, level and coefficient."""
+    """The correlation of one evaluator with the truth, for one aspect, level and coefficient."""
 
     evaluator: str
     aspect: str

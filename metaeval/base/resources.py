@@ -18,7 +18,7 @@ def bundled(relative: str) -> Path:
 
 
 def to_read(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return where to read what a user calls ``path``: there, or what ships by that name if nothing is there.
+    """Return where to read ``path``: there, or the shipped file of that name if there is none.
 
     So ``data/sample`` and ``studies/demo.yaml`` can be read in every folder. What is written goes to the path
     as it was given.

@@ -1,4 +1,4 @@
-"""What of a result is simulated, data or judges, and the words that say so wherever it is shown."""
+"""Which data or judges of a result are simulated, and the words that say so."""
 
 from __future__ import annotations
 

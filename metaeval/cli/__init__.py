@@ -80,7 +80,7 @@ class Commands(Group):
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.pass_context
 def cli(context: click.Context, quiet: bool, as_json: bool) -> None:
-    """Find out which scores of explanations agree with the people they were written for."""
+    """Find out which evaluators of explanations agree with the users' ratings."""
     context.obj = {"quiet": quiet, "json": as_json}
 
 
@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
     except MemoryError:
-        code = _say("this takes more memory than there is; give less at a time", WRONG_INPUT)
+        code = _say("not enough memory; give fewer units or evaluators at a time", WRONG_INPUT)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         code = _say(f"{where}{error.strerror or error}", WRONG_INPUT)

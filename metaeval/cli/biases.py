@@ -13,25 +13,25 @@ from metaeval.cli.sheets import Sheets, prints_sheets
 
 @click.command()
 @run_argument
-@judges("An evaluator to look at; give it again for each.")
+@judges("Evaluator to check; may be given again.")
 @several(
     "--family",
     "families",
     metavar="NAME=FAMILY",
-    help="The family of models of a generator or judge ('none' for none); may be given again.  [default: by "
+    help="Model family of a generator or judge ('none' for none); may be given again.  [default: by "
     "its name]",
 )
 @click.option(
     "--families",
     "families_file",
     type=PATH,
-    help="A YAML file of lines 'name: family'; --family goes before it.",
+    help="YAML file with lines 'name: family'; --family overrides it.",
 )
-@click.option("--length", metavar="NAME", help="The evaluator that tells the lengths.  [default: Length()]")
+@click.option("--length", metavar="NAME", help="Evaluator that measures length.  [default: Length()]")
 @click.option(
     "--data",
     type=PATH,
-    help="Where the data set lies, to count lengths.  [default: where the study says]",
+    help="Data-set folder, to measure lengths.  [default: the study's]",
 )
 @resampled()
 @prints_sheets(uncalibrated=True)
@@ -40,9 +40,9 @@ def biases(
 ) -> Sheets:
     """Measure and test the biases of the judges of the finished run in the folder RUN.
 
-    Position (of pairwise judges), verbosity, self-preference, leniency, range use, central tendency,
-    sensitivity to the wording of the prompt, and repeatability: each a number with an interval and a test.
-    The run's report.html shows them from then on.
+    Biases are position (of pairwise judges), verbosity, self-preference, leniency, range use, central
+    tendency, sensitivity to the wording of the prompt, and repeatability. Each is a number with an interval
+    and a test. The run's report.html shows them afterwards.
     """
     from metaeval.study.commands.biases import biases_of, said_families
     from metaeval.study.commands.report_views import show_in_report

@@ -14,25 +14,39 @@ from metaeval.cli.sheets import sheet_options, tell_sheets
 
 @click.command()
 @click.argument("folder", metavar="RUN|DATA", type=PATH)
-@several("--evaluator", "evaluators", metavar="NAME", help="This one only; may be given again.")
+@several(
+    "--evaluator",
+    "evaluators",
+    metavar="NAME",
+    help="Evaluator to calibrate; may be given again.  [default: all]",
+)
 @aspects
-@click.option("--by", metavar="COLUMN", help="Also in each value of a column of the units or users.")
+@click.option(
+    "--by", metavar="COLUMN", help="Also calibrate within each value of this column of the units or users."
+)
 @several(
     "--cut",
     "cuts",
     type=float,
-    help="A label of this or more is a pass; the verdict is by kappa of pass and fail. May be given again.",
+    help="Labels of this value or more pass; the verdict uses kappa of pass and fail. May be given again.",
 )
-@click.option("--bands", default="0.4,0.6", show_default=True, help="Where the verdicts change.")
-@click.option("--measure", help="What the verdict is by: kappa, linear, quadratic, alpha, spearman, kendall.")
-@click.option("--truth", help="Of a data set: who is right.  [default: User(), or the only annotator]")
-@click.option("--data", metavar="DIR", help="Where the run's data set lies, if not where its study says.")
+@click.option("--bands", default="0.4,0.6", show_default=True, help="Thresholds of the verdicts.")
 @click.option(
-    "--check", metavar="CALIBRATION", type=PATH, help="See whether RUN's judges are those of a file or run."
+    "--measure", help="Coefficient of the verdict: kappa, linear, quadratic, alpha, spearman, kendall."
 )
-@click.option("--save", type=PATH, help="The calibration file to write.  [default: calibration.json in RUN]")
-@click.option("--resamples", type=click.IntRange(1), help="[default: as the run has it, else 10000]")
-@click.option("--seed", type=click.IntRange(0), help="[default: as the run has it, else 0]")
+@click.option("--truth", help="Truth, for a data set.  [default: User(), or the only annotator]")
+@click.option("--data", metavar="DIR", help="Data-set folder of the run.  [default: the study's]")
+@click.option(
+    "--check",
+    metavar="CALIBRATION",
+    type=PATH,
+    help="Check that RUN's judges are those of this calibration file or run.",
+)
+@click.option("--save", type=PATH, help="Calibration file to write.  [default: calibration.json in RUN]")
+@click.option(
+    "--resamples", type=click.IntRange(1), help="Number of resamples.  [default: the run's, else 10000]"
+)
+@click.option("--seed", type=click.IntRange(0), help="Seed of the resamples.  [default: the run's, else 0]")
 @sheet_options
 @talk
 def calibrate(
@@ -40,10 +54,10 @@ def calibrate(
 ) -> None:
     """Measure how far the evaluators of a finished run, or of a data set of labels, agree with people.
 
-    Kappa of labels and coefficients of scores with intervals, a verdict in words, confusion tables, and maps
-    to people's scale; the run's report.html shows them. A run keeps its calibration: it holds until the
-    model, the prompt, the rubric or the parser of a judge changes. --check finds that out, and the exit code
-    is 1 if a judge is uncalibrated.
+    Prints kappa of labels and coefficients of scores with intervals, a verdict in words, confusion tables,
+    and maps to people's scale; the run's report.html shows them. The calibration of a run is valid until the
+    model, the prompt, the rubric or the parser of a judge changes. --check tests this, and exits with 1 if a
+    judge is uncalibrated.
     """
     from metaeval.study.commands.calibration import calibration_of, states_of
     from metaeval.study.commands.labels import Calibrating
@@ -61,7 +75,7 @@ def calibrate(
     only = options.pop("evaluators")
     options.pop("bands")  # has a default
     if save or any(value not in (None, (), "") for value in options.values()):
-        raise click.UsageError("--check calibrates nothing; beside it, give --evaluator at most")
+        raise click.UsageError("--check calibrates nothing; combine it with --evaluator only")
     states = states_of(folder, check, only=only)
     tell_sheets([state_sheet(states.items())], suffix, out)
     tell_lost(folder)

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 _TOOLS = ("promptfoo", "inspect", "table")
 _BINS = ("popularity", "age", "price", "category")
-_MATCH = "What the items of a pair share: popularity, age, price, category.  [default: popularity,age]"
+_MATCH = (
+    "What the items of a pair have in common: popularity, age, price, category.  [default: popularity,age]"
+)
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
@@ -64,14 +66,16 @@ data.add_command(import_)
 @click.option(
     "--from", "tool", required=True, type=click.Choice(_TOOLS), help="The tool that wrote FILE; else table."
 )
-@click.option("--map", "map_file", type=PATH, help="YAML file: how the names in FILE are called here.")
-@click.option("--evaluator", help="Name of the evaluator, or a template such as '{provider} {prompt}'.")
-@click.option("--out", type=PATH, help="Write a new data set there, and leave FOLDER as it is.")
-@click.option("--replace", is_flag=True, help="Replace an evaluator that is there already.")
+@click.option(
+    "--map", "map_file", type=PATH, help="YAML file that maps the names in FILE to those of the data set."
+)
+@click.option("--evaluator", help="Evaluator's name, or a template such as '{provider} {prompt}'.")
+@click.option("--out", type=PATH, help="Write a new data set there; do not change FOLDER.")
+@click.option("--replace", is_flag=True, help="Replace evaluators that exist already.")
 @force
 @_as_json
 def add_scores(folder: str, file: str, *, as_json: bool, **options: Any) -> None:
-    """Add the scores in FILE, which another tool wrote, to the data set FOLDER: as Recorded('name')."""
+    """Add another tool's scores in FILE to the data set FOLDER, as Recorded('name')."""
     from metaeval.kinds.explanations.data.recorded import import_scores
 
     _tell(import_scores(folder, file, **options), as_json=as_json)
@@ -79,9 +83,9 @@ def add_scores(folder: str, file: str, *, as_json: bool, **options: Any) -> None
 
 @data.command("read-replies")
 @click.argument("file", type=PATH)
-@click.option("--column", required=True, help="The column that holds the replies.")
-@click.option("--aspect", help="What all replies rate.")
-@click.option("--aspect-column", metavar="COLUMN", help="The column that says what each reply rates.")
+@click.option("--column", required=True, help="Column with the replies.")
+@click.option("--aspect", help="Aspect that all replies rate.")
+@click.option("--aspect-column", metavar="COLUMN", help="Column with the aspect of each reply.")
 @click.option(
     "--scale",
     required=True,
@@ -93,7 +97,7 @@ def add_scores(folder: str, file: str, *, as_json: bool, **options: Any) -> None
 @click.option("--out", type=PATH, required=True, help="The file to write: .csv, .parquet or .jsonl.")
 @talk
 def read_replies(file: Path, *, aspect: str | None, aspect_column: str | None, out: Path, **how: Any) -> None:
-    """Read the scores in recorded replies of models, one per row of FILE (CSV, TSV, JSONL, Parquet)."""
+    """Read scores from recorded replies of models, one per row of FILE (CSV, TSV, JSONL, Parquet)."""
     if (aspect is None) == (aspect_column is None):
         raise click.UsageError("give either --aspect or --aspect-column")
     begin()
@@ -114,7 +118,7 @@ def read_replies(file: Path, *, aspect: str | None, aspect_column: str | None, o
 @click.argument("folder", type=PATH)
 @_as_json
 def check(folder: Path, as_json: bool) -> None:
-    """Say what is wrong with the data set FOLDER, row by row; exit with 1 if anything is."""
+    """Check the data set FOLDER, row by row; exit with 1 if anything is wrong."""
     from metaeval.kinds.files.loading import inspect
 
     found = inspect(folder)
@@ -139,7 +143,7 @@ def show(folder: str) -> Sheets:
 @resampled(2_000)
 @prints_sheets()
 def overlap(folder: Path, *, source: str | None, refits: int, resamples: int, seed: int) -> Sheets:
-    """Say how far the log DIR overlaps with all items alike: propensities, weights, balance, by bin."""
+    """Report how far the log DIR covers all items: propensities, weights and balance, by bin."""
     from metaeval.kinds.exposure.propensity.options import PropensityOptions
     from metaeval.kinds.exposure.propensity.report import overlap_report
 
@@ -152,7 +156,7 @@ def _names(context: click.Context, parameter: click.Parameter, given: str | None
     names = None if given is None else [name.strip() for name in given.split(",")]
     for name in names or ():
         if name not in _BINS or (names or []).count(name) > 1:
-            message = f"{given!r} is not some of {', '.join(_BINS)}, with commas between them"
+            message = f"{given!r} is not a list of some of {', '.join(_BINS)}, with commas"
             raise click.BadParameter(message, context, parameter)
     return names
 
@@ -161,7 +165,7 @@ def _names(context: click.Context, parameter: click.Parameter, given: str | None
 @click.argument("folder", metavar="DIR", type=PATH)
 @click.option("--match", metavar="BIN,BIN", callback=_names, help=_MATCH)
 @click.option(
-    "--per-user", type=click.IntRange(1), default=10, show_default=True, help="The most pairs of a user."
+    "--per-user", type=click.IntRange(1), default=10, show_default=True, help="Most pairs per user."
 )
 @propensity_source
 @click.option(
@@ -169,7 +173,7 @@ def _names(context: click.Context, parameter: click.Parameter, given: str | None
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=1e-6,
     show_default=True,
-    help="The least propensity that a pair is weighted by.",
+    help="Smallest propensity in weights of pairs.",
 )
 @seed
 @force

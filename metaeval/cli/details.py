@@ -14,11 +14,11 @@ from metaeval.cli.sheets import Sheets, prints_sheets
 @run_argument
 @prints_sheets()
 def details(run_folder: Path) -> Sheets:
-    """Print further measures, what people reach, reliability, and where the variance lies, of the run in RUN.
+    """Print more of the run in RUN: measures, agreement of people, reliability, variance components.
 
     Measures are pairwise accuracy with calibrated ties, soft pairwise accuracy of generators, weighted
-    kappa, Krippendorff's alpha, concordance and mean absolute error. Reliability is that of annotators and of
-    judges over replicates; correlations are corrected for it where it is known.
+    kappa, Krippendorff's alpha, concordance and mean absolute error. Reliability is that of annotators, and
+    of judges over replicates; where it is known, correlations are corrected for it.
     """
     from metaeval.study.commands.details import details as details_of_run
 

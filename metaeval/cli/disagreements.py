@@ -14,17 +14,17 @@ from metaeval.cli.sheets import Sheets, prints_sheets
 
 @click.command()
 @run_argument
-@judges("A member of the panel; give it again for each.")
-@click.option("--n", type=click.IntRange(1), default=50, show_default=True, help="Units to list.")
+@judges("Member of the panel; give it once per member.")
+@click.option("--n", type=click.IntRange(1), default=50, show_default=True, help="Number of units to list.")
 @aspects
-@several("--level", "levels", help="The gain at this level only; may be given again.")
-@click.option("--labels", type=PATH, metavar="FILE.csv", help="Write these units for people to label, too.")
-@click.option("--show-scores", is_flag=True, help="With the judges' scores in the table to label.")
+@several("--level", "levels", help="Gain at this level only; may be given again.")
 @click.option(
-    "--data", type=PATH, help="The run's data set, if not where its study says; for people's labels."
+    "--labels", type=PATH, metavar="FILE.csv", help="Also write these units to a table for people to label."
 )
-@click.option("--label", is_flag=True, help="Label these units on a page in a browser instead.")
-@click.option("--rater", metavar="NAME", default="", help="Whose labels they are; for --label.")
+@click.option("--show-scores", is_flag=True, help="Include the judges' scores in the table.")
+@click.option("--data", type=PATH, help="Data-set folder, for people's labels.  [default: the study's]")
+@click.option("--label", is_flag=True, help="Label these units in a browser instead.")
+@click.option("--rater", metavar="NAME", default="", help="Name of the person who labels, with --label.")
 @served
 @resampled(1_000)
 @prints_sheets(uncalibrated=True)

@@ -1,4 +1,4 @@
-"""``metaeval ensembles``: what the means of several judges reach, and what they cost."""
+"""``metaeval ensembles``: accuracy and cost of means of several judges."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from metaeval.cli.sheets import Sheets, prints_sheets
 
 @click.command()
 @run_argument
-@judges("A judge to combine; give it again for each.")
-@several("--level", "levels", help="This level only; may be given again.")
+@judges("Judge to combine; give it once per judge.")
+@several("--level", "levels", help="Level to report; may be given again.")
 @aspects
 @resampled()
 @prints_sheets()
 def ensembles(run_folder: Path, **options: Any) -> Sheets:
     """Compare the means of all subsets of the judges of the finished run in the folder RUN.
 
-    By size; what each judge adds; how far they err alike; and the cheapest ensemble that is about as good as
-    the best, chosen on some users and judged on others.
+    Prints accuracy by size, the contribution of each judge, how far their errors are correlated, and the
+    cheapest ensemble not significantly worse than the best, chosen on some users and evaluated on others.
     """
     from metaeval.study.commands.analyses import ensembles_of
 

@@ -18,25 +18,25 @@ from metaeval.cli.options import run_argument, several
     type=click.Choice(["png", "svg", "pdf"]),
     default=["svg"],
     show_default=True,
-    help="Of the files; may be given again.",
+    help="Format of the files; may be given again.",
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The folder to write to.  [default: figures in RUN]",
+    help="Folder to write to.  [default: figures in RUN]",
 )
-@several("--figure", "names", metavar="NAME", help="This figure only; may be given again.")
-@click.option("--aspect", help="The aspect to show, where a figure shows one.")
-@click.option("--level", help="The level to show, where a figure shows one.")
-@click.option("--coefficient", help="The coefficient to show, where a figure shows one.")
+@several("--figure", "names", metavar="NAME", help="Figure to draw; may be given again.  [default: all]")
+@click.option("--aspect", help="Aspect, in figures of one aspect.")
+@click.option("--level", help="Level, in figures of one level.")
+@click.option("--coefficient", help="Coefficient, in figures of one coefficient.")
 @click.option(
     "--scale",
     type=click.FloatRange(0.1, 10),
     default=2,
     show_default=True,
-    help="Size of a PNG: pixels for each of the chart's.",
+    help="Scale of a PNG.",
 )
-@click.option("--bare", is_flag=True, help="Without title and caption, for a paper that has its own.")
+@click.option("--bare", is_flag=True, help="Without title and caption, for a paper.")
 @talk
 def figures(
     run_folder: Path,
@@ -52,7 +52,7 @@ def figures(
 
     ranking (a forest plot), distributions (of the scores), likeness (evaluator by evaluator), prompting
     (zero-shot, one-shot, personalized), ensembles (accuracy by number of judges), cost (and accuracy) and
-    user_bias (by user): those that the run has data for. They need metaeval[figures].
+    user_bias (by user), as far as the run has data for them. Needs metaeval[figures].
     """
     from metaeval.runs.folder import read_record
     from metaeval.study.commands.figure_files import write_figures

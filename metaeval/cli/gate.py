@@ -22,47 +22,53 @@ _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
 
 @click.command()
 @run_argument
-@click.option("--baseline", type=PATH, help="The file of the last accepted run, or the folder of that run.")
+@click.option("--baseline", type=PATH, help="File or folder of the last accepted run.")
 @several(
     "--min",
     "least",
     metavar="[ASPECT[/CATEGORY]=]SCORE",
-    help="The lowest mean score that is allowed; give it again for each aspect.",
+    help="Lowest allowed mean score; give it once per aspect.",
 )
 @several(
     "--max-drop",
     "max_drop",
     metavar="[ASPECT[/CATEGORY]=]POINTS",
-    help="How far the mean may be below the baseline's; may be given again.",
+    help="Largest allowed drop of the mean below the baseline's; may be given again.",
 )
 @click.option(
-    "--by", metavar="COLUMN", help="Check each category too: a column of the explanations or users."
+    "--by", metavar="COLUMN", help="Also check each value of this column of the explanations or users."
 )
-@click.option("--evaluator", metavar="NAME", help="Whose scores count.  [default: the run's only judge]")
+@click.option(
+    "--evaluator", metavar="NAME", help="Evaluator whose scores are checked.  [default: the run's only judge]"
+)
 @several(
     "--generator",
     "generators",
     metavar="NAME",
-    help="Whose texts are checked; may be given again.  [default: all]",
+    help="Generator whose texts are checked; may be given again.  [default: all]",
 )
 @click.option(
     "--cluster",
     metavar="user|item|generator|unit",
-    help="Units that are not independent of each other.  [default: of one user; item without users]",
+    help="What is resampled: units in it are not independent.  [default: user; item without users]",
 )
-@click.option("--alpha", type=click.FloatRange(0, 0.5, True, True), help="Error allowed.  [default: 0.05]")
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 0.5, True, True),
+    help="Allowed error rate of the checks.  [default: 0.05]",
+)
 @click.option(
     "--max-missing",
     type=click.FloatRange(0, 1, max_open=True),
-    help="Share of units without a score with which a check can pass.  [default: 0.05]",
+    help="Largest share of units without a score with which a check can pass.  [default: 0.05]",
 )
-@click.option("--data", type=PATH, help="The run's data set, if not where its study says; for --by.")
-@click.option("--calibration", type=PATH, help="A calibration of the judge.  [default: the run's]")
-@click.option("--accept-judge-change", is_flag=True, help="Compare though the judge is another one.")
-@click.option("--junit", type=PATH, metavar="FILE", help="Write JUnit XML, too.")
-@click.option("--summary", type=PATH, metavar="FILE", help="Write Markdown for a pull request, too.")
+@click.option("--data", type=PATH, help="Data-set folder, for --by.  [default: the study's]")
+@click.option("--calibration", type=PATH, help="Calibration of the judge.  [default: the run's]")
+@click.option("--accept-judge-change", is_flag=True, help="Compare even if the judge has changed.")
+@click.option("--junit", type=PATH, metavar="FILE", help="Also write JUnit XML.")
+@click.option("--summary", type=PATH, metavar="FILE", help="Also write Markdown for a pull request.")
 @click.option(
-    "--write-baseline", type=PATH, metavar="FILE.json", help="Accept RUN: check nothing, write the baseline."
+    "--write-baseline", type=PATH, metavar="FILE.json", help="Accept RUN as the baseline; check nothing."
 )
 @sheet_options
 @talk
@@ -82,9 +88,10 @@ def gate(
 ) -> None:
     """Check the scores of the finished run in the folder RUN: pass, fail or inconclusive.
 
-    Each aspect, and each category with --by, is held against its lowest mean (--min), and against the same
-    units of the baseline (--max-drop). Exit code 0 if every check passes, 1 if any fails, 4 if the sample is
-    too small to say. Thresholds in the baseline file hold, too, and can only be raised from here.
+    Each aspect, and each category with --by, is compared with its lowest allowed mean (--min) and with the
+    same units of the baseline (--max-drop). Exit code 0 if every check passes, 1 if any fails, 4 if the
+    sample is too small to say. Thresholds in the baseline file also apply; options can only make them
+    stricter.
     """
     from metaeval.study.commands.gate import GateRequest, baseline_of_run, gate_run
     from metaeval.trust.gate.rules import read_thresholds

@@ -17,14 +17,14 @@ from metaeval.cli.sheets import Sheets, prints_sheets
     "--evaluator",
     "evaluators",
     metavar="NAME",
-    help="A trusted evaluator; may be given again.  [default: all but baselines]",
+    help="Evaluator to rank by; may be given again.  [default: all but baselines]",
 )
-@click.option("--aspect", help="This aspect only.  [default: all, and their average]")
+@click.option("--aspect", help="Aspect to rank by.  [default: all, and their average]")
 @click.option(
     "--labelled", type=int, metavar="N", help="Estimate from the ratings of N users and all scores."
 )
-@click.option("--resamples", type=int, default=10_000, show_default=True, help="Of the users.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--resamples", type=int, default=10_000, show_default=True, help="Resamples of the users.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the resamples.")
 @prints_sheets()
 def generators(run_folder: Path, **options: Any) -> Sheets:
     """Rank the generators of the finished run in the folder RUN by ratings and by evaluators."""

@@ -13,8 +13,8 @@ from metaeval.base.counts import counted
 from metaeval.cli.group import Group, is_on, talk, tell, tell_address, tell_json
 from metaeval.cli.options import PATH, PLACE, seed, served, several
 
-_asked = several("--aspect", "aspects", help="Ask for this aspect; all, if left out.")
-_rater = click.option("--rater", required=True, metavar="NAME", help="Whose labels they are.")
+_asked = several("--aspect", "aspects", help="Aspect to ask for.  [default: all]")
+_rater = click.option("--rater", required=True, metavar="NAME", help="Name of the person who labels.")
 
 
 @click.group(cls=Group)
@@ -24,7 +24,7 @@ def golden() -> None:
 
 @golden.command()
 @click.argument("data", metavar="DATA", type=PLACE)
-@click.option("--n", type=click.IntRange(1), default=200, show_default=True, help="Units to draw.")
+@click.option("--n", type=click.IntRange(1), default=200, show_default=True, help="Number of units to draw.")
 @click.option(
     "--by",
     default="generator",
@@ -32,14 +32,16 @@ def golden() -> None:
     metavar="COLUMN,…",
     help="Columns of explanations or users; each combination of their values is a stratum.",
 )
-@click.option("--equal", is_flag=True, help="As many of each stratum, rather than its share.")
+@click.option(
+    "--equal", is_flag=True, help="Draw equally many units of each stratum, instead of proportionally."
+)
 @seed
-@click.option("--out", type=PATH, required=True, help="The data-set folder to write.")
+@click.option("--out", type=PATH, required=True, help="Data-set folder to write.")
 @click.option("--format", "suffix", type=click.Choice(["csv", "parquet", "jsonl"]), default="csv")
-@click.option("--force", is_flag=True, help="Replace a data set that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing data set.")
 @talk
 def sample(data: str, *, n: int, by: str, out: Path, **options: Any) -> None:
-    """Draw a stratified set of the data set DATA, every stratum covered, as a data set of its own."""
+    """Draw a stratified sample of the data set DATA as a new data set; every stratum is covered."""
     from metaeval.trust.labelling.golden import write_sample
 
     columns = [c.strip() for c in by.split(",") if c.strip()]
@@ -63,10 +65,10 @@ def sample(data: str, *, n: int, by: str, out: Path, **options: Any) -> None:
 @served
 @talk
 def label(folder: Path, *, port: int, no_browser: bool, **options: Any) -> None:
-    """Label the units of the data set SET, of any kind, on a page in a browser; end it with Ctrl-C.
+    """Label the units of the data set SET, of any kind, in a browser; end with Ctrl-C.
 
-    Only this computer can see the page. Each label is on file before the next unit is shown, and the same
-    command goes on where it was ended.
+    Only this computer can see the page. Each label is saved before the next unit is shown. The same command
+    continues where you stopped.
     """
     from metaeval.runs.labeller import label_units
     from metaeval.trust.labelling.label_set import label_set
@@ -92,14 +94,14 @@ def label(folder: Path, *, port: int, no_browser: bool, **options: Any) -> None:
 @_rater
 @_asked
 @several("--show", "show", metavar="COLUMN", help="Show this column of the explanations too.")
-@click.option("--blind", is_flag=True, help="Leave out who wrote what, and mix the rows.")
+@click.option("--blind", is_flag=True, help="Hide the generators, and shuffle the rows.")
 @click.option(
     "--separator", type=click.Choice(["comma", "semicolon", "tab"]), default="comma", show_default=True
 )
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @talk
 def export(folder: Path, file: Path, *, aspects: tuple[str, ...], **options: Any) -> None:
-    """Write a table of the data set DIR to fill in with a spreadsheet program, one row per unit."""
+    """Write a table of the data set DIR to label in a spreadsheet, one row per unit."""
     from metaeval.trust.labelling.golden_files import export_labels
 
     data = export_labels(folder, file, aspects=aspects, **options)
@@ -117,11 +119,11 @@ def export(folder: Path, file: Path, *, aspects: tuple[str, ...], **options: Any
 @click.argument("folder", metavar="DIR", type=PATH)
 @click.argument("file", metavar="LABELS.csv", type=PATH)
 @_rater
-@click.option("--replace", is_flag=True, help="Replace labels that are there and differ.")
-@click.option("--out", type=PATH, help="Write a new data set there, and leave DIR as it is.")
+@click.option("--replace", is_flag=True, help="Replace existing labels that differ.")
+@click.option("--out", type=PATH, help="Write a new data set there; do not change DIR.")
 @talk
 def import_(folder: Path, file: Path, **options: Any) -> None:
-    """Take the labels in LABELS.csv into the ratings of the data set DIR."""
+    """Add the labels in LABELS.csv to the ratings of the data set DIR."""
     from metaeval.trust.labelling.golden_import import import_labels
 
     found = import_labels(folder, file, **options)

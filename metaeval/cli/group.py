@@ -30,7 +30,7 @@ class Group(click.Group):
         asked = name and not name.startswith("-") and not ctx.resilient_parsing  # a shell only completes
         if asked and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
-            ctx.fail(unknown("there is no command", name, known, "commands"))
+            ctx.fail(unknown("unknown command", name, known, "commands"))
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -106,7 +106,7 @@ def tell_simulated(simulated: Simulation) -> None:
 
 
 def tell_uncalibrated(run_folder: Path) -> None:
-    """Print on stderr which judges of a run are no longer those that were calibrated."""
+    """Print on stderr which judges of a run have changed since they were calibrated."""
     from metaeval.trust.calibration.record import CALIBRATION
 
     if not (run_folder / CALIBRATION).is_file():

@@ -34,12 +34,12 @@ class _Lists(click.Command):
         return super().parse_args(ctx, repeated)
 
 
-name = click.option("--name", help="Of the data set.  [default: as the folder is called]")
+name = click.option("--name", help="Name of the data set.  [default: the folder's]")
 
 
 @click.group("import", cls=Group)
 def import_() -> None:
-    """Make a data set of files you have."""
+    """Make a data set from your files."""
 
 
 @import_.command("recexp")
@@ -56,7 +56,7 @@ def import_recexp(source: Path, out: Path, force: bool) -> None:
 
 @import_.command("table")
 @click.argument("file", type=PLACE)
-@click.option("--map", "map_file", type=PATH, required=True, help="YAML file: which column is what.")
+@click.option("--map", "map_file", type=PATH, required=True, help="YAML file: what each column means.")
 @out_folder
 @force
 def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
@@ -81,16 +81,18 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
 
 @import_.command("qrels")
 @click.argument("people", metavar="FILE", type=PATH)
-@several("--judges", "judges", help="A judge's file, or a pattern such as 'runs/judge*.txt'; again for more.")
+@several(
+    "--judges", "judges", help="A judge's file, or a pattern such as 'runs/judge*.txt'; may be given again."
+)
 @click.option(
     "--scale",
     required=True,
     callback=rising(int, "two rising whole numbers, such as 0:3"),
     metavar="MIN:MAX",
-    help="Of the labels, such as 0:3.",
+    help="Scale of the labels, such as 0:3.",
 )
-@click.option("--aspect", default="relevance", show_default=True, help="What was judged.")
-@click.option("--name", help="Of the data set.  [default: as FILE is called]")
+@click.option("--aspect", default="relevance", show_default=True, help="Name of what was judged.")
+@click.option("--name", help="Name of the data set.  [default: FILE's]")
 @out_folder
 @force
 def import_qrels(people: Path, *, out: Path, **options: Any) -> None:
@@ -120,26 +122,32 @@ def _names(context: click.Context, parameter: click.Parameter, given: Sequence[s
 
 
 @import_.command("collection", cls=_Lists)
-@several("--qrels", "qrels", required=True, metavar="NAME=FILE", help="Labels of a rater; people's first.")
-@several("--runs", "runs", type=PATH, metavar="PLACE", help="A run file, or a folder of run files.")
+@several(
+    "--qrels", "qrels", required=True, metavar="NAME=FILE", help="Labels of a rater; those of people first."
+)
+@several("--runs", "runs", type=PATH, metavar="PLACE", help="Run file, or folder of run files.")
 @click.option("--items", type=PATH, help="Table of item_id and fields.")
-@click.option("--histories", type=PATH, help="Table of user_id, item_id and perhaps rating and timestamp.")
+@click.option(
+    "--histories", type=PATH, help="Table of user_id, item_id and, optionally, rating and timestamp."
+)
 @click.option("--profiles", type=PATH, help="Table of user_id and fields.")
 @click.option(
     "--scale",
     callback=rising(int, "two rising whole numbers, such as 0:3"),
     metavar="MIN:MAX",
-    help="Of the labels, such as 0:3.  [default: as people gave them]",
+    help="Scale of the labels, such as 0:3.  [default: the range of people's labels]",
 )
-@several("--label", "labels", callback=_names, metavar="LABEL=NAME", help="What a label is called.")
-@click.option("--relevant", type=int, help="The lowest relevant label.  [default: the second of the scale]")
-@click.option("--depth", type=click.IntRange(0), default=0, help="So many of each list are judged, too.")
-@click.option("--statement", help="What raters were asked.")
+@several("--label", "labels", callback=_names, metavar="LABEL=NAME", help="Name of a label.")
+@click.option("--relevant", type=int, help="Lowest relevant label.  [default: the second of the scale]")
+@click.option(
+    "--depth", type=click.IntRange(0), default=0, help="Number of items per list that are judged, too."
+)
+@click.option("--statement", help="Question to the raters.")
 @name
 @out_folder
 @force
 def import_collection(*, out: Path, qrels: Sequence[str], **options: Any) -> None:
-    """Import labels (TREC's qrels) and runs of systems, plain or gzip'ed: the query is the user."""
+    """Import labels (TREC's qrels) and runs of systems, plain or gzipped; queries become users."""
     from metaeval.kinds.relevance.data.imports.trec import import_collection as run
 
     _tell(run(qrels, out, **{name: value for name, value in options.items() if value is not None}))
@@ -152,15 +160,17 @@ def import_collection(*, out: Path, qrels: Sequence[str], **options: Any) -> Non
     type=click.Choice(["relevance", "slates"]),
     default="relevance",
     show_default=True,
-    help="Labels of films, or duels of lists of films.",
+    help="Data to make: labels of films, or duels of lists of films.",
 )
 @click.option(
     "--newest",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Relevance: the share of the ratings that are labels.  [default: 0.2]",
+    help="For relevance: share of the ratings that are labels.  [default: 0.2]",
 )
 @click.option(
-    "--split", type=click.Choice(["user", "time"]), help="Relevance: the newest of each user, or of all."
+    "--split",
+    type=click.Choice(["user", "time"]),
+    help="For relevance: take the newest ratings of each user, or of all users.",
 )
 @sampled
 @name
@@ -169,16 +179,16 @@ def import_collection(*, out: Path, qrels: Sequence[str], **options: Any) -> Non
 def import_movielens(
     folder: Path, kind: str, *, out: Path, name: str | None, force: bool, **options: Any
 ) -> None:
-    """Import a release of MovieLens: a user's newest ratings are judged, the older ones are the history.
+    """Import a release of MovieLens: a user's newest ratings are labels, the older ones the history.
 
-    --newest and --split are of --kind relevance, which draws all users unless --users is given; the other
-    options are of --kind slates.
+    --newest and --split belong to --kind relevance, which takes all users unless --users is given; the other
+    options belong to --kind slates.
     """
     given = given_of(options)
     own = {"newest", "split"}
     allowed = {*own, "users", "seed"} if kind == "relevance" else given.keys() - own
     if strange := [option for option in given if option not in allowed]:
-        raise click.UsageError(f"--{strange[0]} is not for --kind {kind}; leave it out")
+        raise click.UsageError(f"--{strange[0]} does not apply to --kind {kind}; leave it out")
     if kind == "slates":
         from metaeval.kinds.slates.data.imports.movielens import import_movielens as run_duels
 
@@ -191,7 +201,7 @@ def import_movielens(
 
 @import_.command("amazon", cls=_Lists)
 @click.argument("file", type=PATH)
-@click.option("--meta", type=PATH, help="The file of the products, such as meta_All_Beauty.jsonl.")
+@click.option("--meta", type=PATH, help="File of the products, such as meta_All_Beauty.jsonl.")
 @sampled
 @name
 @out_folder
@@ -199,7 +209,7 @@ def import_movielens(
 def import_amazon(
     file: Path, *, meta: Path | None, out: Path, name: str | None, force: bool, **given: Any
 ) -> None:
-    """Import Amazon Reviews 2023 (JSONL, may be gzip'ed): duels of lists of products."""
+    """Import Amazon Reviews 2023 (JSONL, plain or gzipped) as duels of lists of products."""
     from metaeval.kinds.slates.data.imports.amazon import import_amazon as run
 
     _tell(run(file, out, sampling(given), meta=meta, name=name, force=force))
@@ -212,7 +222,7 @@ def import_amazon(
 @out_folder
 @force
 def import_mind(folder: Path, *, out: Path, name: str | None, force: bool, **given: Any) -> None:
-    """Import MIND (behaviors.tsv, news.tsv): duels of lists of news; a click is a gain."""
+    """Import MIND (behaviors.tsv, news.tsv) as duels of lists of news; a click is a gain."""
     from metaeval.kinds.slates.data.imports.mind import import_mind as run
 
     _tell(run(folder, out, sampling(given), name=name, force=force))
@@ -225,7 +235,7 @@ def import_mind(folder: Path, *, out: Path, name: str | None, force: bool, **giv
 @out_folder
 @force
 def import_playlists(folder: Path, *, out: Path, name: str | None, force: bool, **given: Any) -> None:
-    """Import slices of the Million Playlist Dataset: duels of lists of tracks, in a playlist's order."""
+    """Import slices of the Million Playlist Dataset as duels of lists of tracks, in a playlist's order."""
     from metaeval.kinds.slates.data.imports.playlists import import_playlists as run
 
     _tell(run(folder, out, sampling(given), name=name, force=force))
@@ -238,13 +248,13 @@ def import_playlists(folder: Path, *, out: Path, name: str | None, force: bool, 
     type=click.Choice(["relevance", "exposure"]),
     default="relevance",
     show_default=True,
-    help="Labels and histories, or a log with propensities.",
+    help="Data to make: labels and histories, or a log with propensities.",
 )
-@click.option("--name", default="coat", show_default=True, help="Of the data set.")
+@click.option("--name", default="coat", show_default=True, help="Name of the data set.")
 @out_folder
 @force
 def import_coat(folder: Path, *, kind: str, out: Path, **options: Any) -> None:
-    """Import Coat: ratings of random coats, and of coats that users chose."""
+    """Import Coat: ratings of random coats, and of coats chosen by users."""
     if kind == "exposure":
         from metaeval.kinds.exposure.data.imports.coat import import_coat as run_log
 
@@ -263,9 +273,9 @@ def import_coat(folder: Path, *, kind: str, out: Path, **options: Any) -> None:
     type=click.Choice(["random", "bts"]),
     default="random",
     show_default=True,
-    help="The one that made the log.",
+    help="Policy that made the log.",
 )
-@click.option("--name", help="Of the data set.  [default: obd, campaign and policy]")
+@click.option("--name", help="Name of the data set.  [default: obd, campaign and policy]")
 @out_folder
 @force
 def import_obd(folder: Path, *, out: Path, name: str | None, **options: Any) -> None:

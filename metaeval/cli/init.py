@@ -37,13 +37,13 @@ def _columns(context: click.Context, parameter: click.Parameter, given: tuple[st
 @several(
     "--column", "said", callback=_columns, metavar="NAME=ROLE", help=f"What a column is: {', '.join(ROLES)}."
 )
-@click.option("--split", help="Of a data set on the hub, or the sheet of a workbook.")
-@click.option("--force", is_flag=True, help="Replace what an earlier call wrote.")
+@click.option("--split", help="Split of a data set on the hub, or sheet of a workbook.")
+@click.option("--force", is_flag=True, help="Replace the files of an earlier call.")
 @talk
 def init(
     table: str, out: Path | None, *, yes: bool, said: dict[str, str], split: str | None, force: bool
 ) -> None:
-    """Make a study of TABLE: people's ratings of explanations, and scores of tools.
+    """Make a study from TABLE, which holds people's ratings of explanations and scores of tools.
 
     TABLE is a CSV file (any separator and encoding), TSV, XLSX, JSON, JSONL or Parquet, a folder of the
     datasets library, or hf://OWNER/NAME. Writes a map (which column is what), the data set and a study file,

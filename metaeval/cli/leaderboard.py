@@ -15,9 +15,12 @@ from metaeval.cli.sheets import said_options, sheet_options, tell_tables
 
 @click.command()
 @click.argument("run_folders", metavar="RUN...", type=PATH, nargs=-1, required=True)
-@several("--coefficient", "coefficient", help="Show this one only; may be given again.")
+@several("--coefficient", "coefficient", help="Show only this one; may be given again.")
 @click.option(
-    "--by", "order", metavar="ASPECT,LEVEL,COEFFICIENT", help="The column that orders and is tested."
+    "--by",
+    "order",
+    metavar="ASPECT,LEVEL,COEFFICIENT",
+    help="Column that ranks the evaluators and is tested.",
 )
 @sheet_options
 @talk
@@ -31,14 +34,15 @@ def leaderboard(
 ) -> None:
     """Print the leaderboard of the finished run in the folder RUN.
 
-    Of several runs, a column per data set; they have no units in common, so nothing is ordered or tested.
+    Several runs stand side by side, one column per data set. They have no units in common, so nothing is
+    ranked or tested.
     """
     from metaeval.reports import FORMATS
     from metaeval.study.results import read_board, read_boards
     from metaeval.study.steps import leaderboard_records
 
     if order and len(run_folders) > 1:
-        raise MetaevalError("--by orders and tests the evaluators of one run; leave it out, or give one RUN")
+        raise MetaevalError("--by ranks and tests the evaluators of one run; leave it out, or give one RUN")
     first, *others = run_folders
     board = read_boards(run_folders, coefficient) if others else read_board(first, coefficient, order)
 

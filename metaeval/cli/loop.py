@@ -19,20 +19,20 @@ from metaeval.cli.sheets import format_option, tell_sheets
     type=click.IntRange(1, 100),
     default=1,
     show_default=True,
-    help="How often interactions are made up and evaluators asked again.",
+    help="Number of rounds: make interactions, ask evaluators again.",
 )
-@click.option("--out", type=PATH, help="The folder.  [default: results/, the study's name and -loop]")
-@click.option("--offline", is_flag=True, help="Take all replies of judges from the store.")
+@click.option("--out", type=PATH, help="Folder to write.  [default: results/NAME-loop]")
+@click.option("--offline", is_flag=True, help="Take all replies from the store; send nothing.")
 @allow_failures
 @format_option()
 @talk
 def loop(
     study: Path, *, rounds: int, out: Path | None, offline: bool, allow_failures: bool, suffix: str
 ) -> None:
-    """Evaluate, synthesize and evaluate again the study of exposure in the file STUDY.
+    """Evaluate the study of exposure in the file STUDY, add synthetic interactions, and evaluate again.
 
-    Makes up interactions of users under the study's options of synthesis, runs the study once more on pairs
-    that follow their exposure, and says what changed. A loop that broke off goes on when it is run again.
+    Makes synthetic interactions of users by the study's `synthesis`, runs the study again on pairs that
+    follow their exposure, and reports what changed. An interrupted loop continues when it is run again.
     """
     begin()
     with progress(f"metaeval loop {study.name}"):

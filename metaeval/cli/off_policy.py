@@ -1,4 +1,4 @@
-"""``metaeval off-policy``: what a policy would have earned."""
+"""``metaeval off-policy``: the mean outcome of a policy, from a log."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> l
     "policies",
     required=True,
     metavar="uniform|NAME|FILE",
-    help="What to evaluate: every item alike, a policy that came with DATA, or a table of item_id, "
-    "probability and perhaps position and user_id; may be given again.",
+    help="Policy to evaluate: every item alike, a policy of DATA, or a table of item_id, probability and, "
+    "optionally, position and user_id; may be given again.",
 )
 @click.option(
     "--estimators",
     callback=_words,
     default="naive,ips,snips,dr",
     show_default=True,
-    help="Of naive, direct, ips, snips, dr, switch-dr and dros.",
+    help="Some of naive, direct, ips, snips, dr, switch-dr and dros, with commas.",
 )
 @click.option(
     "--clip", callback=_numbers, default="", metavar="W,...", help="Also with weights of at most W."
@@ -45,7 +45,7 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> l
 @click.option("--trim", callback=_numbers, default="", metavar="W,...", help="Also without weights above W.")
 @propensity_source
 @refits
-@click.option("--force", is_flag=True, help="Show refused values, too.")
+@click.option("--force", is_flag=True, help="Also show refused values.")
 @resampled()
 @prints_sheets()
 def off_policy(
@@ -59,9 +59,9 @@ def off_policy(
     force: bool,
     **wanted: Any,
 ) -> Sheets:
-    """Estimate what a policy would have earned, from the log in DATA and its propensities.
+    """Estimate the mean outcome of a policy from the log in DATA and its propensities.
 
-    Where the log does not show what the policy would do, its value is refused, with the reason.
+    If the log does not support a value, it is refused, with the reason.
     """
     from metaeval.engine.intervals import Bootstrap
     from metaeval.kinds.exposure.off_policy.evaluation import OffPolicy

@@ -19,8 +19,8 @@ PLACE = click.Path()
 """Text, as it may be a name such as ``hf://owner/name``; a shell completes the names of files."""
 
 
-out_folder = click.option("--out", type=PATH, required=True, help="The data-set folder to write.")
-force = click.option("--force", is_flag=True, help="Replace a data set that is there.")
+out_folder = click.option("--out", type=PATH, required=True, help="Data-set folder to write.")
+force = click.option("--force", is_flag=True, help="Replace an existing data set.")
 
 
 def rising(number: Callable[[str], float], what: str) -> Callable[..., tuple[float, float] | None]:
@@ -65,9 +65,9 @@ def resampled(resamples: int = 10_000) -> Decorator:
 def served(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command that serves pages ``--port`` and ``--no-browser``."""
     port = click.option(
-        "--port", type=click.IntRange(0, 65535), default=0, help="Of 127.0.0.1.  [default: any free one]"
+        "--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1.  [default: any free one]"
     )
-    none = click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
+    none = click.option("--no-browser", is_flag=True, help="Print the address; do not open a browser.")
     return port(none(command))
 
 
@@ -75,18 +75,18 @@ propensity_source = click.option(
     "--propensity",
     "source",
     type=click.Choice(["logged", "fitted"]),
-    help="[default: logged, where there are any]",
+    help="Source of propensities.  [default: logged, if the log has them]",
 )
 refits = click.option(
     "--refits",
     type=click.IntRange(0, 10_000),
     default=20,
     show_default=True,
-    help="Resamples in which what is fitted is fitted anew, for intervals.",
+    help="Resamples in which models are fitted again, for intervals.",
 )
 run_argument = click.argument("run_folder", metavar="RUN", type=PATH)
-aspects = several("--aspect", "aspects", help="This aspect only; may be given again.")
+aspects = several("--aspect", "aspects", help="Aspect to report; may be given again.  [default: all]")
 seed = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 allow_failures = click.option(
-    "--allow-failures", is_flag=True, help="Exit with 0 though calls of judges brought no reply."
+    "--allow-failures", is_flag=True, help="Exit with 0 even if calls of judges brought no reply."
 )

@@ -1,4 +1,4 @@
-"""``metaeval evaluators`` and ``runs``: what there is."""
+"""``metaeval evaluators`` and ``metaeval runs``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from metaeval.cli.sheets import Sheets, prints_sheets
 
 
 @click.command()
-@click.option("--kind", metavar="KIND", help="Of this kind of study.  [default: of every kind]")
-@click.option(
-    "--data", type=PATH, metavar="DIR", help="Say which of them this data set has what it takes for."
-)
+@click.option("--kind", metavar="KIND", help="Kind of study.  [default: of every kind]")
+@click.option("--data", type=PATH, metavar="DIR", help="Say which evaluators can score this data set.")
 @prints_sheets()
 def evaluators(kind: str | None, data: Path | None) -> Sheets:
-    """List the evaluators: how each is written in a study, what it does, and what it needs."""
+    """List the evaluators: their specs, what they do, and what they need."""
     from metaeval.study.commands.overview import evaluators_sheet
 
     return [evaluators_sheet(kind, data)]

@@ -1,4 +1,4 @@
-"""``metaeval pairwise``: what became of pairs, and how pairwise judges rank the generators."""
+"""``metaeval pairwise``: outcomes of pairs, and generators ranked by pairwise judges."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from metaeval.cli.sheets import Sheets, prints_sheets
 
 @click.command()
 @click.argument("path", metavar="RUN|FILE", type=PATH)
-@several("--evaluator", "evaluators", help="A pairwise evaluator; may be given again.  [default: all]")
+@several("--evaluator", "evaluators", help="Pairwise evaluator; may be given again.  [default: all]")
 @click.option(
     "--flips",
     type=click.Choice(["tie", "drop"]),
-    help="Whether a flip is half a point for each side, or nothing.  [default: the evaluator's rule]",
+    help="How a flip counts: half a point for each side, or nothing.  [default: the evaluator's rule]",
 )
 @resampled(1_000)
 @prints_sheets()
 def pairwise(path: Path, **options: Any) -> Sheets:
-    """Say what became of the pairs of the finished run in the folder RUN, and rank its generators.
+    """Summarise the pairs of the finished run in the folder RUN, and rank its generators.
 
-    Or of recorded verdicts, in a FILE that `metaeval verdicts import` made.
-
-    By Bradley and Terry's model, Elo and win rate, with intervals.
+    In place of RUN, it takes a FILE of verdicts made by `metaeval verdicts import`. Generators are ranked by
+    Bradley and Terry's model, Elo and win rate, with intervals.
     """
     from metaeval.study.commands.pairwise import pairwise_of
 

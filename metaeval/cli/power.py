@@ -26,9 +26,12 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
 @click.command()
 @run_argument
 @click.option(
-    "--evaluators", nargs=2, metavar="A B", help="The two to tell apart.  [default: the best and the second]"
+    "--evaluators",
+    nargs=2,
+    metavar="A B",
+    help="The two evaluators to compare.  [default: the best and the second]",
 )
-@click.option("--aspect", default="average", show_default=True, help="One aspect of the run, or average.")
+@click.option("--aspect", default="average", show_default=True, help="Aspect of the run, or average.")
 @click.option("--level", type=click.Choice(LEVELS), help="[default: the run's first]")
 @click.option("--coefficient", type=click.Choice(COEFFICIENTS), help="[default: the run's first]")
 @click.option(
@@ -37,11 +40,13 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str | Non
 @click.option(
     "--units", callback=_numbers, metavar="N,...", help="Units per user.  [default: all of the run's]"
 )
-@click.option("--studies", type=click.IntRange(100), default=2000, show_default=True, help="For each size.")
+@click.option(
+    "--studies", type=click.IntRange(100), default=2000, show_default=True, help="Simulated studies per size."
+)
 @seed
 @prints_sheets()
 def power(run_folder: Path, **options: Any) -> Sheets:
-    """Say how many users are needed to tell two evaluators of the run in the folder RUN apart.
+    """Estimate how many users are needed to tell two evaluators of the run in RUN apart.
 
     Studies of several sizes are simulated by drawing users, and units of each, from the run.
     """

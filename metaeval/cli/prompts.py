@@ -38,25 +38,25 @@ def list_(suffix: str, out: Path | None) -> None:
 
 @prompts.command()
 @click.argument("name")
-@click.option("--unit", metavar="USER,ITEM,GENERATOR", help="Fill it for this unit of the data set.")
-@click.option("--data", type=PATH, help="The data-set folder that has the unit.")
-@several("--aspect", "aspects", help="Ask for this aspect; all, if left out.")
+@click.option("--unit", metavar="USER,ITEM,GENERATOR", help="Unit of the data set that fills the prompt.")
+@click.option("--data", type=PATH, help="Data-set folder with the unit.")
+@several("--aspect", "aspects", help="Aspect to ask for.  [default: all]")
 @click.option("--example", metavar="USER,ITEM,GENERATOR", help="Show this unit as a rated example.")
 @click.option("--profile", is_flag=True, help="Show the user's profile.")
 @click.option(
     "--reply", type=click.Choice(["auto", "json", "text"]), default="auto", help="Form of the reply."
 )
 def show(name: str, *, unit: str | None, data: Path | None, **options: Any) -> None:
-    """Show the prompt NAME, or the file at that path; with --unit, what a judge would be told of it."""
+    """Show the prompt NAME, or the prompt file at that path; with --unit, filled for a unit."""
     from metaeval.llm.prompts.template import load_prompt
 
     if unit is None:
         if data or any(value not in ((), None, "", False, "auto") for value in options.values()):
-            raise click.UsageError("say which unit to fill the prompt for, with --unit USER,ITEM,GENERATOR")
+            raise click.UsageError("name the unit that fills the prompt, with --unit USER,ITEM,GENERATOR")
         click.echo(load_prompt(name).source)
         return
     if data is None:
-        raise click.UsageError("--unit needs the data set that has it; give its folder with --data")
+        raise click.UsageError("--unit needs a data set; give its folder with --data")
     from metaeval.kinds.explanations.data.loading import load
     from metaeval.kinds.explanations.prompt_tools import preview
 
@@ -67,7 +67,7 @@ def show(name: str, *, unit: str | None, data: Path | None, **options: Any) -> N
 @click.argument("files", nargs=-1, type=PATH, metavar="[NAME|FILE]...")
 @talk
 def check(files: tuple[Path, ...]) -> None:
-    """Say what is wrong with prompts, those of the package if none is named; exit with 1 if anything is."""
+    """Check prompts (those of the package, if none is named); exit with 1 if anything is wrong."""
     from metaeval.kinds.prompts import check_judge_prompt
     from metaeval.llm.prompts.template import bundled_prompts
 
@@ -80,5 +80,5 @@ def check(files: tuple[Path, ...]) -> None:
             for problem in problems:
                 click.echo(f"{file}: {problem.message}")
             if not problems and not is_on("quiet"):
-                click.echo(f"{file}: nothing is wrong")
+                click.echo(f"{file}: no problems")
     raise SystemExit(1 if any(found.values()) else 0)

@@ -1,4 +1,4 @@
-"""``metaeval providers``: who answers judges, and which keys are set."""
+"""``metaeval providers``: providers of models, and which keys are set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @sheet_options
 @talk
 def providers(suffix: str, out: Path | None) -> None:
-    """List the providers of models: name, address, the variable of the key, and whether it is set."""
+    """List the providers of models: name, address, the key's variable, and whether it is set."""
     import pandas as pd
 
     from metaeval.base.errors import MetaevalError

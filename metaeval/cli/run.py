@@ -45,7 +45,7 @@ _DEMOS = {
 @click.option(
     "--kind", type=click.Choice([*_DEMOS]), default="explanations", help="Of study.", show_default=True
 )
-@click.option("--out", type=PATH, help="The run folder.  [default: results/ and the study's name]")
+@click.option("--out", type=PATH, help="Run folder.  [default: results/NAME of the study]")
 @format_option()
 @talk
 def demo(kind: str, out: Path | None, suffix: str) -> None:
@@ -66,21 +66,24 @@ def demo(kind: str, out: Path | None, suffix: str) -> None:
 
 @click.command()
 @click.argument("study", type=PATH)
-@click.option("--out", type=PATH, help="The run folder.  [default: results/ and the study's name]")
-@click.option("--dry-run", is_flag=True, help="Say what would be done and cost; write and send nothing.")
-@click.option("--offline", is_flag=True, help="Take all replies of judges from the store.")
+@click.option("--out", type=PATH, help="Run folder.  [default: results/NAME of the study]")
+@click.option("--dry-run", is_flag=True, help="Print the plan and its cost; write and send nothing.")
+@click.option("--offline", is_flag=True, help="Take all replies from the store; send nothing.")
 @click.option(
-    "--batch", is_flag=True, help="Ask judges by batches, at half the price; collect what is ready."
+    "--batch", is_flag=True, help="Ask judges by batches, at half the price; collect finished batches."
 )
-@click.option("--wait", is_flag=True, help="Wait for batches, instead of ending with exit code 3.")
+@click.option("--wait", is_flag=True, help="Wait for batches; do not exit with 3.")
 @click.option(
     "--engine",
     type=click.Choice(ENGINES),
-    help="ray: have workers ask judges. duckdb: leave recorded scores in their file; memory: read them.",
+    help="ray: workers ask judges. duckdb: recorded scores stay in their file. memory: they are read into "
+    "memory.",
 )
-@click.option("--workers", type=click.IntRange(1), help="How many.  [default: one per CPU]")
+@click.option("--workers", type=click.IntRange(1), help="Number of workers.  [default: one per CPU]")
 @click.option(
-    "--address", metavar="HOST:PORT", help="Of a Ray cluster.  [default: one on this machine, for this run]"
+    "--address",
+    metavar="HOST:PORT",
+    help="Address of a Ray cluster.  [default: one on this machine, for this run]",
 )
 @allow_failures
 @talk
@@ -97,15 +100,13 @@ def run(
 ) -> None:
     """Score, correlate, rank and report the study in the file STUDY.
 
-    A run that broke off goes on where it stopped when it is run again. One that is finished is not made
-    again, unless the study, the data, the code or the replies in the store have changed. A finished run of
+    An interrupted run continues where it stopped when it is run again. A finished run is not repeated unless
+    the study, the data, the code or the replies in the store have changed. A finished run of
     another study in the folder is replaced.
     """
     begin()
     if offline and (batch or wait or asking["engine"] == RAY):
-        raise click.UsageError(
-            "--offline sends nothing, so it goes with none of --batch, --wait, --engine ray"
-        )
+        raise click.UsageError("--offline sends nothing; leave out --batch, --wait and --engine ray")
     if dry_run:
         _tell_plan(study, out, batch=batch, engine=asking)
         return
@@ -119,7 +120,7 @@ def run(
 @allow_failures
 @talk
 def reparse(run_folder: Path, allow_failures: bool) -> None:
-    """Read the stored replies of the run in the folder RUN again, without a call."""
+    """Parse the stored replies of the run in the folder RUN again, without calls."""
     begin()
     with progress(f"metaeval reparse {run_folder}"):
         from metaeval.study.pipeline import rerun
@@ -160,7 +161,7 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
     from metaeval.runs.folder import REPORT
 
     if already:
-        tell(f"Finished already, {record.finished}; nothing that it depends on has changed.")
+        tell(f"Finished already, {record.finished}; nothing has changed since.")
     tell(
         f"{counted(len(record.evaluators), 'evaluator')} on {_units(record)}: "
         f"{folder / 'leaderboard.md'}\nReport: {folder / REPORT}"
@@ -247,17 +248,19 @@ def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
         shared = f", {e.shared:,} of a judge above" if e.shared else ""
         yield f"            {counted(e.calls, 'call')} to make, {e.in_store:,} in the store{shared}"
         if e.calls:
-            sent = f"about {counted(e.tokens, 'token')} to send and {e.reply_tokens:,} back"
+            sent = f"about {counted(e.tokens, 'token')} to send, {e.reply_tokens:,} to receive"
             yield f"            {sent}, {_usd(e)}"
             if e.cached_tokens:
-                yield f"            {e.cached_tokens:,} of those to send likely from the provider's cache"
+                yield f"            {e.cached_tokens:,} of those to send are likely from the provider's cache"
     open_ = [e for e in asking if e.calls]
     unknown = sum(e.usd_likely is None for e in open_)
     if unknown and len(open_) > 1:
-        yield f"            The price of {unknown} of them is not known, and is in no sum."
+        yield f"            The price of {unknown} of them is unknown; sums leave them out."
     if open_:
         guessed = any(e.basis == "guess" for e in open_)
-        length = "guessed where the store has none of the model" if guessed else "that of those in the store"
+        length = (
+            "a guess for models without replies in the store" if guessed else "that of replies in the store"
+        )
         yield f"            Likely: one attempt per call; the length of the replies is {length}."
         yield "            At most: one attempt per call; prompts and replies as long as they can be."
 

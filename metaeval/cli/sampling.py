@@ -19,20 +19,28 @@ _OPTIONS = (
         "--tasks",
         "tasks",
         type=click.Choice(["T1", "T2", "T3"]),
-        help="T1 which items, T2 which order, T3 both.  [default: all]",
+        help="Tasks: T1 which items, T2 which order, T3 both.  [default: all]",
     ),
     click.option("--size", type=int, help="Items per slate.  [default: 5]"),
     click.option("--slates", type=int, help="Slates per user and task.  [default: 4]"),
-    click.option("--duels", type=int, help="Draw so many of their pairs.  [default: all]"),
-    click.option("--by", help="How: user, or difficulty (spread over similarity).  [default: user]"),
+    click.option("--duels", type=int, help="Pairs of slates to draw.  [default: all]"),
+    click.option(
+        "--by", help="How to draw: by user, or by difficulty (spread over similarity).  [default: user]"
+    ),
     click.option("--equal", is_flag=True, default=None, help="Keep slates of equal utility."),
-    click.option("--identical", type=int, help="A slate against itself, per user and task.  [default: 1]"),
-    click.option("--repeats", type=int, help="Duels that are asked again, per user and task.  [default: 1]"),
-    click.option("--users", type=click.IntRange(0), help="Draw so many users; 0 for all.  [default: 100]"),
-    click.option("--candidates", type=int, help="A user's newest items, for slates.  [default: 20]"),
-    click.option("--history", type=int, help="The items before them, told to judges.  [default: 20]"),
-    click.option("--embeddings", metavar="MODEL", help="Of sentence-transformers.  [default: TF-IDF]"),
-    click.option("--seed", type=click.IntRange(0), help="Of all draws.  [default: 0]"),
+    click.option(
+        "--identical", type=int, help="Duels of a slate with itself, per user and task.  [default: 1]"
+    ),
+    click.option("--repeats", type=int, help="Duels to repeat, per user and task.  [default: 1]"),
+    click.option("--users", type=click.IntRange(0), help="Users to draw; 0 for all.  [default: 100]"),
+    click.option("--candidates", type=int, help="Newest items per user, for slates.  [default: 20]"),
+    click.option("--history", type=int, help="Items before them, for the history.  [default: 20]"),
+    click.option(
+        "--embeddings",
+        metavar="MODEL",
+        help="Model of sentence-transformers, for similarity.  [default: TF-IDF]",
+    ),
+    click.option("--seed", type=click.IntRange(0), help="Seed of all draws.  [default: 0]"),
 )
 
 

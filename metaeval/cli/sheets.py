@@ -47,7 +47,7 @@ def format_option(default: str = "txt") -> Callable[[Callable[..., Any]], Callab
         default=default,
         show_default=True,
         callback=_format,
-        help="What to print; txt is as wide as the terminal.",
+        help="Output format; txt is as wide as the terminal.",
     )
 
 
@@ -62,7 +62,7 @@ def sheet_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--out",
         type=PATH,
         callback=_out,
-        help=f"The file to write; its suffix (.{', .'.join(_SUFFIXES)}) is the format.",
+        help=f"File to write; its suffix (.{', .'.join(_SUFFIXES)}) is the format.",
     )
     return format_option()(out(command))
 
@@ -145,7 +145,7 @@ def said_options() -> list[str]:
 def written(
     out: Path, record: Callable[[], object], files: Callable[[Path], Mapping[Path, str]]
 ) -> Mapping[Path, str]:
-    """Return what to write to which file: the record to one of JSON, else the ``files``."""
+    """Return the content of each file: the record for JSON, else ``files``."""
     return {out: f"{json_text(record())}\n"} if out.suffix.lower() == ".json" else files(out)
 
 

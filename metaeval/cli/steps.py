@@ -37,7 +37,7 @@ def _fill(context: click.Context, parameter: click.Parameter, value: str) -> flo
 @click.command()
 @click.argument("data", type=PLACE)
 @click.argument("evaluators", metavar="EVALUATOR...", nargs=-1, required=True)
-@click.option("--out", type=PATH, required=True, help="The file to write: .csv, .parquet or .jsonl.")
+@click.option("--out", type=PATH, required=True, help="File to write: .csv, .parquet or .jsonl.")
 @allow_failures
 @talk
 def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: bool) -> None:
@@ -62,15 +62,19 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
 @click.command()
 @click.argument("data", type=PLACE)
 @click.argument("scores", type=PATH)
-@click.option("--truth", default="User()", show_default=True, help="The evaluator that is the truth.")
-@click.option("--levels", help="Comma-separated, of dataset, user, pair, item, generator.")
-@click.option("--coefficients", help="Comma-separated, of pearson, spearman, kendall.")
+@click.option("--truth", default="User()", show_default=True, help="Evaluator that is the truth.")
+@click.option("--levels", help="Some of dataset, user, pair, item, generator, with commas.")
+@click.option("--coefficients", help="Some of pearson, spearman, kendall, with commas.")
 @click.option("--missing-truth", callback=_fill, default="drop", metavar="VALUE|drop", show_default=True)
 @click.option("--missing-score", callback=_fill, default="drop", metavar="VALUE|drop", show_default=True)
 @click.option("--undefined-groups", type=click.Choice(["skip", "zero"]), default="skip", show_default=True)
 @click.option("--units", type=click.Choice(["common", "own"]), default="common", show_default=True)
 @click.option(
-    "--resamples", type=click.IntRange(0), default=10_000, show_default=True, help="Of intervals; 0 for none."
+    "--resamples",
+    type=click.IntRange(0),
+    default=10_000,
+    show_default=True,
+    help="Number of resamples for intervals; 0 for none.",
 )
 @click.option(
     "--cluster",
@@ -90,9 +94,9 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
     type=click.Choice(["auto", "memory", "duckdb"]),
     default="auto",
     show_default=True,
-    help="What reads Parquet files: memory, whole; duckdb, piece by piece; auto, duckdb if they are large.",
+    help="How to read Parquet files: memory, whole; duckdb, piece by piece; auto, duckdb if they are large.",
 )
-@click.option("--out", type=PATH, help="The file to write, rather than to print.")
+@click.option("--out", type=PATH, help="File to write, instead of printing.")
 @format_option("csv")
 @talk
 def correlate(
@@ -109,8 +113,8 @@ def correlate(
 ) -> None:
     """Correlate the scores in SCORES with the truth of the data set DATA.
 
-    SCORES is a file; or a glob of Parquet files, or a folder that holds them, such as
-    scores/evaluator=bleu/part-0.parquet. DATA may be such files too, of ratings.
+    SCORES is a file, or a glob or folder of Parquet files, such as
+    scores/evaluator=bleu/part-0.parquet. DATA may also be such files, of ratings.
     """
     from metaeval.study.steps import correlate_file, correlations_sheet, records
 

@@ -18,14 +18,14 @@ _store = click.option(
 
 @click.group(cls=Group)
 def store() -> None:
-    """Look after the store, in which every reply of a model is kept."""
+    """Manage the store, which keeps every reply of a model."""
 
 
 @store.command("info")
 @_store
 @talk
 def info(place: str | None) -> None:
-    """Say what is in the store, and whether the file is sound."""
+    """Show what is in the store, and whether it is intact."""
     from metaeval.llm.store import tools as store_tools
     from metaeval.llm.store.replies import Store
 
@@ -41,15 +41,18 @@ def info(place: str | None) -> None:
 @store.command("prune")
 @_store
 @click.option(
-    "--older-than", "older_than_days", type=click.FloatRange(min=0), help="Days: delete what is older."
+    "--older-than",
+    "older_than_days",
+    type=click.FloatRange(min=0),
+    help="Delete replies older than this many days.",
 )
-@click.option("--model", help="Delete what this model answered: PROVIDER/MODEL.")
-@click.option("--failures", is_flag=True, help="Delete only requests that brought no reply.")
-@click.option("--damaged", is_flag=True, help="Delete only replies that are not what was kept.")
+@click.option("--model", help="Delete replies of this model: PROVIDER/MODEL.")
+@click.option("--failures", is_flag=True, help="Delete only failed requests.")
+@click.option("--damaged", is_flag=True, help="Delete only damaged replies.")
 @click.option("--all", "everything", is_flag=True, help="Delete all replies.")
 @talk
 def prune(place: str | None, **options: Any) -> None:
-    """Delete replies for which all that is asked holds. They must be paid for again."""
+    """Delete the replies that match all options. They must be paid for again."""
     from metaeval.llm.store import tools as store_tools
     from metaeval.llm.store.replies import Store
 
@@ -65,7 +68,7 @@ def prune(place: str | None, **options: Any) -> None:
 @click.option("--run", "folder", type=PATH, help="Write only the replies that this finished run used.")
 @talk
 def export(file: Path, place: str | None, folder: Path | None) -> None:
-    """Write replies to FILE as JSON Lines, to carry them elsewhere."""
+    """Export replies to FILE as JSON Lines."""
     from metaeval.llm.store import tools as store_tools
     from metaeval.llm.store.replies import Store
     from metaeval.runs.replies import export_run
@@ -84,7 +87,7 @@ def export(file: Path, place: str | None, folder: Path | None) -> None:
 @_store
 @talk
 def import_(file: Path, place: str | None) -> None:
-    """Add the replies in FILE, which `metaeval store export` wrote."""
+    """Import the replies in FILE, made by `metaeval store export`."""
     from metaeval.llm.store import tools as store_tools
     from metaeval.llm.store.replies import Store
 
@@ -101,7 +104,7 @@ def import_(file: Path, place: str | None) -> None:
 def copy(source: str, target: str) -> None:
     """Copy the replies in the store FROM to the store TO, each a file or postgresql://….
 
-    A copy that broke off goes on when the command is given again.
+    An interrupted copy continues when the command is repeated.
     """
     from metaeval.llm.store import tools as store_tools
     from metaeval.llm.store.replies import Store

@@ -18,19 +18,21 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def verdicts() -> None:
-    """Import the verdicts of other judges on pairs, and hold them against gold preferences."""
+    """Import verdicts of other judges on pairs, and compare them with gold preferences."""
 
 
 @verdicts.command("import")
 @click.argument("file", type=PATH)
-@click.option("--map", "map_file", type=PATH, required=True, help="YAML file: which column and word is what.")
+@click.option(
+    "--map", "map_file", type=PATH, required=True, help="YAML file: what each column and word means."
+)
 @click.option(
     "--winner-of",
     type=click.Choice(["shown", "unswapped"]),
     required=True,
-    help="Whether FILE names winners as they were shown, or with the order undone.",
+    help="How FILE names winners: by the side that was shown, or by the text.",
 )
-@click.option("--out", type=PATH, required=True, help="The file to write (.csv, .parquet or .jsonl).")
+@click.option("--out", type=PATH, required=True, help="File to write (.csv, .parquet or .jsonl).")
 @talk
 def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> None:
     """Import the table FILE (CSV, TSV, JSONL, Parquet), one row per order of a pair."""
@@ -48,14 +50,14 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf, out: Path) -> No
 
 @verdicts.command()
 @click.argument("path", metavar="FILE|RUN", type=PATH)
-@click.option("--map", "map_file", type=PATH, help="YAML file: which column is what; needed for a FILE.")
+@click.option("--map", "map_file", type=PATH, help="YAML file: what each column means; needed for a FILE.")
 @resampled()
 @prints_sheets()
 def coherence(path: Path, *, map_file: Path | None, resamples: int, seed: int) -> Sheets:
-    """Say whether verdicts are the same with sides swapped and when asked again, and have no cycles.
+    """Report whether verdicts agree in both orders and when repeated, and have no cycles.
 
-    FILE is a table with a row per verdict; RUN is the folder of a run with pairwise evaluators, or of
-    kind slates.
+    FILE is a table with one row per verdict; RUN is the folder of a run with pairwise evaluators, or of kind
+    slates.
     """
     from metaeval.study.commands.pairwise import coherence_of
 

@@ -15,9 +15,9 @@ from metaeval.cli.options import served
 @served
 @talk
 def view(runs: tuple[Path, ...], port: int, no_browser: bool) -> None:
-    """Show the reports of finished runs in the folders RUN in a browser; several side by side, and compared.
+    """Show the reports of the finished runs in the folders RUN in a browser, several side by side.
 
-    Only this computer can see them. End it with Ctrl-C.
+    Only this computer can see them. End with Ctrl-C.
     """
     from metaeval.runs.viewer import view_runs
 

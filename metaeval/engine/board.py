@@ -1,4 +1,4 @@
-"""What a kind of study found: an estimate per evaluator and cell, and the dimensions that the cells have."""
+"""The results of a study: one estimate per evaluator and cell, and the dimensions of the cells."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class BoardDimension:
 
 @dataclass(frozen=True, slots=True)
 class SecondEstimate:
-    """What some cells hold beside the estimate, printed as that is."""
+    """A second estimate in some cells, printed like the first."""
 
     name: str
     """The column of the frame; NaN where there is none."""
@@ -188,7 +188,7 @@ class Board:
 
     @property
     def tables(self) -> BoardDimension | None:
-        """The dimension that has a table of all cells for each of its values, if there is one."""
+        """The dimension with one table of all cells per value, if there is one."""
         return next((d for d in self.dimensions if self.columns and d.name not in self.columns), None)
 
     def higher_in(self, cell: Cell) -> bool:

@@ -1,4 +1,4 @@
-"""What a kind computes of scores and a truth, cell by cell: estimates with intervals, and paired tests."""
+"""Results of a kind, cell by cell: estimates with intervals, and paired tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Cells(Protocol):
-    """Scores held against a truth."""
+    """Scores compared with a truth."""
 
     def board(self, cell: Cell, *, intervals: bool = True) -> Board:
         """Return the estimates of all evaluators in one cell."""

@@ -63,7 +63,7 @@ def compare(
 ) -> Comparisons:
     """Test every two evaluators for a difference between their correlations with the truth.
 
-    In each permutation the standardized scores of the two change places within randomly chosen users (or
+    In each permutation the standardised scores of the two change places within randomly chosen users (or
     items, or units), alike for all aspects; p = (k + 1) / (n + 1).
 
     Parameters
@@ -84,7 +84,7 @@ def compare(
         Over all pairs: ``holm`` (family-wise error), ``bh`` (Benjamini and Hochberg: share of false
         discoveries) or ``none``.
     alpha
-        Level of significance that the corrected p-values are held against.
+        Level of significance that the corrected p-values are compared with.
     seed
         Of the permutations.
 

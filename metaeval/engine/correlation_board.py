@@ -94,8 +94,8 @@ def _corrected(policy: Mapping[str, Any]) -> SecondEstimate:
         "corrected",
         "corrected",
         f"For the noise of the means of generators: the correlation that {many}",
-        f"Corrected: the correlation of the means that {many}, as noise in the means lowers the plain one, "
-        "which is the dot. The interval is of the corrected one.",
+        f"Corrected: an estimate of the correlation of the means that {many}. Noise in the means lowers the "
+        "plain correlation, the dot. The interval is that of the corrected one.",
         at={"level": "generator"},
         made=made,
         intervals=GENERATOR_INTERVALS,

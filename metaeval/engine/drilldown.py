@@ -1,4 +1,4 @@
-"""What lies below a board, for any kind of study: named groups of units, and the units themselves."""
+"""The details behind a board, for any kind of study: groups of units, and single units."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class GroupColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """Units by what they have in common: G groups, and what evaluators reach in each."""
+    """G groups of units, and the results of evaluators in each."""
 
     name: str
     """Short and unique."""
@@ -77,7 +77,7 @@ class UnitText:
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """Something that each unit has a truth and scores for."""
+    """An aspect for which each unit has a truth and scores."""
 
     name: str
     statement: str = ""

@@ -92,7 +92,7 @@ class MeasuredUnits:
 
 
 class MeasuredCells:
-    """Measures of scores that are held against a truth; a cell is an aspect and a measure.
+    """Measures of scores that are compared with a truth; a cell is an aspect and a measure.
 
     All evaluators are measured on the units that have a truth and a score of each of them; one that has no
     score at all has no measure.

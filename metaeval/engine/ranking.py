@@ -1,4 +1,4 @@
-"""The order of evaluators in one cell: interval, rank cluster, what is missing, and what it costs."""
+"""The ranking of evaluators in one cell: interval, rank cluster, missing scores, cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kind of study finds out; what follows, from leaderboard to report, is the same for every kind."""
+"""The results of a study; all later steps, from leaderboard to report, are the same for every kind."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RankedCell:
 
 @dataclass(frozen=True, slots=True)
 class PeopleLine:
-    """What people reach in one cell of the board."""
+    """The agreement of people in one cell of the board."""
 
     label: str
     at: Mapping[str, str]
@@ -50,7 +50,7 @@ class PeopleLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
-    """What a study found out."""
+    """The results of a study."""
 
     board: Board
     order: Mapping[str, str]

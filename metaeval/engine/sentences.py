@@ -59,7 +59,7 @@ def left_out_sentences(policy: Mapping[str, Any], least: float = 0) -> tuple[str
 
 
 WITHOUT_RESAMPLES = {
-    "jackknife": "jackknife, or bags of little bootstraps where a value is not smooth",
+    "jackknife": "jackknife; bags of little bootstraps for values that are not smooth",
     "bags": "bags of little bootstraps",
 }
 """Methods in whose place no resamples of all clusters are drawn, in words."""
@@ -89,14 +89,14 @@ def interval_sentence(options: Mapping[str, Any], levels: Sequence[str] = ()) ->
 
 
 GENERATOR_INTERVALS = (
-    "At generator level they are intervals of the correlation that very many would give, corrected for the "
-    "noise of the means, so that the plain estimate can lie outside."
+    "At generator level they hold the correlation over very many, corrected for the noise of the means; the "
+    "plain estimate can lie outside."
 )
 
 
 NO_BOOTSTRAP = (
-    "At generator level there are no intervals here: resampled means are noisier than means, so that those "
-    "of a bootstrap lie too low."
+    "At generator level there are no intervals here: resampled means are noisier than the means, so "
+    "bootstrap intervals are too low."
 )
 
 
@@ -104,8 +104,8 @@ def true_means_sentence(options: Mapping[str, Any]) -> str:
     """Say what is corrected at generator level."""
     many = plural_of(options["cluster"])
     return (
-        f"Corrected: the correlation of the means that very many {many} would give, as noise in the means "
-        f"lowers the plain one. Brackets hold {100 * options['confidence']:g} % intervals of it "
+        f"Corrected: the correlation of the means over very many {many}. Noise in the means lowers the "
+        f"plain correlation. Brackets hold {100 * options['confidence']:g} % intervals of it "
         f"({options['resamples']:,} draws of the true means, {options['n_clusters']:,} {many}, "
         f"seed {options['seed']})."
     )
@@ -141,10 +141,11 @@ def tests_sentence(policy: Mapping[str, Any]) -> str:
         # n clusters can be swapped in 2^n ways, of which half are the others with the sides exchanged.
         of_clusters = 2.0 ** (1 - policy.get("n_clusters", 0)) * policy["pairs"]
         floor = (
-            f" There are too few {plural_of(policy['swap'])} to tell anybody apart: no p can be far below "
+            f" There are too few {plural_of(policy['swap'])} for a significant difference: no p can be far "
+            "below "
             f"{least:.3f}."
             if min(1.0, of_clusters) > policy["alpha"] or policy["correction"] != "holm"
-            else f" There are too few permutations for so many pairs: no p can be below {least:.3f}. Set "
+            else f" There are too few permutations for this many pairs: no p can be below {least:.3f}. Set "
             f"permutations to {math.ceil(2 * policy['pairs'] / policy['alpha']):,} or more."
         )
     return f"p: two-sided paired permutation tests ({swapped}, {corrected}, seed {policy['seed']}).{floor}"

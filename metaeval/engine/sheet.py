@@ -1,4 +1,4 @@
-"""A typed table of an analysis, before it is put into a format."""
+"""A typed table of an analysis, before it is formatted."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sheet:
-    """Rows of named columns with what is to be said of them.
+    """A table: rows, columns and notes.
 
     ``frame`` has every digit, and may have more columns than are printed.
     """

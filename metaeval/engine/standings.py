@@ -43,7 +43,7 @@ class Standings(NamedTuple):
 
     @classmethod
     def none(cls, columns: Sequence[str]) -> Standings:
-        """Return those of nobody; ``columns`` are those that a board would have."""
+        """Return empty standings with these columns."""
         return cls((), pd.DataFrame(columns=[*columns, *_OWN]))
 
 

@@ -1,1 +1,1 @@
-"""What the evaluators of every kind have in common, and those that serve any kind."""
+"""What all evaluators share, and the evaluators for any kind of study."""

@@ -72,7 +72,7 @@ class User(BaseEvaluator):
 
 
 def ratings_of(data: DataSet, aspects: Sequence[str], rater: str, evaluator: object) -> Grid:
-    """Return what one rater said; raise `DataError` for ``evaluator`` if that is nothing."""
+    """Return the ratings of one rater; raise `DataError` for ``evaluator`` if there are none."""
     by_rater = data.ratings[data.ratings["rater"] == rater]
     if by_rater.empty:
         raters = sorted(map(str, data.ratings["rater"].unique()))

@@ -84,7 +84,7 @@ class Recorded(BaseEvaluator):
 
 
 def origin(data: DataSet, evaluator: str) -> dict[str, Any]:
-    """Return which tool and file the recorded scores of an evaluator are from; empty if nobody said."""
+    """Return which tool and file the recorded scores of an evaluator are from; empty if no one said."""
     held = data.extra.get(ORIGINS)
     found = held.get(evaluator) if isinstance(held, dict) else None
     return dict(found) if isinstance(found, dict) else {}

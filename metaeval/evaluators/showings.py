@@ -1,4 +1,4 @@
-"""Evaluators of data whose units are showings of two sides, one of which is preferred: chance and place."""
+"""Baselines for units that show two sides, one of which is preferred: chance and position."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Coin(Random):
 
 
 class Preference(BaseEvaluator):
-    """Prefers the side that has more of something; a tie where both have as much."""
+    """Prefers the side that has more of something; a tie if both have the same."""
 
     kind: ClassVar[Kind] = Kind.BASELINE
 
     @abstractmethod
     def worth(self, data: DataOfKind, side: str) -> FloatArray:
-        """Return how much the side, ``first`` or ``second``, has, a value per unit; NaN if nobody knows."""
+        """Return how much the side, ``first`` or ``second``, has, a value per unit; NaN if no one knows."""
 
     def grid(self, data: DataOfKind, aspects: Sequence[str]) -> Grid:
         """Return the sign of the difference between what is shown first and the other side."""
@@ -55,7 +55,7 @@ class Preference(BaseEvaluator):
 
 @dataclass(frozen=True, repr=False)
 class FirstPosition(Preference):
-    """What is shown first, whatever it is."""
+    """Prefers the side that is shown first."""
 
     def worth(self, data: DataOfKind, side: str) -> FloatArray:
         """Return 1 for what is shown first."""

@@ -41,7 +41,7 @@ FLIPS: tuple[Flips, ...] = ("tie", "drop")
 
 
 def pair_keys(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that name what the two texts of a pair have in common: those before ``first``."""
+    """Return the columns that the two texts of a pair have in common: those before ``first``."""
     columns = list(map(str, frame.columns))
     before = columns[: columns.index(FIRST)] if FIRST in columns else []
     return [c for c in before if c not in (*COLUMNS, "gold")]

@@ -44,7 +44,7 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
         ``texts`` asked about; ``lost``: share of calls without a reply; ``shared``: share of calls that a
         judge above it makes too, which are asked once; ``usd`` in all, without those; ``usd_per_text``,
         ``tokens_per_text`` and ``seconds_per_text``: per text on all aspects, all attempts together, over
-        calls with a reply; ``reasoning_tokens_per_text``: tokens of thought among the tokens, NaN where the
+        calls with a reply; ``reasoning_tokens_per_text``: reasoning tokens among the tokens, NaN where the
         server counts none; ``parse_rate``: share of scores that are there. NaN where unknown.
     """
     import numpy as np
@@ -71,7 +71,7 @@ def _row(
     name: str, signature: Mapping[str, Any], asked: pd.DataFrame, shares: Mapping[str, float]
 ) -> dict[str, object]:
     texts = len(asked[list(key_columns(asked))].drop_duplicates())
-    # Scores that an older version kept have no tokens of thought.
+    # Scores that an older version kept have no reasoning tokens.
     sums = {c: float(asked[c].sum(skipna=False)) if c in asked else float("nan") for c in COSTS}
     sums["reasoning_tokens"] = sums["reasoning_tokens"] or float("nan")
     answered = texts * (1 - shares["lost"])

@@ -1,4 +1,4 @@
-"""A judge that is told what a user chose before."""
+"""Judges that are told a user's history."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class HistoryJudge(UnitJudge):
-    """A judge that is told what a user chose before, in messages that come first and are the same for many.
+    """A judge that is told a user's history, in first messages that many calls share.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def _reasons(lost: set[str], errors: Mapping[str, CallFailure]) -> list[LossReas
 
 
 def lost_sentences(lost: Sequence[LostCalls], command: str) -> list[str]:
-    """Return a sentence per judge that lost calls, and how to ask again: by ``command``, if there is one."""
+    """Return one sentence per judge with lost calls, and how to ask again: by ``command``, if given."""
     if not lost:
         return []
     how = f"with: {command}" if command else "by running the study again, into the same folder"

@@ -62,9 +62,9 @@ class ModelEvaluator(BaseEvaluator):
     ----------
     model
         ``provider/name``, such as ``openai/gpt-4o`` or ``dashscope/qwen-max``; or, in a spec, the short name
-        of one of the study's ``models``. What the spec says goes before what the model says.
+        of one of the study's ``models``. What the spec says overrides what the model says.
     prompt
-        Name of a bundled prompt, or path of one's own; empty if the judge has its words in its code. One with
+        Name of a bundled prompt, or path of your own; empty if the judge has its words in its code. One with
         the placeholder ``aspect`` asks for one aspect per call, any other for all of them.
     temperature, max_tokens
         Of the model's sampling; the longest reply. None sends none.
@@ -107,7 +107,7 @@ class ModelEvaluator(BaseEvaluator):
 
     @abstractmethod
     def fields(self, data: DataOfKind, aspects: Sequence[str]) -> Sequence[Field]:
-        """Return what one reply is to give: a field of each aspect's name, and what else is asked for."""
+        """Return the fields of one reply: one per aspect, and further ones."""
 
     @classmethod
     def built_with(cls, models: Mapping[str, NamedModel], **arguments: Any) -> Self:  # noqa: ANN401 - its own
@@ -171,8 +171,8 @@ class ModelEvaluator(BaseEvaluator):
         name = type(self).__name__
         if not isinstance(self.model, str) or not all(self.model.partition("/")):
             raise SpecError(
-                f"{name} takes a model such as 'openai/gpt-4o', or the short name of one of the models of a "
-                f"study, not {self.model!r}"
+                f"{name} takes a model such as 'openai/gpt-4o', or the short name of one of the study's "
+                f"models, not {self.model!r}"
             )
         provider_named(self.provider)
         if self.provider == SIMULATED:
@@ -331,7 +331,7 @@ class ModelEvaluator(BaseEvaluator):
             settings.tallies.append(run.tally)
             if thought_only:
                 _log.warning(
-                    "metaeval: %s of %s used up the limit of %s tokens in thought; raise max_tokens",
+                    "metaeval: %s of %s spent the limit of %s tokens on reasoning; raise max_tokens",
                     counted(thought_only, "reply", "replies"),
                     self.spec,
                     f"{self.max_tokens:,}",

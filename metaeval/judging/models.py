@@ -1,4 +1,4 @@
-"""The models that a study names: which model, where it answers, and the parameters that go with a request."""
+"""The models that a study names: model, address, and parameters of requests."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _OF_SERVERS = frozenset(
 def _provider_and_name(value: str) -> str:
     provider, _, name = value.partition("/")
     if not (provider and name):
-        raise ValueError(f"{value!r} is no provider/name, such as openai/gpt-4o")
+        raise ValueError(f"{value!r} is not a provider/name, such as openai/gpt-4o")
     try:
         provider_named(provider)
     except MetaevalError as error:
@@ -128,16 +128,16 @@ class NamedModel(Strict):
         extra = given.get("extra")
         for name in filter(lambda n: isinstance(n, str), given):
             if any(map(_SECRET.fullmatch, _names({name: given[name]}))):
-                raise _problem(f"a secret has no place in a study: {_where_the_key_goes(given)}", name)
+                raise _problem(f"a study may not hold secrets: {_where_the_key_goes(given)}", name)
             if name in fields or name in _OF_SERVERS:
                 continue
             if name in _OF_JUDGES:
                 raise _problem(f"{name!r} is an argument of the judge: Judge('short name', {name}=…)", name)
             if hint := nearest(name, (*fields, *_OF_SERVERS)):
-                raise _problem(f"not known{hint} What this server alone takes goes under extra", name)
+                raise _problem(f"not known{hint} Parameters of this server alone go under extra", name)
         for name in extra if isinstance(extra, dict) else ():
             if name in given or name in fields:
-                raise _problem(f"{name!r} stands beside extra; write it there, and once", "extra")
+                raise _problem(f"{name!r} does not go under extra; write it beside extra, and once", "extra")
         return given
 
     @model_validator(mode="after")
@@ -196,8 +196,8 @@ def _of_one_mind(models: dict[str, NamedModel]) -> dict[str, NamedModel]:
             other, before = said.setdefault((model.where, limit), (name, value))
             if before != value:
                 raise ValueError(
-                    f"{other!r} and {name!r} are at one address, and say {limit}: {before} and {value}; say "
-                    f"it once"
+                    f"{other!r} and {name!r} share an address, and give {limit} twice: {before} and "
+                    f"{value}; give it once"
                 )
     return models
 

@@ -43,7 +43,7 @@ class Answered(NamedTuple):
     call: str
     """Key of the last reply in the store; keys with blanks between them, of several samples."""
     cost: Sequence[float]
-    """The `COSTS`: tokens, USD, seconds, and the tokens of thought among the tokens; NaN where unknown."""
+    """The `COSTS`: tokens, USD, seconds, and the reasoning tokens among the tokens; NaN where unknown."""
     replies: Sequence[Reply]
 
 

@@ -57,7 +57,7 @@ class JudgePrompt:
         if single and len(aspects) != 1:
             names = ", ".join(str(a["name"]) for a in aspects)
             raise PromptError(
-                f"prompt {name!r} asks for one aspect a call; choose one of {names or '(none)'}"
+                f"prompt {name!r} asks for one aspect per call; choose one of {names or '(none)'}"
             )
         for placeholder in placeholders:
             if placeholder not in known:
@@ -129,8 +129,8 @@ class Parts(NamedTuple):
         found: list[str] = []
         if not first.parts:
             found.append(
-                f"has no part before the one with the {noun}; write what is the same for all {noun}s of a "
-                "user above a line `<!-- user -->`, so that a provider's cache can hold it"
+                f"has no part before the one with the {noun}; write the text that all {noun}s of a user "
+                "share above a line `<!-- user -->`, so that a provider's cache can hold it"
             )
             return found
         if {*self.own} & {*first.placeholders}:

@@ -30,7 +30,7 @@ class RepliesState:
     """What tells whether a store still has the replies that were used."""
 
     file: list[int] | None
-    """The store's file as it was; None if somebody else wrote to it, or it is no file."""
+    """The store's file as it was; None if someone else wrote to it, or it is no file."""
     digest: str | None
     """Of the replies to the calls; None if there were others that no file of the run names."""
 

@@ -36,7 +36,7 @@ Messages: TypeAlias = "Sequence[tuple[str, str]]"
 
 @dataclass(frozen=True, repr=False)
 class UnitJudge(ModelEvaluator):
-    """A judge that is shown one unit at a time; a score is what the reply gives of an aspect.
+    """A judge that is shown one unit at a time; the reply gives one score per aspect.
 
     A subclass says in `fields` what a reply is to give and in `messages` what the model is told. A score is a
     number, or a choice whose values are numbers.
@@ -97,7 +97,7 @@ class UnitJudge(ModelEvaluator):
             return parsed
         field = question.fields[0]
         if not isinstance(field, Number):
-            return Parsed(None, Status.UNWEIGHED, f"{field.name!r} is no number on a scale")
+            return Parsed(None, Status.UNWEIGHED, f"{field.name!r} is not a number on a scale")
         found = expectation(
             reply.text,
             float(parsed.values[field.name]),

@@ -38,7 +38,7 @@ LEVEL_MEANINGS = {
     "user": "the mean of the coefficients within each user",
     "pair": "the mean of the coefficients within each pair of a user and an item",
     "item": "the mean of the coefficients within each item",
-    "generator": "one coefficient over the means of the generators, the systems that wrote the units",
+    "generator": "one coefficient over the means of the generators, which wrote the units",
 }
 
 
@@ -145,7 +145,7 @@ class CorrelatedKind(StudyKind):
         levels = [
             f"{level}: {said}" for level, said in LEVEL_MEANINGS.items() if level in study.policy.levels
         ]
-        undefined = "groups of a level where truth or scores are all equal, so without a coefficient"
+        undefined = "groups of a level without a coefficient, because truth or scores are all equal"
         return Results(
             board,
             study.by,

@@ -107,7 +107,7 @@ class KeyedUnits:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RatedUnits(KeyedUnits):
-    """A `metaeval.base.records.DataSet`; a kind that needs more has one of its own.
+    """A `metaeval.base.records.DataSet`; a kind that needs more defines its own.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class Function(BaseEvaluator):
 
     def __post_init__(self) -> None:
         code = _code_of(self._called, set())
-        # A function that cannot be told from another one is scored anew each time.
+        # A function that cannot be told from another one is scored again each time.
         object.__setattr__(self, "_identity", code or f"unknown {secrets.token_hex(16)}")
 
     @property
@@ -175,7 +175,7 @@ def function_named(name: str | None, function: Any) -> Function:  # noqa: ANN401
 
 
 def units_frame(data: DataOfKind) -> pd.DataFrame:
-    """Return all that is known of each unit, one row per unit: what the kind of study shows of it, too.
+    """Return all known fields of each unit, one row per unit.
 
     Texts that are missing are None.
     """

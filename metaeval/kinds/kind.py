@@ -47,7 +47,7 @@ VARIABLE = "METAEVAL_KINDS"
 
 
 class StudyKind(ABC):
-    """A kind of study: all that is not the same for every kind."""
+    """A kind of study: everything that differs between kinds."""
 
     name: ClassVar[str]
     """What ``kind`` is in a study file."""
@@ -213,7 +213,7 @@ def kind_named(name: object) -> StudyKind:
         Of a kind of this package, of one that was registered, that an installed package offers as an entry
         point of the group ``metaeval.kinds``, or that the environment variable ``METAEVAL_KINDS`` names:
         ``module:object``, several with commas, imported from the working directory too. No file is asked
-        what to import: a study or a run folder of somebody else runs no code.
+        what to import: a study or a run folder of someone else runs no code.
 
     Raises
     ------
@@ -251,5 +251,5 @@ def _imported(where: str) -> StudyKind:
     except (ImportError, AttributeError, ValueError) as error:
         raise MetaevalError(f"kind: {where!r} cannot be imported: {error}") from error
     if not isinstance(found, StudyKind):
-        raise MetaevalError(f"kind: {where!r} is no StudyKind but {found!r}")
+        raise MetaevalError(f"kind: {where!r} is not a StudyKind but {found!r}")
     return found

@@ -1,4 +1,4 @@
-"""The check of a judge's prompt, whatever the judge: what a prompt shows tells whose it is."""
+"""The check of any judge's prompt; its placeholders tell the kind of judge."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def factory_named(spec: EvaluatorSpec, known: Mapping[str, Factory] = REGISTRY) 
         return resolve_name(factory) if isinstance(factory, str) else factory
     if spec.name == Function.__name__:
         raise SpecError(
-            f"{spec}: this evaluator is a Python function, which no text describes; give it to metaeval.run "
+            f"{spec}: this evaluator is a Python function, which no spec describes; give it to metaeval.run "
             f"or metaeval.score in Python: {{{spec.args[0] if spec.args else 'name'!r}: function}}"
         )
     if spec.name not in offered:

@@ -169,7 +169,7 @@ class Scoring:
         return ScoreTable(frame, {name: signature}, {name: evaluator.kind}, self.data.simulated, verdicts)
 
     def remember(self, name: str, table: ScoreTable) -> None:
-        """Take scores that were made earlier, under this short name, instead of making them anew."""
+        """Take scores that were made earlier, under this short name, instead of making them again."""
         evaluator = self.named[name]
         signatures = {str(evaluator.spec): table.signatures[name]}
         self._memo[id(evaluator)] = replace(table, signatures=signatures)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def distinct(values: list[str], info: ValidationInfo) -> list[str]:
-    """Return values of which there is one at least, and none twice.
+    """Return one or more values without repetition.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def distinct(values: list[str], info: ValidationInfo) -> list[str]:
         raise ValueError(f"{info.field_name} is empty; name at least one, or leave the key out")
     twice = sorted({v for v in values if values.count(v) > 1})
     if twice:
-        raise ValueError(f"{twice[0]!r} stands twice in {info.field_name}; name it once")
+        raise ValueError(f"{twice[0]!r} is twice in {info.field_name}; name it once")
     return values
 
 
@@ -78,7 +78,7 @@ def _check_evaluators(value: object) -> object:
             problem = f"{at!r} cannot name an evaluator; write one line that is not empty"
             raise PydanticCustomError("sentence", "{error}", {"error": problem, "at": at})
         if isinstance(at, int) and text in [t for _, t in items[:at]]:
-            problem = f"{text!r} stands twice in evaluators; name it once"
+            problem = f"{text!r} is twice in evaluators; name it once"
             raise PydanticCustomError("sentence", "{error}", {"error": problem, "at": at})
     return value
 

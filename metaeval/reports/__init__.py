@@ -56,14 +56,14 @@ def leaderboard(
     title, dataset, truth, signatures
         What to say of where the numbers come from.
     simulated
-        Whether the data are simulated, which is then said loudly.
+        Whether the data are simulated, which is then said in capitals.
     name
         What LaTeX labels begin with, so that two leaderboards can be in one paper; ``dataset``, if left out.
     by, tests, costs
         Of the ranking that comes first: the column that orders it (aspect, level, coefficient), what
         `metaeval.compare` returned for that column, and what the evaluators cost.
     lost
-        Sentences on calls of judges that brought no reply, which are then said loudly.
+        Sentences on calls of judges that brought no reply, which are then said in capitals.
 
     Raises
     ------

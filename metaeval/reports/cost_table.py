@@ -11,7 +11,7 @@ from metaeval.reports.escapes import markdown as escape
 if TYPE_CHECKING:
     import pandas as pd
 
-_PER_TEXT = ("USD", "tokens", "tokens of thought", "time")
+_PER_TEXT = ("USD", "tokens", "reasoning tokens", "time")
 
 
 def cost_table(costs: pd.DataFrame) -> str:
@@ -38,12 +38,12 @@ def cost_table(costs: pd.DataFrame) -> str:
         ]
         lines.append(f"| {name} | {escape(str(row['prompt']))} | {' | '.join(numbers)} |")
     about = (
-        "A text is judged on all aspects, in one call or several; repeated attempts are included. "
-        "Calls that brought no reply cost nothing and are left out."
+        "The cost of a text covers all aspects, in one call or several, and repeated attempts. Calls "
+        "without a reply cost nothing and are left out."
     )
     both = costs[costs["shared"] > 0]
     shared = [f"{s:.1%} of {escape(str(e))}" for e, s in zip(both["evaluator"], both["shared"], strict=True)]
     if shared:
-        about += f" Calls that a judge above makes too are made and paid for once: {', '.join(shared)}."
-    told = "Tokens of thought are among the tokens. What is not known is shown as —."
+        about += f" Calls that a judge above makes, too, are paid for once: {', '.join(shared)}."
+    told = "Tokens include reasoning tokens. — means unknown."
     return "\n".join([*lines, "", f"{about} {told}", ""])

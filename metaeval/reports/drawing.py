@@ -28,7 +28,7 @@ def draw(
 ) -> bytes:
     """Return a file of a figure.
 
-    The same figure gives the same bytes as PNG and SVG; in a PDF the library orders fonts and resources anew
+    The same figure gives the same bytes as PNG and SVG; in a PDF the library orders fonts and resources again
     each time, which is not to be seen.
 
     Parameters

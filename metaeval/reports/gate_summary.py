@@ -38,7 +38,7 @@ def sentence(check: Check) -> str:
     value, low, high = (value_text(v, "number") for v in (check.value, check.low, check.high))
     what = "mean" if check.kind == "least" else "change"
     why = f"; {check.why}" if check.why else ""
-    return f"{where}: {check.verdict}: {what} {value} [{low}, {high}], asked for {asked(check)}{why}"
+    return f"{where}: {check.verdict}: {what} {value} [{low}, {high}], required {asked(check)}{why}"
 
 
 def gate_record(result: GateResult) -> dict[str, Any]:

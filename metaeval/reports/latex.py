@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HEAD = (
     r"% Needs \usepackage{booktabs,graphicx,textcomp} and \usepackage[T1]{fontenc};",
-    "% names in other scripts than Latin need XeLaTeX or LuaLaTeX with a font that has them.",
+    "% names in scripts other than Latin need XeLaTeX or LuaLaTeX with a suitable font.",
 )
 _POINTS = 8
 _ROOM, _TURNED_ROOM = 335.0, 525.0  # points; the text of LaTeX's own classes is 345 wide, and 550 high
@@ -225,7 +225,7 @@ def environment(
     continued
         Whether it goes on with the table before it, so that it has the same number.
     simulated
-        What is, which is then said loudly.
+        What is, which is then said in capitals.
     """
     loud = rf"\textbf{{{simulated.loud}}} " if simulated else ""
     yield ""

@@ -45,7 +45,7 @@ class Leaderboard:
     simulated: Simulation = REAL
     signatures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     lost: tuple[str, ...] = ()
-    """Sentences on calls of judges that brought no reply, which are said loudly."""
+    """Sentences on calls of judges that brought no reply, which are said in capitals."""
     name: str = ""
     """Of the study or run; LaTeX labels begin with it, or with that of the data set."""
 
@@ -150,7 +150,7 @@ class Leaderboard:
         tables = tuple(sheet for sheet in kept[len(named) :] if len(sheet.frame))
         html = replace(self, ranking=kept[0] if named else None, tables=tables).to_html()
         said = "" if tables else "".join(f"<p>{escape(sentence)}</p>" for sentence in self.policy)
-        more = f"<p>Left out here: {'; '.join(out)}. <code>.to_html()</code> has all.</p>" if out else ""
+        more = f"<p>Not shown here: {'; '.join(out)}. <code>.to_html()</code> has all.</p>" if out else ""
         return f"{heading(self.heading, {})}{html}{said}{more}"
 
 

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 STATUSES: Mapping[str, str] = {
     Status.MISSING: "the source has none",
-    Status.UNTOKENIZABLE: "no words to compare in the text",
+    Status.UNTOKENIZABLE: "the text has no words to compare",
     Status.EXAMPLE: "shown to the judge as an example, so not scored",
     Status.REFUSED: "the judge would not answer",
-    Status.UNPARSED: "no score to be found in the reply",
-    Status.OUT_OF_RANGE: "what the judge gave is not on the scale",
-    Status.TRUNCATED: "the reply breaks off",
+    Status.UNPARSED: "the reply has no score",
+    Status.OUT_OF_RANGE: "the score is not on the scale",
+    Status.TRUNCATED: "the reply is cut off",
     Status.INVENTED: "the evidence in the reply is not in the prompt",
-    Status.UNWEIGHED: "the reply lacks the probabilities to weigh its score by",
+    Status.UNWEIGHED: "the reply has no token probabilities",
     Status.TRANSPORT: "no reply came",
-    Status.BUDGET: "not asked: the budget was spent",
+    Status.BUDGET: "not asked: the budget was used up",
 }
 """Why there is no score."""
 

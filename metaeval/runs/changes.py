@@ -55,9 +55,9 @@ def run_changes(records: Mapping[str, Record], notes: tuple[str, ...] = ()) -> S
     frame = pd.DataFrame([[*row, *map(values.get, records)] for *row, values in rows], columns=columns)
     said = []
     if any(0 < len(values) < len(records) for *_, values in rows):
-        said.append("— stands for a key that a run does not have.")
+        said.append("— : the run does not have this key.")
     if any("…" in value for *_, values in rows for value in values.values()):
-        said.append(f"Of hashes the first {_DIGITS} digits are shown.")
+        said.append(f"Hashes are cut to {_DIGITS} digits.")
     return Sheet(
         "changes",
         "What changed between the runs",

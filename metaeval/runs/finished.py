@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class OpenRun:
-    """The scores of a finished run, and the truth that they were held against."""
+    """The scores of a finished run, and the truth that they were compared with."""
 
     folder: Path
     record: Record
@@ -79,7 +79,7 @@ class OpenRun:
         evaluators: Sequence[str] | None = None,
     ) -> Prepared:
         """Return aligned arrays under the run's policy; its levels, coefficients, evaluators if left out."""
-        # The policy is made anew: it refuses an unknown level or coefficient.
+        # The policy is made again: it refuses an unknown level or coefficient.
         policy = self.record.study.policy(levels, coefficients)
         return self.matched.chosen(
             levels=policy.levels, coefficients=policy.coefficients, evaluators=evaluators
@@ -149,7 +149,7 @@ def open_run(folder: str | os.PathLike[str], *, rated: bool = False, scores: boo
     if rated and not _rated(kind):
         raise MetaevalError(
             f"this takes ratings, and {folder} is a run of kind {kind!r}, whose scores are verdicts on two: "
-            f"`metaeval details {folder}` has what is measured of those"
+            f"`metaeval details {folder}` shows its measures"
         )
 
     def frame(name: str) -> pd.DataFrame:
@@ -158,7 +158,8 @@ def open_run(folder: str | os.PathLike[str], *, rated: bool = False, scores: boo
     if in_file := _past_memory(path, record):
         if scores:
             raise MetaevalError(
-                f"the {in_file.rows:,} scores of {folder} do not fit in memory, and this takes all of them; "
+                f"the {in_file.rows:,} scores of {folder} do not fit in memory, and this command needs all "
+                "of them; "
                 f"`metaeval leaderboard` and the report work, and `metaeval correlate DATA {path / SCORES}`"
             )
         columns = pd.DataFrame(columns=list(in_file.head()))

@@ -128,7 +128,7 @@ def read_output(path: Path, name: str, record: Record | None = None) -> Path:
     if record.is_done and "tests" not in record.model_fields_set:
         raise RunFolderError(f"the run in {path} was made by an older metaeval; run its study again")
     if not record.is_done:
-        raise RunFolderError(f"the run in {path} is not finished; run its study again to go on")
+        raise RunFolderError(f"the run in {path} is not finished; run its study again to finish it")
     file = path / name
     if not file.is_file() or digest_of(file) != record.outputs.get(name):
         raise RunFolderError(f"{file} is not the file that the run wrote; run its study again")
@@ -208,7 +208,7 @@ class RunFolder:
                 shutil.rmtree(path / _PARTS, ignore_errors=True)
                 for name in (RECORD, _LOCK):
                     (path / name).unlink(missing_ok=True)
-                with contextlib.suppress(OSError):  # somebody put a file there
+                with contextlib.suppress(OSError):  # someone put a file there
                     path.rmdir()
             raise
         finally:
@@ -232,7 +232,7 @@ class RunFolder:
             of_pairs = self._part_file(f"{key}.verdicts")
             verdicts = pq.read_table(of_pairs).to_pandas() if meta.get("verdicts") else None
         except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError):
-            return None  # not a part of ours: the scores are made anew
+            return None  # not a part of ours: the scores are made again
         kinds = {name: Kind(kind) for name, kind in meta["kinds"].items()}
         frame = table.replace_schema_metadata(None).to_pandas()
         return ScoreTable(frame, meta["signatures"], kinds, verdicts=verdicts)

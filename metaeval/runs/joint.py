@@ -131,7 +131,7 @@ def _ruling(named: Mapping[str, Path], wanted: str | os.PathLike[str] | None) ->
         if str(wanted) == name or Path(wanted).resolve() == path.resolve():
             return name
     raise MetaevalError(
-        f"there is no run {str(wanted)!r} whose policy could hold{nearest(str(wanted), named)} "
+        f"there is no run {str(wanted)!r} to take the policy from{nearest(str(wanted), named)} "
         f"(runs: {', '.join(named)})"
     )
 
@@ -151,8 +151,8 @@ def _check_studies(runs: Mapping[str, OpenRun], *, policy_given: bool) -> None:
             if a != b and not policy_given:
                 raise MetaevalError(
                     f"{first} and {name} were run under different policies ({key} is {_policy_text(a)!r} in "
-                    f"{first} and {_policy_text(b)!r} in {name}); say whose holds for all runs with: "
-                    "metaeval compare --policy-of RUN"
+                    f"{first} and {_policy_text(b)!r} in {name}); choose one for all runs with: metaeval "
+                    "compare --policy-of RUN"
                 )
 
 
@@ -229,16 +229,16 @@ def _notes(
     if left_out:
         notes.append(f"Left out are {_listed(left_out)}.")
     if any(set(r.record.study.aspects) != set(aspects) for r in runs.values()):
-        notes.append(f"Only the aspects that all runs have enter: {', '.join(aspects)}.")
+        notes.append(f"Only the aspects of all runs are compared: {', '.join(aspects)}.")
     studies = [r.record.study for r in runs.values()]
     if any(getattr(study, key) != getattr(studies[0], key) for study in studies for key in _POLICY):
         rules = runs[ruling].record.study
         policy = "; ".join(f"{key}: {_policy_text(getattr(rules, key))}" for key in _POLICY)
-        notes.append(f"The runs' policies differ; that of {ruling} holds for all ({policy}).")
+        notes.append(f"The runs' policies differ; all use that of {ruling} ({policy}).")
     if len({r.record.data.fingerprint for r in runs.values()}) > 1:
         notes.append(
-            "The runs' data differ: a unit counts as the same where its keys are; run folders do not hold "
-            "texts, so that these may be others."
+            "The runs' data differ. Units are matched by their keys; run folders do not hold texts, so "
+            "texts may differ."
         )
     simulated = [name for name, run in runs.items() if run.scores.simulated]
     real = [name for name in runs if name not in simulated]

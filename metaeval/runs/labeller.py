@@ -76,7 +76,7 @@ def _request(body: bytes) -> dict[str, Any]:
     except ValueError:
         request = None
     if not isinstance(request, dict):
-        raise DataError("what is posted must be a JSON object")
+        raise DataError("the request must be a JSON object")
     return request
 
 

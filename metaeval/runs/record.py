@@ -58,7 +58,7 @@ class DataFacts(Facts):
 
 
 class TruthFacts(Facts):
-    """What scores are held against."""
+    """What scores are compared with."""
 
     spec: str
     signature: dict[str, Any]

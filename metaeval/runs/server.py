@@ -37,7 +37,7 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _POSTING = "; connect-src 'self'"
-"""A page that posts may ask its own server, and nobody else."""
+"""A page that posts may ask its own server, and no one else."""
 _LONGEST = 100_000  # bytes of a post
 _SECONDS = 30  # after which a silent connection is closed
 
@@ -168,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
         if refused := self._misdirected():
             return refused
         if origins and origins != [f"http://{self.headers['Host'].strip()}"]:
-            return Page.message(HTTPStatus.FORBIDDEN, "A page from elsewhere may change nothing here.")
+            return Page.message(HTTPStatus.FORBIDDEN, "Pages of other sites may not change anything here.")
         if not (length.isascii() and length.isdigit()):
             return Page.message(HTTPStatus.LENGTH_REQUIRED, "The length of the request is not known.")
         if int(length) > _LONGEST:
@@ -181,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
             return None
         return Page.message(
             HTTPStatus.MISDIRECTED_REQUEST,
-            f"These pages are shown at {self.server.address} and under no other name.",
+            f"These pages are shown only at {self.server.address}.",
         )
 
     def _answer(self, page: Page, **headers: str) -> None:

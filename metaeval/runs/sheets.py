@@ -156,15 +156,15 @@ def _columns(frame: pd.DataFrame, runs: Sequence[str], tests: Tests, board: Boar
 def _said(board: Board, cells: Cells, cell: Cell, tested: Sequence[_Tested]) -> list[str]:
     said = [f"Cells hold {board.words(cell)}."]
     if (entering := cells.entering(cell)) is not None:
-        said.append(f"{entering:,} units enter: those that all evaluators of all runs scored.")
+        said.append(f"{entering:,} units: those that all evaluators of all runs scored.")
     if board.frame["ci_low"].notna().any():
         second = board.second_of(cell)
         said += filter(None, [board.intervals, second.intervals if second else ""])
     if any(not math.isnan(test.difference) for test in tested):
         units = "" if cells.common else ", on the units that it scored in both"
         said.append(
-            f"The difference is that of the last run that has the evaluator less the first{units}; one that "
-            "gave the same scores in both is not tested."
+            f"The difference is the last run with the evaluator minus the first{units}; an evaluator with "
+            "the same scores in both is not tested."
         )
     policies = [test.policy for test in tested if test.policy is not None]
     if policies:

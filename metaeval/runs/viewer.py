@@ -104,7 +104,7 @@ class ViewedRuns:
         run, _, file = rest.partition("/")
         folder = self.folders.get(unquote(run))
         if root or folder is None:
-            return Page.message(HTTPStatus.NOT_FOUND, "There is no such page here.")
+            return Page.message(HTTPStatus.NOT_FOUND, "This page does not exist.")
         return _file(folder, unquote(file))
 
     def _cards(self) -> list[Card]:
@@ -127,10 +127,10 @@ def _file(folder: Path, name: str) -> Page:
     """Return a file of a run, unless it changed since the run wrote it."""
     try:
         if name not in _written(read_record(folder)):
-            return Page.message(HTTPStatus.NOT_FOUND, "The run wrote no such file.")
+            return Page.message(HTTPStatus.NOT_FOUND, "The run has no such file.")
         if not (folder / name).resolve().is_relative_to(folder.resolve()):
             return Page.message(
-                HTTPStatus.FORBIDDEN, "This is a link out of the run's folder; it is not shown."
+                HTTPStatus.FORBIDDEN, "This link leads out of the run's folder; it is not followed."
             )
         body = read_output(folder, name).read_bytes()
     except (MetaevalError, OSError) as error:

@@ -79,11 +79,11 @@ def chosen_propensities(folder: str | os.PathLike[str], release: CoatRelease) ->
         with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
             found = np.loadtxt(file, ndmin=2)
     except (ValueError, OSError, EOFError) as error:
-        raise DataError(f"{path.name} is no table of numbers: {str(error).splitlines()[0]}") from error
+        raise DataError(f"{path.name} is not a table of numbers: {str(error).splitlines()[0]}") from error
     if found.shape != release.shape:
         raise DataError(f"{path.name} has the shape {found.shape}; it should be {release.shape}")
     if not ((found > 0) & (found <= 1)).all():
-        raise DataError(f"{path.name} holds a number that is no probability above 0")
+        raise DataError(f"{path.name} holds a number that is not a probability above 0")
     user, item = (release.chosen[key].astype(np.int64).to_numpy() - 1 for key in (_USER, _ITEM))
     chosen: NDArray[np.float64] = found[user, item]
     return chosen
@@ -95,7 +95,9 @@ def _matrix(path: Path) -> NDArray[np.int64]:
     except FileNotFoundError:
         raise DataError(f"there is no file {str(path)!r}; give the folder of the released files") from None
     except ValueError as error:
-        raise DataError(f"{path.name} is no table of whole numbers: {str(error).splitlines()[0]}") from error
+        raise DataError(
+            f"{path.name} is not a table of whole numbers: {str(error).splitlines()[0]}"
+        ) from error
     if found.min() < 0 or found.max() > STARS:
         raise DataError(f"{path.name} holds a number that is not from 0 to {STARS}")
     return found

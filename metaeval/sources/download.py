@@ -30,11 +30,11 @@ def download(url: str, sha256: str, path: Path) -> None:
             case exceptions.HTTPError():
                 answer = error.response
                 status = "an error" if answer is None else f"status {answer.status_code}"
-                said = f"{url} was answered with {status}; try again later"
+                said = f"{url} answered with {status}; try again later"
             case exceptions.ChunkedEncodingError() | exceptions.ContentDecodingError():
                 said = f"the download of {url} broke off; try again"
             case exceptions.ConnectionError() | exceptions.Timeout():
-                said = f"{url} cannot be reached; look whether there is a network, or import files you have"
+                said = f"{url} cannot be reached; check the network, or import files you have"
             case exceptions.RequestException():
                 said = f"{url} cannot be downloaded: {type(error).__name__}"
             case _:

@@ -120,7 +120,7 @@ def read_replies(
         For a column that is not there, not text, or would be replaced, and as for `read_reply`.
     """
     if (aspect is None) == (aspect_column is None):
-        raise MetaevalError("give either aspect, what all replies rate, or aspect_column, which says it")
+        raise MetaevalError("give either aspect (for all replies) or aspect_column")
     on, form = _scale(scale, integer), _known(form)
     if isinstance(frame, Table):
         table = frame
@@ -205,7 +205,9 @@ def _aspects(table: Table, aspect: str | None, column: str | None) -> Texts:
     aspects = _texts(table, column)
     empty = np.flatnonzero(aspects == "")
     if empty.size:
-        raise DataError([table.problem(int(empty[0]), column, "is empty; it says what the reply rates")])
+        raise DataError(
+            [table.problem(int(empty[0]), column, "is empty; it must name the aspect that the reply rates")]
+        )
     return aspects
 
 

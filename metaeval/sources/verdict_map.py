@@ -60,7 +60,7 @@ class Sides(Strict):
         given = [w for words in self.by_side.values() for w in words]
         twice = sorted({w for w in given if given.count(w) > 1})
         if twice:
-            raise ValueError(f"the word {twice[0]!r} stands for two things; each word means one")
+            raise ValueError(f"the word {twice[0]!r} has two meanings; each word may have one")
         return self
 
     @property
@@ -133,5 +133,5 @@ class VerdictMap(Strict):
     def _own_names(cls, keep: list[str]) -> list[str]:
         taken = next((name for name in keep if name in LONG), None)
         if taken is not None:
-            raise ValueError(f"cannot keep a column called {taken!r}, which means something here; rename it")
+            raise ValueError(f"cannot keep a column called {taken!r}, a reserved name; rename it")
         return keep

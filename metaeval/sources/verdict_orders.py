@@ -1,4 +1,4 @@
-"""Recorded verdicts as they were shown: what came first, what came second, and which won.
+"""Recorded verdicts in the order of showing: first, second, and winner.
 
 A map says which column is what::
 
@@ -69,7 +69,7 @@ class OrderMap(Strict):
     @model_validator(mode="after")
     def _one_winner(self) -> Self:
         if (self.columns.winner is None) == (self.columns.reply is None):
-            raise ValueError("columns must name either 'winner' or 'reply', where the verdict stands")
+            raise ValueError("columns must name either 'winner' or 'reply', the column of the verdict")
         if self.columns.reply is not None and self.choices is None:
             raise ValueError("choices must say the words of a reply, such as {first: A, second: B, tie: C}")
         return self

@@ -132,7 +132,7 @@ def carry_out(
     from metaeval.study.outputs import write_outputs
 
     if wait and not todo.study.judging.batch:
-        raise MetaevalError("wait is for batches; ask for them too: batch, or --batch")
+        raise MetaevalError("wait is for batches; add batch, or --batch")
     with RunFolder.claim(todo.out) as folder:
         record = Record(
             metaeval=__version__,

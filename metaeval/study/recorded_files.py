@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 FILE = "scores.parquet"
 LEFT_OUT = (
-    "The scores were not read whole: single units, single groups, details and figures are left out, and "
-    "only the column that orders the leaderboard is tested."
+    "The scores were too large to read into memory: single units, groups, details and figures are left out, "
+    "and only the column that ranks the evaluators is tested."
 )
 
 
@@ -54,7 +54,7 @@ def load_for_run(kind: StudyKind, place: Path | str, engine: str | None) -> tupl
 
 def check_recorded(study: Study, evaluators: Mapping[str, EvaluatorSpec], truth: EvaluatorSpec) -> None:
     """See that the evaluators, and not the truth, are recorded ones; `StudyError` if they are not."""
-    whole = f"or read them whole: --engine {MEMORY}"
+    whole = f"or read them into memory: --engine {MEMORY}"
     for at, (name, spec) in enumerate(evaluators.items()):
         if spec.name != Recorded.__name__:
             where = name if isinstance(study.evaluators, dict) else at

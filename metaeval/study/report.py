@@ -165,22 +165,23 @@ def _glossary(
     failures = {status for e in entries for status, n in e.statuses.items() if n and status != Status.OK}
     priced = len(costs) and costs.filter([c.name for c in COSTS]).notna().to_numpy().any()
     return [
-        ("truth", "the ratings that scores are compared with"),
+        ("truth", "people's ratings, with which scores are compared"),
         *found.glossary,
         (
             "cluster",
-            "the best evaluator and those not significantly worse; the best of the rest leads the next one"
+            "the evaluators not significantly worse than the cluster's best; the best of the rest begins "
+            "the next cluster"
             if found.ranked
             else "",
         ),
-        ("missing scores", "what the evaluator should have scored in this column and did not"),
+        ("missing scores", "units without a score of the evaluator in this column"),
         (
             "not scored",
             f"over all aspects, and why. {words.meanings(words.STATUSES, failures)}" if failures else "",
         ),
         (
             "USD, tokens, time",
-            f"what one {text} costs on average, all aspects together; tokens of thought are among the tokens"
+            f"the average cost of one {text}, all aspects together; tokens include reasoning tokens"
             if priced
             else "",
         ),
@@ -209,7 +210,7 @@ def _with_bias(groups: Groups, units: Units, entries: Sequence[ListedEvaluator])
 
 
 def _calls(scores: ScoreTable, name: str, data: DataSet, aspects: Sequence[str]) -> Any:  # noqa: ANN401 - str of shape (aspects, units), or None
-    """Return the key of the call behind each score of a judge; None for an evaluator that asks nobody."""
+    """Return the key of the call behind each score of a judge; None for an evaluator that asks no one."""
     if "call" not in scores.frame or scores.kinds.get(name) != Kind.JUDGE:
         return None
     frame = scores.frame[scores.frame["evaluator"] == name]

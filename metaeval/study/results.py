@@ -108,7 +108,7 @@ def _parts_of_truth(record: Record) -> list[str]:
     shared = [name for name, spec in specs.items() if parts_of(spec) & truth]
     if not shared:
         return []
-    return [f"Part of the truth, which raises the correlation: {', '.join(shared)}."]
+    return [f"These evaluators are part of the truth, which raises their correlation: {', '.join(shared)}."]
 
 
 def read_back(folder: str | os.PathLike[str]) -> Run:

@@ -80,7 +80,7 @@ def holds_truth(spec: EvaluatorSpec, truth: EvaluatorSpec) -> str:
         return ""
     what = f"{spec} is" if parts_of(spec) == whole else f"{spec} holds"
     return (
-        f"{what} the truth {truth}, and would agree with itself: leave it out of the evaluators, or choose "
+        f"{what} the truth {truth}, and would agree with itself; leave it out of the evaluators, or choose "
         "another truth"
     )
 

@@ -79,7 +79,7 @@ CASES = [
     Case("misspelt argument", RUN, "did you mean 'seed'?", study(evaluators='["Random(sed=1)"]')),
     Case("argument of a wrong type", RUN, "BLEU", study(evaluators="[\"BLEU(n='four')\"]")),
     Case("evaluator of code", RUN, "arguments must be", study(evaluators='["Random(seed=1+1)"]')),
-    Case("evaluator twice", RUN, "stands twice", study(evaluators="[Length(), Length()]")),
+    Case("evaluator twice", RUN, "is twice", study(evaluators="[Length(), Length()]")),
     Case("circle of names", RUN, "defined by itself", study(evaluators='{a: "Mean(b)", b: "Mean(a)"}')),
     Case("unknown annotator", RUN, "has no ratings of '3'", study(evaluators="[\"Annotator('3')\"]")),
     Case("unknown recorded", RUN, "did you mean 'S* star'?", study(evaluators="[\"Recorded('S* str')\"]")),
@@ -185,7 +185,7 @@ CASES = [
     Case("leaderboard of no run", "leaderboard none", "there is no run folder none"),
     Case("leaderboard of a folder", "leaderboard tiny", "is not a run folder: it has no run.json"),
     # The command line
-    Case("unknown command", "rnu s.yaml", "there is no command 'rnu'; did you mean 'run'?"),
+    Case("unknown command", "rnu s.yaml", "unknown command 'rnu'; did you mean 'run'?"),
     Case("unknown option", "run s.yaml --outt out", "--out"),
     Case("argument missing", "run", "Missing argument 'STUDY'"),
     Case("option missing", "score tiny Length()", "Missing option '--out'"),

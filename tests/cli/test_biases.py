@@ -41,7 +41,7 @@ def test_it_prints_its_tables(finished: Path) -> None:
     for title in (
         "The judges on the leaderboard, and their biases",
         "Biases of the judges, tested",
-        "Verbosity: what length is worth, given the truth",
+        "Verbosity: the effect of length, given the truth",
         "Leniency, range use and central tendency",
     ):
         assert f"## {title}" in text

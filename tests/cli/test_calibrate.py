@@ -99,4 +99,4 @@ def test_check_takes_no_option_that_it_would_not_heed(run: Path) -> None:
     typed(run, "--resamples", 50)
     done = typed(run, "--check", run, "--by", "generator")
     assert done.exit_code == 2
-    assert "--check calibrates nothing; beside it, give --evaluator at most" in done.stderr
+    assert "--check calibrates nothing; combine it with --evaluator only" in done.stderr

@@ -87,7 +87,7 @@ def test_every_format(typed, tmp_path: Path) -> None:
         (("old", "new", "--by", "cleer"), "no aspect 'cleer' is in all runs; did you mean 'clear'?"),
         (
             ("old", "new", "--policy-of", "nw"),
-            "there is no run 'nw' whose policy could hold; did you mean 'new'?",
+            "there is no run 'nw' to take the policy from; did you mean 'new'?",
         ),
         (("old", "new", "--permutations", "0"), "--permutations"),
         ((), "Missing argument 'RUN...'"),

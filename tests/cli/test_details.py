@@ -34,7 +34,7 @@ def test_all_sheets_are_printed(folder: str) -> None:
         "Further measures",
         "What people reach",
         "Reliability of the annotators",
-        "Where the variance",
+        "Variance components",
     ):
         assert f"## {title}" in text
     assert "SIMULATED DATA" in text

@@ -55,8 +55,8 @@ def test_it_prints_its_tables(run: Path) -> None:
     text = typed(str(run), *PANEL, "--n", "4")
     for title in (
         "Where the panel splits most",
-        "How far the panel agrees",
-        "What a panel gains over its best",
+        "Agreement of the panel",
+        "Gain of the panel over its best",
     ):
         assert f"## {title}" in text
     assert "SIMULATED" in text
@@ -168,7 +168,7 @@ def test_scores_are_shown_to_people_only_if_that_is_wanted(run: Path) -> None:
             ["--judge", JUDGES[0], "--judge", "Length()"],
             r"Length\(\) does not score on the scale from 1 to 5",
         ),
-        (["--judge", JUDGES[0]], "an ensemble takes two or more"),
+        (["--judge", JUDGES[0]], "an ensemble needs two or more"),
         (["--aspect", "claer"], "did you mean 'clear'"),
         (["--labels", "l.csv", "--data", "nowhere"], "there is no data set 'nowhere'"),
         (["--label", "--rater", "anna", "--data", "nowhere"], "there is no data set 'nowhere'"),

@@ -36,10 +36,10 @@ def test_it_prints_its_tables(run: Path) -> None:
     assert done.exit_code == 0
     for title in (
         "Ensembles by size",
-        "What each judge adds",
-        "How far the judges err alike",
-        "What accuracy costs",
-        "Ensembles chosen on some users and judged on others",
+        "Contribution of each judge",
+        "Correlation of the judges' errors",
+        "Accuracy and cost",
+        "Ensembles chosen on some users and evaluated on others",
     ):
         assert f"## {title}" in done.stdout
     assert "SIMULATED" in done.stdout
@@ -94,7 +94,7 @@ def test_people_have_no_cost_that_is_known(run: Path) -> None:
     ("arguments", "message"),
     [
         ({"judges": ["Jugde('simulated/one,noise=0.2')", JUDGES[1]]}, "no evaluator .* did you mean"),
-        ({"judges": [JUDGES[0]]}, "1 judge is given, and an ensemble takes two or more: .*Annotator"),
+        ({"judges": [JUDGES[0]]}, "1 judge is given, and an ensemble needs two or more: .*Annotator"),
         ({"judges": [JUDGES[0]] * 2}, "names a judge twice"),
         ({"levels": ["usr"]}, "did you mean 'user'"),
         ({"aspects": ["clean"]}, "no aspect 'clean'; did you mean 'clear'"),

@@ -162,7 +162,7 @@ def test_only_what_changed_is_judged_again(runs: Path, tmp_path: Path) -> None:
 
 
 def test_a_bar_is_lowered_in_the_file_alone(accepted) -> None:
-    with pytest.raises(MetaevalError, match=r"a mean of 1.5 for clear instead of 2 is asked for"):
+    with pytest.raises(MetaevalError, match=r"a mean of 1.5 for clear instead of 2 is less strict"):
         accepted("again", "--baseline", "b/main.json", "--min", "1.5")
     with pytest.raises(MetaevalError, match=r"a drop of up to 1 for clear/comedy instead of 0.5"):
         accepted("again", "--baseline", "b/main.json", "--max-drop", "clear/comedy=1")
@@ -229,6 +229,6 @@ def test_what_is_wrong_is_said(accepted, arguments: list[str], message: str) -> 
 def test_a_run_of_several_judges_asks_whose_scores_count(typed, tmp_path: Path) -> None:
     both = '{a: "Judge(\'simulated/one\')", b: "Judge(\'simulated/two\')", panel: "Mean(a, b)"}'
     run = str(judged(tmp_path, "both", texts(2, 6), evaluators=both))
-    with pytest.raises(MetaevalError, match=r"has 2 judges: say with --evaluator whose .* \(a, b\)"):
+    with pytest.raises(MetaevalError, match=r"has 2 judges: choose the evaluator .* \(a, b\)"):
         typed(run, "--min", "1")
     assert typed(run, "--min", "1", "--evaluator", "panel")[0] == 0

@@ -71,7 +71,7 @@ def test_an_option_takes_several_values_or_is_given_again(files: Path, capsys) -
         ),
         (["--qrels", "human=human.qrels", "--relevant", "9"], "relevant: 9 is not on the scale"),
         (["--qrels", "human=human.qrels", "--runs", "no.run"], "there is no run file 'no.run'"),
-        (["--qrels", "human=human.qrels", "--items", "x.run"], "'x.run' has no suffix that is known"),
+        (["--qrels", "human=human.qrels", "--items", "x.run"], "'x.run' has an unknown suffix"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(files: Path, words: list[str], says: str, capsys) -> None:
@@ -134,8 +134,8 @@ def test_movielens_as_duels(real_data: Path, tmp_path: Path, capsys) -> None:
     sampling = load(tmp_path / "ml").extra["sampling"]
     assert (sampling["tasks"], sampling["history"], sampling["equal"]) == (["T1", "T3"], 0, True)
     for words, said in (
-        (["--kind", "slates", "--newest", "0.1"], "--newest is not for --kind slates"),
-        (["--history", "0"], "--history is not for --kind relevance"),
+        (["--kind", "slates", "--newest", "0.1"], "--newest does not apply to --kind slates"),
+        (["--history", "0"], "--history does not apply to --kind relevance"),
         (["--kind", "slates", "--force", "--size", "1"], "sampling size is 1; give a whole number from 2"),
         (["--kind", "slates"], "replace it with --force"),
     ):

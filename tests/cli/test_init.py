@@ -389,7 +389,7 @@ def test_it_asks_on_a_terminal_and_takes_other_answers(here: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "arguments", "said"),
     [
-        ("a,b\n1,2\n", [], "there is no terminal to ask on; take what is proposed with --yes"),
+        ("a,b\n1,2\n", [], "there is no terminal to ask questions on; accept the proposals with --yes"),
         ("a,b\nx,y\n", ["--yes"], "no column of t.csv looks like people's ratings (a, b); name them"),
         ("query,doc,relevance\nq,d,x\n", ["--yes"], "looks like data of `kind: relevance`"),
         ("first,second,winner\na,b,a\n", ["--yes"], "looks like data of `kind: slates`"),

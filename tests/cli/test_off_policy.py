@@ -125,7 +125,7 @@ def test_coat_by_its_released_propensities(real_data: Path, tmp_path: Path) -> N
 def test_fitted_propensities_are_said_to_be(data: str, capsys) -> None:
     options = ["--policy", "uniform", "--propensity", "fitted", "--estimators", "snips", "--resamples", "50"]
     assert main(["off-policy", data, *options]) == 0
-    assert "Of weighted values: models fitted anew in each of 20 resamples" in capsys.readouterr().out
+    assert "For weighted values: models fitted again in each of 20 resamples" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_pairwise_prints_its_tables(tiny: Path) -> None:
         pairwise, [str(run), "--resamples", "50", "--format", "md"], catch_exceptions=False
     )
     assert done.exit_code == 0
-    assert "## What became of the pairs" in done.stdout
+    assert "## Outcomes of the pairs" in done.stdout
     assert "## Generators, as pairwise judges rank them" in done.stdout
     assert r"none\|such" in done.stdout
     assert "SIMULATED" in done.stderr

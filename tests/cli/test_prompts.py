@@ -52,7 +52,7 @@ def test_show_a_unit(capsys: pytest.CaptureFixture[str], sample: Path) -> None:
 
 def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     good = str(bundled_prompts()["multi-aspect"])
-    assert said(capsys, "check", good) == f"{good}: nothing is wrong\n"
+    assert said(capsys, "check", good) == f"{good}: no problems\n"
     assert said(capsys, "check", good, "--quiet") == ""
     bad = tmp_path / "bad.md"
     bad.write_text("no header")
@@ -64,7 +64,7 @@ def test_check(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 def test_check_finds_nothing_wrong_with_what_ships(capsys: pytest.CaptureFixture[str]) -> None:
     lines = said(capsys, "check").splitlines()
-    assert lines == [f"{name}: nothing is wrong" for name in bundled_prompts()]
+    assert lines == [f"{name}: no problems" for name in bundled_prompts()]
 
 
 def test_check_flags_a_vague_rubric(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -76,10 +76,10 @@ def test_check_flags_a_vague_rubric(capsys: pytest.CaptureFixture[str], tmp_path
     assert said(capsys, "check", str(mine), code=1).splitlines() == [
         f"{mine}: dimension 'quality' has no anchors; say what a text at the best and worst level is like",
         (
-            f"{mine}: dimension 'quality' can mean anything; ask a question that says what is meant, or "
-            "judge its parts by themselves"
+            f"{mine}: dimension 'quality' is too vague; ask a question that says what is meant, or judge "
+            "its parts separately"
         ),
-        f"{mine}: dimension 'clear': the anchors at 5 and 1 say the same; say what sets the levels apart",
+        f"{mine}: dimension 'clear': the anchors at 5 and 1 say the same; say how the levels differ",
     ]
 
 
@@ -89,7 +89,7 @@ def test_check_flags_a_vague_rubric(capsys: pytest.CaptureFixture[str], tmp_path
         ("show multi", "there is no prompt 'multi'; did you mean 'multi-aspect'?"),
         ("show none.md", "there is no prompt file none.md"),
         ("show multi-aspect --unit u1,i1,g", "give its folder with --data"),
-        ("show multi-aspect --profile", "say which unit"),
+        ("show multi-aspect --profile", "name the unit"),
         ("show multi-aspect --unit u1 --data SAMPLE", "write it as user_id,item_id,generator"),
         ("show multi-aspect --unit u01,f01,populr --data SAMPLE", "did you mean 'popular'?"),
         ("show single-aspect --unit u01,f01,popular --data SAMPLE", "choose one with --aspect"),

@@ -299,7 +299,7 @@ def test_above_the_limit_the_jackknife_takes_the_place_of_resamples(monkeypatch)
     assert drawn.policy["bootstrap"]["method"] == "percentile"
     monkeypatch.setattr("metaeval.stats.resampling.bootstrap.LIMIT", 50)
     for method, made_by, words in (
-        ("percentile", "jackknife", "Brackets hold 95 % intervals (jackknife, or bags of little bootstraps"),
+        ("percentile", "jackknife", "Brackets hold 95 % intervals (jackknife; bags of little bootstraps"),
         ("bca", "bags", "Brackets hold 95 % intervals (bags of little bootstraps; 60 users, seed 0)."),
     ):
         found = me.correlate(scores, truth, **options, bootstrap={"resamples": 2000, "method": method})

@@ -211,7 +211,7 @@ def test_at_generator_level_the_corrected_estimate_has_the_interval():
     assert (columns["estimate"].low, columns["corrected"].low) == ("", "ci_low")
     row = sheet.frame.iloc[0]
     assert row["ci_low"] < row["corrected"] < row["ci_high"]
-    assert any("Corrected: the correlation of the means that very many users" in n for n in sheet.notes)
+    assert any("Corrected: the correlation of the means over very many users" in n for n in sheet.notes)
     assert not any("No interval" in n for n in sheet.notes)
 
 

@@ -130,7 +130,7 @@ def test_without_a_reference_nothing_is_asked(data: me.ExplanationSet) -> None:
             DataError, match=r"2 of 18 units .* have no 'reference', such as \(u3, i2, long\)"
         ):
             me.score(blank, {"j": spec(server)})
-        with pytest.raises(DataError, match=r"'mine' shows a known good answer .* no column 'reference'"):
+        with pytest.raises(DataError, match=r"'mine' shows a good reference .* no column 'reference'"):
             me.score(none, {"j": spec(server)})
         assert not server.log
 

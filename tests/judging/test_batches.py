@@ -60,7 +60,7 @@ def test_a_run_by_batches_is_that_of_ordinary_calls_at_half_the_price(
     for _ in range(2):
         assert main(["run", path, "--out", "batch", "--batch"]) == 3
         err = capsys.readouterr().err
-        assert "replies are to come from 1 batch, within 24 hours: the scores of 0 of 2 evaluators" in err
+        assert "replies are outstanding from 1 batch, within 24 hours: the scores of 0 of 2 evaluators" in err
         assert "run the same command again to go on" in err
     assert main(["run", path, "--out", "batch", "--batch"]) == 0
     assert "leaderboard.md" in capsys.readouterr().out

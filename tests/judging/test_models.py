@@ -187,7 +187,7 @@ MODELS = (
         ("temprature: 0", "models.mini.temprature: not known; did you mean 'temperature'?"),
         ("max_token: 5", "did you mean 'max_tokens'?"),
         ("reasoning_efort: low", "did you mean 'reasoning_effort'?"),
-        ("extra_body: {}", "did you mean 'extra'? What this server alone takes goes under extra"),
+        ("extra_body: {}", "did you mean 'extra'? Parameters of this server alone go under extra"),
         ("base_ulr: 'http://localhost:1'", "did you mean 'base_url'?"),
         ("prompt: rubric", "'prompt' is an argument of the judge: Judge('short name', prompt=…)"),
         ("temperature: -1", "models.mini.temperature: -1: it must be greater than or equal to 0"),
@@ -195,13 +195,13 @@ MODELS = (
         ("max_tokens: 0", "models.mini.max_tokens: 0: it must be greater than 0"),
         ("max_tokens: 1.5", "models.mini.max_tokens must be a whole number, not 1.5"),
         ("extra: [1]", "models.mini.extra must be a mapping from keys to values, not [1]"),
-        ("extra: {temperature: 1}", "'temperature' stands beside extra; write it there, and once"),
-        ("seed: 1, extra: {seed: 1}", "'seed' stands beside extra; write it there, and once"),
+        ("extra: {temperature: 1}", "'temperature' does not go under extra; write it beside extra, and once"),
+        ("seed: 1, extra: {seed: 1}", "'seed' does not go under extra; write it beside extra, and once"),
         ("stream: true", "'stream' cannot be a parameter of a request; leave it out"),
         ("extra: {messages: []}", "'messages' cannot be a parameter of a request; leave it out"),
-        ("extra: {at: .nan}", "a parameter of a request is no JSON value"),
+        ("extra: {at: .nan}", "a parameter of a request is not a JSON value"),
         ("at: 2024-01-01", "models.mini.at"),
-        ("base_url: 'localhost:8000'", "base_url 'localhost:8000' is no address"),
+        ("base_url: 'localhost:8000'", "base_url 'localhost:8000' is not an address"),
         ("base_url: 'http://me:pw@host/v1'", "give the key in OPENAI_API_KEY"),
     ],
 )
@@ -218,7 +218,7 @@ def test_wrong_settings_are_answered_with_their_line(tiny: Path, setting: str, s
 @pytest.mark.parametrize(
     ("models", "line", "says"),
     [
-        ("{m: {model: gpt-4o}}", 3, "'gpt-4o' is no provider/name, such as openai/gpt-4o"),
+        ("{m: {model: gpt-4o}}", 3, "'gpt-4o' is not a provider/name, such as openai/gpt-4o"),
         ("{m: {model: opnai/x}}", 3, "there is no provider 'opnai'; did you mean 'openai'?"),
         ("{m: {temperature: 0}}", 3, "the key 'model' is missing under 'models.m'"),
         ("{m: openai/gpt-4o}", 3, "models.m must be a mapping from keys to values, not 'openai/gpt-4o'"),
@@ -288,7 +288,7 @@ def test_a_secret_is_refused_with_the_variable_that_it_belongs_into(
 
 def test_a_short_name_outside_a_study_is_no_model(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", str(tiny), "Judge('mini')", "--out", "s.csv"]) == 2
-    assert "the short name of one of the models of a study, not 'mini'" in capsys.readouterr().err
+    assert "the short name of one of the study's models, not 'mini'" in capsys.readouterr().err
 
 
 def study_on(server: Server, **more: Any) -> dict[str, Any]:

@@ -205,7 +205,7 @@ def test_a_model_says_the_limits_of_its_address(data: me.ExplanationSet) -> None
         assert one.most_in_flight > two.most_in_flight == 2
         assert not any("concurrency" in s.body for s in two.log)
         models["same"]["concurrency"] = 3
-        with pytest.raises(SpecError, match="'slow' and 'same' are at one address, and say concurrency"):
+        with pytest.raises(SpecError, match="'slow' and 'same' share an address, and give concurrency"):
             me.score(data, given, models=models)
 
 

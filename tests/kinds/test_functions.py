@@ -133,7 +133,7 @@ def test_a_function_of_which_something_is_not_known_is_never_the_same() -> None:
 
 
 def test_a_function_stands_in_no_text() -> None:
-    with pytest.raises(SpecError, match="is a Python function, which no text describes"):
+    with pytest.raises(SpecError, match="is a Python function, which no spec describes"):
         me.score(DATA, ["Function('mine')"])
 
 

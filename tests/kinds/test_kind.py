@@ -50,7 +50,7 @@ def test_the_environment_names_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
         ("strange:NO", "'strange:NO' cannot be imported"),
         ("strange", "'strange' cannot be imported"),
         ("nowhere:YES_NO", "No module named 'nowhere'"),
-        ("strange:Path", "is no StudyKind"),
+        ("strange:Path", "is not a StudyKind"),
     ],
 )
 def test_what_the_environment_names_and_is_not_there(

@@ -72,7 +72,7 @@ def test_the_maps_that_ship_can_be_read_in_any_folder(
             3,
             "unknown level 'usr'; did you mean 'user'? (allowed: dataset, user, pair",
         ),
-        ({"levels": "\n  - dataset\n  - dataset"}, 3, "'dataset' stands twice in levels"),
+        ({"levels": "\n  - dataset\n  - dataset"}, 3, "'dataset' is twice in levels"),
         ({"levels": "dataset"}, 3, "levels must be a list, not 'dataset'"),
         ({"levels": "[]"}, 3, "levels is empty"),
         (
@@ -131,7 +131,7 @@ def test_the_maps_that_ship_can_be_read_in_any_folder(
         ({"evaluators": "\n  - Length()\n  - BLUE(n=4)"}, 4, "did you mean 'BLEU'?"),
         ({"evaluators": "\n  - Length()\n  - BLEU(m=4)"}, 4, "BLEU has no argument 'm'"),
         ({"evaluators": "\n  - Length()\n  - 4"}, 4, "4 is not text; write a spec"),
-        ({"evaluators": "\n  - Length()\n  - Length()"}, 4, "'Length()' stands twice"),
+        ({"evaluators": "\n  - Length()\n  - Length()"}, 4, "'Length()' is twice"),
         ({"evaluators": "\n  - Length()\n  - Length( )"}, 4, "are both Length(); name it once"),
         ({"evaluators": "[Mean(Length(), User())]"}, 2, "put a spec that has a comma in quotes"),
         ({"evaluators": "\n  a: Length()\n  b: Mean(c)"}, 4, "'c' is not a name defined in this study"),

@@ -258,7 +258,7 @@ def test_other_questions_are_answered_or_refused_in_a_sentence(
 ) -> None:
     assert main([*command.split(), "out"]) in (0, 2)
     told = capsys.readouterr()
-    refused = r"metaeval: .*(nothing to show in a figure|no verdicts on pairs).*\n"
+    refused = r"metaeval: .*(no data for a figure|no verdicts on pairs).*\n"
     assert told.out or re.fullmatch(refused, told.err)
 
 

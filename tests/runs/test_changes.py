@@ -95,8 +95,8 @@ def test_the_notes_say_what_a_dash_and_a_cut_hash_are(record: Mapping[str, Any])
     other["evaluators"]["judge"]["scores"] = {"ok": 30, "refused": 6}
     sheet = run_changes({"a": Record(**record), "b": Record(**other)})
     assert sheet.notes == (
-        "— stands for a key that a run does not have.",
-        "Of hashes the first 12 digits are shown.",
+        "— : the run does not have this key.",
+        "Hashes are cut to 12 digits.",
     )
     assert "nothing changed in 2 of 3" in set(sheet.frame["key"])
 

@@ -146,7 +146,7 @@ def test_corrections_and_the_policy_that_rules(folder: Path) -> None:
     filled, dropped = (sheets(run, dropping, policy_of=r, by="fitting,,")["runs"] for r in (run, dropping))
     assert filled.frame["n_units @ base"].tolist() == [18] * 4
     assert dropped.frame["n_units @ base"].tolist() == [17] * 4
-    assert "17 units enter: those that all evaluators of all runs scored." in dropped.notes
+    assert "17 units: those that all evaluators of all runs scored." in dropped.notes
     assert "bootstrap" in " ".join(filled.notes)
     assert dropped.frame["ci_low @ base"].isna().all()
     assert "Benjamini and Hochberg's correction over 2 pairs" in " ".join(dropped.notes)
@@ -173,7 +173,7 @@ def test_differences_of_each_ones_own_units(folder: Path) -> None:
     assert (row["n_units @ whole"], row["n_units @ part"], row["n_missing @ part"]) == (36, 28, 8)
     assert row["difference"] == 0, "on the units that both have the scores are the same"
     assert row["estimate @ whole"] != row["estimate @ part"]
-    assert "less the first, on the units that it scored in both; one that gave" in " ".join(found.notes)
+    assert "minus the first, on the units that it scored in both; an evaluator" in " ".join(found.notes)
     assert "missing scores, part" in {c.title for c in found.columns}
 
 

@@ -73,7 +73,7 @@ def test_what_one_run_leaves_out_is_left_out_and_said(base: Path) -> None:
     text = " ".join(joined.notes)
     assert "Compared on the 4 units that all runs have." in text
     assert "Left out are 8 of the 12 of first and 4 of the 8 of second." in text
-    assert "Only the aspects that all runs have enter: clear." in text
+    assert "Only the aspects of all runs are compared: clear." in text
     assert "The runs' data differ" in text
 
 
@@ -89,13 +89,13 @@ def test_another_policy_is_refused_until_one_is_named(base: Path) -> None:
     with pytest.raises(
         MetaevalError,
         match=r"different policies \(missing is 'truth 3, score 0' in base and 'truth drop, score drop' in "
-        r"dropping\); say whose holds for all runs with: metaeval compare --policy-of RUN",
+        r"dropping\); choose one for all runs with: metaeval compare --policy-of RUN",
     ):
         join_runs([base / "base", other])
     for named in (other, "dropping"):
         joined = join_runs([base / "base", other], policy_of=named)
         assert joined.study.missing == {"truth": "drop", "score": "drop"}
-        assert "that of dropping holds for all (missing: truth drop, score drop" in " ".join(joined.notes)
+        assert "all use that of dropping (missing: truth drop, score drop" in " ".join(joined.notes)
     with pytest.raises(
         MetaevalError, match=r"no run 'droping' .*did you mean 'dropping'\? \(runs: base, dropp"
     ):

@@ -118,7 +118,7 @@ def test_a_body_has_a_length_that_is_small(site: Site, headers: dict[str, str], 
         (b'{"do": "label", "at": 0, "aspect": "clear", "label": NaN}', "not on the scale"),
         (b'{"do": "label", "at": 0, "aspect": "clear", "label": 1e999}', "not on the scale"),
         (b'{"do": "label", "at": 0, "aspect": ["clear"], "label": 4}', "there is no aspect"),
-        (b'{"do": ["label"]}', "may ask to show"),
+        (b'{"do": ["label"]}', "must be show"),
     ],
 )
 def test_what_makes_no_sense_is_answered_with_a_sentence(site: Site, body: bytes, sentence: str) -> None:

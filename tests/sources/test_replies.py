@@ -127,8 +127,8 @@ def test_each_row_may_have_its_aspect_and_its_prompt() -> None:
     ("frame", "options", "says"),
     [
         (FRAME, {"column": "sait"}, "the frame has no column 'sait'; did you mean 'said'"),
-        (FRAME, {"aspect": None}, "give either aspect, .* or aspect_column"),
-        (FRAME, {"aspect_column": "n"}, "give either aspect, .* or aspect_column"),
+        (FRAME, {"aspect": None}, "give either aspect .* or aspect_column"),
+        (FRAME, {"aspect_column": "n"}, "give either aspect .* or aspect_column"),
         (FRAME, {"aspect": ""}, "give at least one name"),
         (FRAME, {"aspect": None, "aspect_column": "said"}, "row 4, column 'said': is empty"),
         (FRAME.set_axis(["said", "said"], axis=1), {}, "has two columns of the name 'said'"),

@@ -122,7 +122,7 @@ def test_what_is_wrong_with_a_table_is_said(folder: Path, before: str, after: st
     ("before", "after", "message"),
     [
         ("pair: [x, y]", "pair: [x, x]", "line 3: pair: must hold two different names"),
-        ("tie: C", "tie: a", "the word 'a' stands for two things"),
+        ("tie: C", "tie: a", "the word 'a' has two meanings"),
         ("keep: [set]", "keep: [winner]", "cannot keep a column called 'winner'"),
         ("units: {item_id", "units: {itemid", "line 1: units: holds 'itemid'; did you mean 'item_id'"),
         ("keep:", "kept:", "unknown key 'kept'; did you mean 'keep'"),

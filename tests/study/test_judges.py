@@ -201,7 +201,7 @@ def test_judges_with_equal_prompts_are_asked_and_paid_once(data: Path) -> None:
     assert costs["usd"].iloc[0] > 0
     assert (costs["usd"].iloc[1:] == 0).all()
     assert set(costs["usd_per_text"]) == {costs["usd_per_text"].iloc[0]}
-    assert "made and paid for once: 100.0% of j2," in Path("out/cost.md").read_text(encoding="utf-8")
+    assert "paid for once: 100.0% of j2," in Path("out/cost.md").read_text(encoding="utf-8")
 
 
 def runs_on(dialect: Behave, judges: dict[str, str], out: str) -> tuple[Server, int]:
@@ -254,7 +254,7 @@ def test_a_limit_used_up_in_thought_is_said(data: Path, caplog: pytest.LogCaptur
     _server, code = runs_on(reasoning, {"one": "max_tokens=50, attempts=1, "}, "out")
     assert code == 0
     assert set(pd.read_parquet("out/scores.parquet")["status"]) == {"truncated"}
-    assert "used up the limit of 50 tokens in thought; raise max_tokens" in caplog.text
+    assert "spent the limit of 50 tokens on reasoning; raise max_tokens" in caplog.text
 
 
 def test_without_a_key_from_carried_replies(

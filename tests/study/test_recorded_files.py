@@ -73,8 +73,8 @@ def test_tables_are_those_of_memory(tmp_path, place, keys):
     counts = [[e["scores"] for e in run.record["evaluators"].values()] for run in (whole, found)]
     assert counts[0] == counts[1]
     assert found.record["policy"]["engine"] == "duckdb"
-    assert "The scores were not read whole" in (found.folder / "leaderboard.md").read_text()
-    assert "not read whole" not in (whole.folder / "leaderboard.md").read_text()
+    assert "The scores were too large to read into memory" in (found.folder / "leaderboard.md").read_text()
+    assert "too large to read" not in (whole.folder / "leaderboard.md").read_text()
     assert me.run(study, tmp_path / "duckdb", engine="duckdb").already
 
 
@@ -87,7 +87,7 @@ def test_many_scores_stay_in_their_file(tmp_path, place, monkeypatch):
     assert found.record["policy"]["engine"] == "duckdb"
     assert read_board(found.folder).to_markdown() == found.leaderboard.to_markdown()
     assert me.run(study, tmp_path / "many").already
-    with pytest.raises(MetaevalError, match=r"scores of .*many do not fit in memory, and this takes all"):
+    with pytest.raises(MetaevalError, match=r"scores of .*many do not fit in memory, and this command"):
         open_run(found.folder)
     monkeypatch.undo()
     assert len(open_run(found.folder).scores) == len(open_run(folder).scores)

@@ -200,7 +200,7 @@ def test_the_glossary_has_the_words_of_this_study(payload: dict[str, Any]) -> No
     told = dict(payload["glossary"])
     assert "pair: the mean of the coefficients within each pair of a user and an item" in told["level"]
     assert "item: the mean" not in told["level"]
-    assert "unparsed: no score to be found in the reply" in told["not scored"]
+    assert "unparsed: the reply has no score" in told["not scored"]
     assert "refused" not in told["not scored"]
     assert payload["tests"]
     assert "the best of the rest" in told["cluster"]

@@ -66,7 +66,10 @@ def test_a_part_of_the_truth_is_named(tiny: Path) -> None:
         **PLAIN,
     )
     made = me.run("s.yaml", out="out")
-    told = "Part of the truth, which raises the correlation: Annotator('1'), Mean(Annotator('2'), Length())."
+    told = (
+        "These evaluators are part of the truth, which raises their correlation: "
+        "Annotator('1'), Mean(Annotator('2'), Length())."
+    )
     assert told in (made.folder / "leaderboard.md").read_text(encoding="utf-8").replace("\\", "")
 
 

@@ -98,26 +98,26 @@ def _notes(
     n = len(data.aspects)
     over = f", aspect by aspect and then averaged over {n}" if n > 1 else ""
     yield (
-        "Pearson's r at dataset level, as it is and corrected to r / √(reliability of the evaluator · "
-        f"reliability of the truth){over}; × 100. Reliabilities are estimates too; the corrected values "
-        "have no intervals."
+        "Pearson's r at dataset level, plain and corrected to r / √(reliability of the evaluator · "
+        f"reliability of the truth){over}; × 100. Reliabilities are estimates, too; corrected values have no "
+        "intervals."
     )
     own = frame["reliability"].notna().any()
     if not truth_known:
         why = " (each user rated once)" if truth_name == "User()" else ""
         yield (
-            f"The reliability of the truth {truth_name} is not known{why}, so nothing is corrected for it; "
-            f"evaluators whose own is not known either are not listed."
+            f"The reliability of the truth {truth_name} is unknown{why}, so nothing is corrected for it; "
+            "evaluators without a known reliability are not listed."
         )
     else:
         yield "The reliability of the truth is that of its annotators, ICC(3, ·)."
         if frame["reliability"].isna().any():
-            yield "Where an evaluator's reliability is not known (a dash), nothing is corrected for it."
+            yield "A dash means that the evaluator's reliability is unknown; nothing is corrected for it."
     if own:
         yield (
             "The reliability of a judge is Pearson's r between its replicates; that of an annotator is "
-            "ICC(3, 1) of all annotators, and that of a mean of k of them follows from it "
-            "(Spearman-Brown), which takes annotators to be alike."
+            "ICC(3, 1) of all annotators, and that of a mean of k of them follows from it (Spearman-Brown), "
+            "assuming equal annotators."
         )
     if set(parts) & set(frame["evaluator"]):
         yield "An evaluator that shares annotators with the truth shares their errors, and is not corrected."
@@ -128,8 +128,8 @@ def _notes(
     ]
     if low:
         yield (
-            f"Where a reliability is not above zero ({', '.join(low)}) nothing can be corrected, and there "
+            f"Where a reliability is not above zero ({', '.join(low)}), nothing can be corrected, and there "
             "is no average."
         )
     if (frame.filter(regex="^corrected: ").abs() > 1).any(axis=None):
-        yield "A corrected value above 100, in one aspect or more, says that a reliability came out too low."
+        yield "A corrected value above 100 means that a reliability was estimated too low."

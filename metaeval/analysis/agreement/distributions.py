@@ -137,7 +137,7 @@ def _notes(
     scale: Scale, ratings: Sequence[str], names: Sequence[str], unscored: Sequence[str]
 ) -> Iterator[str]:
     yield f"Share of the scores in each bin; ratings are {scale}."
-    yield "A score on the border of two bins counts half in each."
+    yield "A score on the border of two bins counts as half in each."
     if ratings:
         yield "The outline is the truth, beside evaluators that score on its scale."
     if len(ratings) + len(unscored) < len(names):

@@ -66,14 +66,14 @@ def forest(
     defined = set(frame.loc[frame["estimate"].notna(), "evaluator"])
     undefined = [str(name) for name in frame["evaluator"].unique() if name not in defined]
     notes = (
-        "How far each evaluator's scores follow the truth.",
+        "The correlation of each evaluator's scores with the truth.",
         *([intervals] if intervals else []),
         *(
-            ["The dashed line is the highest of what an annotator, or the mean of several, reaches."]
+            ["The dashed line is the best correlation of an annotator, or of a mean of several."]
             if frame["human"].notna().any()
             else []
         ),
-        *([f"Undefined throughout, so without a dot: {', '.join(undefined)}."] if undefined else []),
+        *([f"Undefined, so without a dot: {', '.join(undefined)}."] if undefined else []),
     )
     columns = [Column("evaluator", "Evaluator"), Column("kind", "Kind"), *ESTIMATE]
     if frame["human"].notna().any():

@@ -100,8 +100,8 @@ def check_cuts(cuts: Sequence[float], scale: Scale) -> None:
     for cut in cuts:
         if not scale.min < cut <= scale.max:
             raise MetaevalError(
-                f"--cut {cut:g} does not part the scale, {scale}: a label passes from the cut on, so give "
-                f"one above {scale.min:g}, up to {scale.max:g}"
+                f"--cut {cut:g} does not split the scale, {scale}: labels from the cut on pass, so give one "
+                f"above {scale.min:g}, up to {scale.max:g}"
             )
 
 

@@ -61,8 +61,8 @@ def label_sheet(found: Sequence[Agreement], *, simulated: Simulation = REAL) -> 
         Column("n_without", "No label", "count"),
     )
     notes = (
-        "Ordered by κ. Labels off the scale are counted and not used, as units without a label are.",
-        f"κ {cuts[0][1]}: Cohen's κ of pass and fail, parted there; 0 for a judge that never passes.",
+        "Ordered by κ. Labels off the scale are counted but not used, like units without a label.",
+        f"κ {cuts[0][1]}: Cohen's κ of pass and fail, split there; 0 for a judge that never passes.",
         "α: Krippendorff's, ordinal. CSV and JSON have every interval, and α at every cut.",
         f"{PEOPLE}: how often people gave each label, on the units of the judge with most of them.",
     )

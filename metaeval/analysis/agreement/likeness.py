@@ -136,5 +136,5 @@ def _notes(evaluators: Sequence[str], scored: Sequence[int], truth_name: str, *,
             f"the last row is the {truth_name}."
         ),
         *([f"Without any score, and left out: {', '.join(unscored)}."] if unscored else []),
-        *(["Other aspects and coefficients of so many evaluators: by metaeval figures."] if left_out else []),
+        *(["`metaeval figures` draws the other aspects and coefficients."] if left_out else []),
     ]

@@ -216,22 +216,22 @@ def _notes(
     n, many = len(data.aspects), plural_of(who)
     yield f"{f'Means over {n} aspects; ' if n > 1 else ''}κ, α and concordance × 100."
     if not data.has_users:
-        yield "The data name no users: items take their place."
+        yield "The data have no users: items replace them."
     if n_folds > 1:
         reached = [of_none[name] for name in found if name.startswith("pairs_")]
         ties = " and ".join(f"{100 * share:.1f} %" for share in reached if not math.isnan(share))
         yield (
             "Pairs: the share of pairs of units that evaluator and truth order alike or both tie. The "
-            f"difference of scores that counts as a tie was chosen on other {many} than it is used on "
-            f"({n_folds} folds of {many}, seed {seed}). To call every pair a tie would reach {ties}."
+            f"largest difference that counts as a tie was chosen on other {many} than it is applied to "
+            f"({n_folds} folds of {many}, seed {seed}). Calling every pair a tie would reach {ties}."
         )
     else:
-        yield f"With one {who} there are no others to choose a difference on that counts as a tie: no pairs."
+        yield f"With one {who} there are no others to choose the threshold of ties on, so there are no pairs."
     if "soft" in found:
         removed = ", whose effects are removed" if data.has_users else ""
         system = noun(data.system or "")
         yield (
-            f"Pairs of {plural_of(system)}: 1 less the mean difference between the truth's and the "
+            f"Pairs of {plural_of(system)}: 1 minus the mean difference between the truth's and the "
             "evaluator's "
             f"one-sided p-values that one {system} is better than another ({N_RESAMPLES:,} bootstrap "
             f"resamples of {many}{removed}; seed {seed}). P-values of 0.5 would reach "
@@ -242,9 +242,9 @@ def _notes(
         return
     yield (
         "κ (quadratic weights), α (ordinal), concordance (Lin's) and mean absolute error (in points) "
-        f"compare ratings with ratings: they are given where truth and all scores are {scale}, or means of "
-        f"a few such; κ takes no means. Concordance and error are of deviations from the {who}'s mean; no "
-        f"deviation at all would have an error of {of_none['mae']:.3f}."
+        f"compare ratings with ratings: they need a truth and scores that are all {scale}, or means of a "
+        f"few such; κ does not take means. Concordance and error use deviations from the {who}'s mean; "
+        f"predicting no deviation has an error of {of_none['mae']:.3f}."
     )
     fill = data.policy.score
     if not isinstance(fill, str) and fill not in scale and data.n_missing.any():

@@ -234,24 +234,26 @@ def _notes(
     if any(known[level].between for level in policy.levels):
         yield GENERATOR_INTERVALS
     if bootstrap.cluster == who == ITEM:
-        yield "The data name no users: items take their place."
+        yield "The data have no users: items replace them."
     part = [n for n in names if n in in_truth]
     if part:
         who = f"{_listed(part)}, who are" if len(part) > 1 else f"{part[0]}, who is"
         yield (
-            f"The truth {truth_name} is made of ratings of {who} not held against it: a part agrees with "
+            f"The truth {truth_name} is made of ratings of {who} not compared with it: a part agrees with "
             "its whole."
         )
     if len(part) > 2 and len(part) == len(names):
         yield (
-            "What a person reaches is the line against the mean of the others. That mean has "
-            f"{len(names) - 1} ratings and the truth {len(names)}, so the line is a little low beside an "
-            "evaluator's."
+            "The line against the mean of the others is what a person reaches. That mean has "
+            f"{len(names) - 1} ratings and the truth {len(names)}, so this line is slightly too low compared "
+            "with an evaluator's."
         )
     if len(names) > MOST_IN_PAIRS:
         yield f"Pairs are not listed for more than {MOST_IN_PAIRS} annotators."
     if len(asked) < len(names) * len(truth):
-        yield "Annotators did not rate everything: each line has the units and aspects that both sides rated."
+        yield (
+            "Annotators did not rate everything: each line uses the units and aspects that both sides rated."
+        )
     yield (
         f"Ratings are counted over all {n_aspects} aspects."
         if n_aspects > 1

@@ -178,9 +178,9 @@ def _annotators_sheet(people: Annotators, *, simulated: Simulation) -> Sheet:
         Column("alpha", "Krippendorff's α", "hundred"),
     )
     about = (
-        "ICC(2, ·) is agreement in the ratings themselves; ICC(3, ·) is consistency, where an annotator "
-        "may be higher or lower throughout (Shrout & Fleiss 1979). ICC(·, 1) is of one annotator, ICC(·, "
-        f"{k}) of the mean of {k}. α is ordinal, and counts every unit that two or more rated."
+        "ICC(2, ·) is absolute agreement; ICC(3, ·) is consistency, which ignores constant differences "
+        "between annotators (Shrout & Fleiss 1979). ICC(·, 1) is of one annotator, ICC(·, "
+        f"{k}) of the mean of {k}. α is ordinal and uses every unit that two or more rated."
     )
     notes = [f"{k} annotators, on the units that all of them rated; × 100.", about]
     if not people.columns["n_units"].all():
@@ -213,9 +213,10 @@ def _retest_sheet(
     )
     over = f", averaged over {len(aspects)} aspects" if len(aspects) > 1 else ""
     note = (
-        "Test-retest: of evaluators that differ in nothing but the replicate, under the name of the first. "
-        f"× 100{over}. Pearson's r is the mean over pairs of replicates. Units: those that all replicates "
-        "scored, in the aspect with the fewest."
+        "Test-retest reliability of evaluators that differ only in the replicate, under the name of the "
+        "first. "
+        f"× 100{over}. Pearson's r is the mean over pairs of replicates. Units: those scored by all "
+        "replicates, in the aspect with the fewest."
     )
     return Sheet(
         "retest", "Reliability of judges over replicates", pd.DataFrame(rows), columns, (note,), simulated

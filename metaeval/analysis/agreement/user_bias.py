@@ -80,7 +80,7 @@ def user_bias(
     thinned = len(frame) < len(found)
     return Sheet(
         "user_bias",
-        f"For which {many} scores are too high or too low",
+        f"Bias by {many}: scores too high or too low",
         frame[["evaluator", "aspect", "who", "bias", "n_units", "mean", "q1", "median", "q3"]],
         (
             Column("evaluator", "Evaluator"),
@@ -90,13 +90,16 @@ def user_bias(
             Column("n_units", "Units", "count"),
         ),
         (
-            f"Ticks are {many}: the mean of score − truth over all units of one, in points of the scale.",
+            (
+                f"Each tick is one of the {many}: the mean of score − truth over its units, in points of the "
+                "scale."
+            ),
             f"Ratings are {scale}; above 0 the evaluator rates higher than the truth.",
             *scale.averaged,
             f"The bar spans the middle half of the {many}, the diamond is their mean.",
             "Only evaluators whose scores are ratings on the truth's scale are shown; nothing is filled in.",
             *(
-                [f"Of more than {MOST_GROUPS} {many}, {MOST_GROUPS} at even steps of the order are shown."]
+                [f"Of more than {MOST_GROUPS} {many}, {MOST_GROUPS} are shown, at even steps of the order."]
                 if thinned
                 else []
             ),

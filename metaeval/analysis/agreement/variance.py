@@ -63,7 +63,7 @@ def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
     shown = [name for i, name in enumerate(names) if not np.isnan(shares[:, :, i]).all()]
     return Sheet(
         "variance",
-        "Where the variance lies",
+        "Variance components",
         pd.DataFrame({"evaluator": [TRUTH, *data.evaluators], **columns}),
         (
             Column("evaluator", "Evaluator"),
@@ -90,23 +90,25 @@ def _notes(data: Prepared, called: Mapping[str, str], designs: Sequence[Design])
     n, names = len(data.aspects), [*called, RESIDUAL]
     notes = [
         "Shares of the variance" + (f", means over {n} aspects" if n > 1 else "") + "; components that are "
-        "estimated below zero (Henderson's method I) count as zero. Rest: what differs otherwise, and noise."
+        "estimated below zero (Henderson's method I) count as zero. Rest: all other differences, and noise."
     ]
     merged = {pair for design in designs for pair in design.merged.items()}
     for name, into in sorted(merged, key=lambda pair: names.index(pair[0])):
         if into == MEAN:
-            notes.append(f"There is one of the {called[name]} only, between which nothing lies.")
+            notes.append(f"There is one of the {called[name]} only, so they have no variance component.")
         else:
             where = "the rest" if into == RESIDUAL else called[into]
-            notes.append(f"What lies between {called[name]} cannot be told from {where}, and stands there.")
+            notes.append(
+                f"The variance between {called[name]} cannot be separated from {where}, and is counted there."
+            )
     lost = {name for design in designs for name in design.undetermined}
     if lost:
         listed = ", ".join("the rest" if n == RESIDUAL else called[n] for n in names if n in lost)
-        notes.append(f"The data do not tell these apart, so there are no shares: {listed}.")
+        notes.append(f"The data cannot separate these, so there are no shares: {listed}.")
     seen = [f"the {level} level sees {_seen(data, level)}" for level in data.policy.levels]
     notes.append(
-        f"Why levels differ: {'; '.join(seen)}. Variance that a level sees, and that evaluator and truth do "
-        "not share, lowers the coefficients of that level."
+        f"Levels see different parts: {'; '.join(seen)}. Variance that a level sees lowers its "
+        "coefficients, unless evaluator and truth share it."
     )
     return notes
 
@@ -114,11 +116,11 @@ def _notes(data: Prepared, called: Mapping[str, str], designs: Sequence[Design])
 def _seen(data: Prepared, level: str) -> str:
     """Return what of the variance a level correlates."""
     if level == DATASET:
-        return "all of it"
+        return "all variance"
     if level in data.between:
-        return f"little but what lies between {plural_of(level)}, because it takes their means"
+        return f"mostly the variance between {plural_of(level)}, because it correlates their means"
     if level != PAIR:
-        return f"all but what lies between {plural_of(level)}"
+        return f"all but the variance between {plural_of(level)}"
     one, other, *others = (noun(k) for k in data.keys)
     left = "".join(f"{plural_of(name)} and " for name in others)
-    return f"only what differs for one {one} and {other} ({left}rest)"
+    return f"only the variance within one {one} and {other} ({left}rest)"

@@ -27,14 +27,12 @@ _COSTS: dict[Unit, tuple[str, Form]] = {
 
 _COST_NOTES: dict[Unit, str] = {
     "usd": "The cost of an ensemble is the sum of its judges' USD for one text on all aspects of the run.",
-    "tokens": (
-        "The judges are free, or the price of one is not known: tokens for one text stand for the cost."
-    ),
-    "judges": "The cost of some judge is not known: the number of judges stands for the cost.",
+    "tokens": ("The judges are free, or a price is unknown: tokens per text stand for the cost."),
+    "judges": "The cost of a judge is unknown: the number of judges stands for the cost.",
 }
 _NOISIER = (
-    "Generators' means over a fold are noisier than over all, which lowers accuracy there; optimism is free "
-    "of that."
+    "Generators' means over a fold are noisier than over all, which lowers accuracy there. Optimism is not "
+    "affected."
 )
 _UNEQUAL = 3.0  # ratio of standard deviations from which on one judge dominates a mean
 
@@ -74,7 +72,10 @@ def _sizes(found: Ensembles, simulated: Simulation) -> Sheet:
         *_what(found),
         *_unequal(found),
         "Spread is the standard deviation over the subsets of a size.",
-        "The best of many subsets looks better than it is: the table of choices says what it is worth.",
+        (
+            "The best of many subsets looks better than it is: the table of choices shows its value on "
+            "held-out data."
+        ),
     )
     return Sheet("sizes", "Ensembles by size", frame, columns, notes, simulated)
 
@@ -87,21 +88,21 @@ def _contributions(found: Ensembles, simulated: Simulation) -> Sheet:
         Column("judge", "Judge"),
         Column("alone", "alone", "hundred"),
         Column("shapley", "Shapley value", "hundred"),
-        Column("joining", "mean gain on joining", "hundred"),
+        Column("joining", "mean gain", "hundred"),
         Column("cost", cost, form),
     )
     notes = (
         *_what(found),
         _aspect(found),
         (
-            f"Shapley values are a judge's share of the accuracy of all {len(found.judges)} together, to "
-            "which they sum; no judge at all counts as 0."
+            f"Shapley values split the accuracy of all {len(found.judges)} judges among them; no judge at "
+            "all counts as 0."
         ),
-        "The mean gain is over the subsets of one or more other judges.",
+        "Mean gain: the gain when the judge joins one or more others, the mean over subsets.",
         *(["An undefined accuracy counts as 0."] if undefined else []),
         _COST_NOTES[found.costs.unit],
     )
-    return Sheet("judges", "What each judge adds", found.contributions, columns, notes, simulated)
+    return Sheet("judges", "Contribution of each judge", found.contributions, columns, notes, simulated)
 
 
 def _errors(found: Ensembles, simulated: Simulation) -> Sheet:
@@ -112,19 +113,15 @@ def _errors(found: Ensembles, simulated: Simulation) -> Sheet:
         Column("effective", "effective number", "number"),
     )
     notes = (
-        "An error is the standardised score less the standardised truth, over all units.",
+        "An error is the standardised score minus the standardised truth, over all units.",
         (
             "Effective number: n / (1 + (n - 1) × mean correlation) (Kish 1965), the number of judges with "
-            "independent errors that n judges are worth."
+            "independent errors that are as good as these n."
         ),
-        "What weak judges all miss of the truth is an error that they share.",
-        *(
-            ["The average is that of the mean correlations of the aspects."]
-            if AVERAGE in found.aspects
-            else []
-        ),
+        "Weak judges miss the same parts of the truth, which is a shared error.",
+        *(["The average is over the aspects' mean correlations."] if AVERAGE in found.aspects else []),
     )
-    return Sheet("errors", "How far the judges err alike", found.errors, columns, notes, simulated)
+    return Sheet("errors", "Correlation of the judges' errors", found.errors, columns, notes, simulated)
 
 
 def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
@@ -152,7 +149,7 @@ def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
     notes = (
         *_what(found),
         _aspect(found),
-        "Ensembles that no cheaper one, and none that costs the same, beats.",
+        "The Pareto frontier: no ensemble that costs the same or less is more accurate.",
         *_no_users(found),
         (
             f"Intervals of {how.confidence:.0%} and p from {how.resamples:,} bootstrap resamples of the "
@@ -165,7 +162,7 @@ def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
         *([NO_BOOTSTRAP] if found.between else []),
         _COST_NOTES[found.costs.unit],
     )
-    return Sheet("frontier", "What accuracy costs", pd.DataFrame(rows), columns, notes, simulated)
+    return Sheet("frontier", "Accuracy and cost", pd.DataFrame(rows), columns, notes, simulated)
 
 
 def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
@@ -174,7 +171,7 @@ def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
     columns = (
         Column("level", "Level"),
         Column("rule", "choice"),
-        Column("in_sample", f"on the {people} it was chosen on", "hundred"),
+        Column("in_sample", f"on the {people} that chose it", "hundred"),
         Column("cross_fitted", f"on held-out {people}", "hundred"),
         Column("optimism", "optimism", "hundred"),
         Column("same", "same choice", "share"),
@@ -194,12 +191,12 @@ def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
         *_no_users(found),
         (
             f"Held out: the {found.n_clusters} {people} are split at random into {folds} folds, "
-            f"{how.repeats} times (seed {how.seed}). An ensemble is chosen without a fold and "
-            "judged on it; means over the folds."
+            f"{how.repeats} times (seed {how.seed}). An ensemble is chosen without a fold and evaluated on "
+            "it; means over the folds."
         ),
         (
-            f"Optimism: what the ensemble chosen on all {people} reaches on the same folds, less what "
-            "those chosen without them reach."
+            f"Optimism: on the same folds, the accuracy of the ensemble chosen on all {people} minus that "
+            "of the ensembles chosen without the fold."
         ),
         *([_NOISIER] if found.between else []),
         "Same choice: how often the ensemble chosen without a fold is the one chosen on all.",
@@ -212,7 +209,7 @@ def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
     )
     return Sheet(
         "choices",
-        f"Ensembles chosen on some {people} and judged on others",
+        f"Ensembles chosen on some {people} and evaluated on others",
         pd.DataFrame(rows),
         columns,
         notes,
@@ -226,7 +223,7 @@ def _what(found: Ensembles) -> list[str]:
     units = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
     missing = (
         f" Scores missing: {found.n_missing:,}, filled or dropped as in the study before means are taken; "
-        "Mean(...) in a study is itself missing where a part is."
+        "Mean(...) in a study is missing if a part is."
         if found.n_missing
         else ""
     )
@@ -249,8 +246,8 @@ def _unequal(found: Ensembles) -> list[str]:
         return []
     return [
         (
-            f"The scores of one judge spread {found.unequal:.3g} times as widely as those of another: in a "
-            "mean of the two it has most of the say."
+            f"The scores of one judge spread {found.unequal:.3g} times as widely as those of another, and "
+            "dominate a mean of the two."
         )
     ]
 
@@ -258,7 +255,7 @@ def _unequal(found: Ensembles) -> list[str]:
 def _no_users(found: Ensembles) -> list[str]:
     if found.has_users:
         return []
-    return [f"The data have no users: {plural_of(found.cluster)} are resampled and held out in their place."]
+    return [f"The data have no users: {plural_of(found.cluster)} are resampled and held out instead."]
 
 
 def _who(members: Sequence[str], judges: Sequence[str]) -> str:

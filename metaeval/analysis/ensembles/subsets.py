@@ -128,8 +128,8 @@ def ensembles(
     names, how = tuple(data.evaluators), how or Choosing()
     if not 2 <= len(names) <= MOST_JUDGES:
         raise MetaevalError(
-            f"an ensemble takes 2 to {MOST_JUDGES} judges, not {len(names)}: every subset is looked at; "
-            "choose them with --judge"
+            f"an ensemble takes 2 to {MOST_JUDGES} judges, not {len(names)}, because every subset is "
+            "computed; choose them with --judge"
         )
     costs = costs or Costs(dict.fromkeys(names, 1.0), "judges")
     wanted = sorted(set(data.places(aspects)))
@@ -138,8 +138,8 @@ def ensembles(
     clusters = data.clusters(cluster).among(np.logical_or.reduce(units))
     if clusters.n < 2:
         raise MetaevalError(
-            f"all units are of one {cluster}: ensembles are chosen on some and judged on others, "
-            "so that two or more are needed"
+            f"all units are of one {cluster}: ensembles are chosen on some and evaluated on others, which "
+            "needs two or more"
         )
     levels = tuple(data.policy.levels)
     by_level = [_accuracy(data, level, wanted, units, clusters) for level in levels]

@@ -211,7 +211,7 @@ def _notes(frame: pd.DataFrame, units: _Units, evaluator: str, drawn: str, confi
     width = width[np.isfinite(width)]
     told = [
         f"Mean rating of all units that {evaluator} scored, from some ratings and all scores (PPI++).",
-        "λ is the weight of the scores: at 0, the ratings stand alone.",
+        "λ is the weight of the scores; 0 means the ratings alone.",
         f"{100 * confidence:g} % intervals; the units of one {units.name} depend on each other.",
     ]
     if len(width):
@@ -222,7 +222,7 @@ def _notes(frame: pd.DataFrame, units: _Units, evaluator: str, drawn: str, confi
     if units.name != ITEM:
         told.append(f"Effects of {plural_of(units.name)} are not removed here.")
     else:
-        told.append("The data set has no users: items stand in their place.")
-    told.append("A missing rating counts as unrated and is never filled.")
-    told.append(drawn or "Valid if which units were rated does not depend on how good they are.")
+        told.append("The data set has no users: items replace them.")
+    told.append("A missing rating counts as unrated; it is never filled.")
+    told.append(drawn or "Valid if units were chosen for rating independently of their quality.")
     return told

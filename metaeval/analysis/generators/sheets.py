@@ -37,7 +37,7 @@ def trusted(table: ScoreTable, names: Sequence[str] = ()) -> list[str]:
     chosen = list(dict.fromkeys(names)) or [n for n in known if table.kinds.get(n) != Kind.BASELINE]
     if not chosen:
         raise MetaevalError(
-            f"the run has baselines alone, which are left out unless named: {', '.join(known)}"
+            f"the run has only baselines, which are left out unless named: {', '.join(known)}"
         )
     return chosen
 
@@ -104,7 +104,7 @@ def _sampling(found: GeneratorRankings) -> str:
 
 def _testing(found: GeneratorRankings) -> list[str]:
     return [
-        "A generator shares a rank cluster with the cluster's best unless it is significantly worse.",
+        "A rank cluster holds the generators not significantly worse than its best.",
         (
             f"One-sided tests at {100 * found.alpha:g} %: Student's t with standard errors from the same "
             "resamples, Holm over ordered pairs."
@@ -120,9 +120,9 @@ def _truth_policy(data: Prepared, found: GeneratorRankings) -> list[str]:
         told.append(f"{missing:,} unanswered {what} {_done(data.policy.truth)}.")
     if data.mask is not None and len(data.evaluators) > 1:
         which = "all evaluators" if data.policy.common else "any of the evaluators"
-        told.append(f"Ratings are of the units that {which} below scored.")
+        told.append(f"Ratings are those of the units that {which} below scored.")
     elif data.mask is not None:
-        told.append("Ratings are of the units that the evaluator below scored.")
+        told.append("Ratings are those of the units that the evaluator below scored.")
     return told
 
 
@@ -172,7 +172,7 @@ def _ratings_sheet(
     if data.has_users:
         how = [
             f"Mean rating, with the effects of {many} removed (least squares), and {_sampling(found)}.",
-            f"How high the drawn {many} rate in general widens all intervals alike, but no difference.",
+            f"The general level of the drawn {many} widens all intervals alike, but not the differences.",
         ]
     else:
         how = [
@@ -207,7 +207,7 @@ def _evaluators_sheet(found: GeneratorRankings, data: Prepared, whose: str, simu
     )
     notes = (
         "Scores are on the scale of each evaluator, ratings on that of the raters; compare the clusters.",
-        "Both are of the same units, made and tested as the means by ratings above.",
+        "Both use the same units; means and tests are those of the table by ratings.",
         *_score_policy(data, found),
     )
     title = f"Generators by each evaluator, beside {whose}: {found.aspects[0]}"
@@ -248,17 +248,17 @@ def _agreement_sheet(found: GeneratorRankings, whose: str, simulated: Simulation
     )
     n = len(found.generators)
     notes = (
-        f"Of the means of {n} generators by {whose} and by the evaluator.",
+        f"Agreement between the means of {n} generators by {whose} and by the evaluator.",
         (
-            f"Corrected: of the means that very many {plural_of(found.bootstrap.cluster or '')} would give, "
-            f"with {100 * found.bootstrap.confidence:g} % intervals of it; soft pairwise accuracy with the "
-            "p-values that these means would have in a study of this size."
+            f"Corrected: for the means over very many {plural_of(found.bootstrap.cluster or '')}, with "
+            f"{100 * found.bootstrap.confidence:g} % intervals; soft pairwise accuracy uses the p-values "
+            "that these means would have in a study of this size."
         ),
         *_without_interval(rows),
-        "Coefficients and accuracy × 100; an order by chance has about 0, and 50 or a little more.",
+        "Coefficients and accuracy × 100; a random order has about 0, and 50 or a little more.",
         "Weighted τ counts the upper ranks more (hyperbolic weights).",
-        "Soft pairwise accuracy compares one-sided p-values of pairs: a pair left open costs little.",
-        "The chance of the same best is the share of resamples with the same generator on top of both.",
+        "Soft pairwise accuracy compares one-sided p-values of pairs: an undecided pair costs little.",
+        "Chance of the same best: the share of resamples with the same generator on top of both.",
     )
     named = "" if len(found.aspects) > 1 else f": {found.aspects[0]}"
     title = f"Agreement with the ranking by {whose}{named}"

@@ -51,27 +51,33 @@ def _notes(found: Power) -> list[str]:
     notes = [
         f"{what}: {run}.",
         f"Each row is {found.studies:,} simulated studies (seed {found.seed}), {drawn}.",
-        "Both evaluators meet the same draws.",
-        "Width: of the central 95 % of the studies' estimates, as wide as a 95 % interval will be.",
+        "Both evaluators use the same draws.",
+        (
+            "Width: that of the central 95 % of the studies' estimates, which is about the width of a 95 % "
+            "interval."
+        ),
         f"Power: the share of studies whose difference is {beyond}.",
-        "It is an approximation, and takes the run's difference for the true one.",
-        f"Detectable difference: the smallest true one that has a power of {_ENOUGH}.",
+        "Power is an approximation; it treats the run's difference as the true one.",
+        f"Detectable difference: the smallest true difference with a power of {_ENOUGH}.",
     ]
     if found.cluster == ITEM:
-        notes.append("The data name no users: items take their place.")
+        notes.append("The data have no users: items replace them.")
     if any(s.extrapolated for s in found.sizes):
         notes.append(
-            f"More than {found.n_clusters} {who} are an extrapolation: new ones are like those of the run."
+            f"More than {found.n_clusters} {who} are an extrapolation, which assumes new ones like those of "
+            "the run."
         )
         if found.level == ITEM and found.cluster != ITEM:
-            notes.append("They add no items here; if new users bring new items, these widths are too narrow.")
+            notes.append("They add no items; if new users bring new items, these widths are too narrow.")
     if found.level == "pair" and any(s.units for s in found.sizes):
         notes.append(
-            "Units are drawn one by one, which takes pairs of user and item apart: a study that asks for "
-            "whole pairs has narrower intervals than these."
+            "Units are drawn one by one, which splits pairs of user and item: a study of whole pairs has "
+            "narrower intervals."
         )
     if most := max(s.n_undefined for s in found.sizes):
-        notes.append(f"The difference is undefined in up to {most:,} studies of a row; these find nothing.")
+        notes.append(
+            f"The difference is undefined in up to {most:,} studies of a row; these count as not significant."
+        )
     return [*notes, *_enough(found)]
 
 

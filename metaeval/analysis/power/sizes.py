@@ -72,7 +72,7 @@ class Power:
 
     @property
     def difference(self) -> float:
-        """The first evaluator's estimate less the second's."""
+        """The first evaluator's estimate minus the second's."""
         return self.estimates[0] - self.estimates[1]
 
     @property
@@ -171,7 +171,7 @@ def _chosen(data: Prepared, found: Floats, names: tuple[str, str] | None) -> tup
     for name in names:
         one_of(name, data.evaluators, "the run has no evaluator")
     if names[0] == names[1]:
-        raise MetaevalError(f"{names[0]} cannot be told from itself; give two different evaluators")
+        raise MetaevalError(f"{names[0]} cannot be compared with itself; give two different evaluators")
     one, other = map(data.evaluators.index, names)
     for e in (one, other):
         if np.isnan(found[e]):

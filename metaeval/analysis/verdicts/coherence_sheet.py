@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from metaeval.base.simulation import Simulation
 
 _TRANSITIVITY = (
-    "Shares that are 1 for a coherent judge. Transitivity: triples of a group that are no cycle, of pairs "
-    "whose verdicts all name one winner; expected: by Bradley and Terry's model of the same wins."
+    "Shares that are 1 for a coherent judge. Transitivity: triples without a cycle, among pairs whose "
+    "verdicts all name one winner; expected: by Bradley and Terry's model of the same wins."
 )
 _SAME = (
-    "Asymmetry: pairs whose verdict is the same in both orders, each repeat by itself. Repeatability: two "
-    "verdicts on a pair in the same order that are the same. Irreflexivity: of two identical sides, 1 less "
-    "how far the share of the first is from one half, twice."
+    "Asymmetry: pairs with the same verdict in both orders, within each repeat. Repeatability: equal "
+    "verdicts among two on a pair in the same order. Irreflexivity: for two identical sides, 1 minus twice "
+    "the distance of the share of the first from one half."
 )
 _CHANCE = (
-    "First position: verdicts for what was shown first; one half is even. Chance: a judge that does not look "
-    "and calls as many ties. Missing verdicts are left out."
+    "First position: verdicts for the side shown first; 50 % is even. Chance: a judge that chooses at "
+    "random, with as many ties. Missing verdicts are left out."
 )
 
 
@@ -49,7 +49,7 @@ def coherence_sheet(frame: pd.DataFrame, *, resamples: int, seed: int, simulated
     )
     return Sheet(
         "coherence",
-        "Whether verdicts are coherent",
+        "Coherence of verdicts",
         frame,
         columns,
         (_TRANSITIVITY, _SAME, _CHANCE, intervals),

@@ -1,4 +1,4 @@
-"""Verdicts of one judge, counted by pair, some groups at a time, so that what is at hand stays small."""
+"""Verdicts of one judge, counted by pair, some groups at a time to save memory."""
 
 from __future__ import annotations
 

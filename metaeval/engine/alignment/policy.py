@@ -38,9 +38,7 @@ def _fill(value: object) -> object:
         isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     ):
         return value
-    raise ValueError(
-        f"{shown(value)} is not a number or drop, which are what can be done with a missing value"
-    )
+    raise ValueError(f"{shown(value)} is not a number or drop, the two ways to treat a missing value")
 
 
 Fill = Annotated[
@@ -51,7 +49,7 @@ Fill = Annotated[
 
 
 class Missing(Options):
-    """What is done with a rating or a score that is not there: a value in its place, or ``drop``."""
+    """How missing ratings and scores are treated: filled with a value, or ``drop``."""
 
     called = "missing"
     truth: Fill = "drop"
@@ -60,7 +58,7 @@ class Missing(Options):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is asked of a correlation, and what is done with what is missing or undefined."""
+    """Levels and coefficients of correlations, and how missing values and undefined groups are treated."""
 
     levels: tuple[str, ...]
     coefficients: tuple[str, ...]
@@ -113,7 +111,7 @@ def allowed(name: str, given: Sequence[str], known: Sequence[str] | None = None)
         if known is not None and value not in known:
             raise MetaevalError(not_allowed(name, value, known))
     if len(set(given)) != len(given):
-        raise MetaevalError(f"{name}: {', '.join(given)} names one of them twice")
+        raise MetaevalError(f"{name}: {', '.join(given)} names one twice")
 
 
 def whole_number(name: str, given: object, *, least: int = 0) -> None:
@@ -177,7 +175,7 @@ class Prepared:
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """What stands in that column; nothing if there is none."""
+        """The values of that column; empty if there is none."""
         return () if self.system is None else tuple(map(str, self.labels[self.system]))
 
     @property
@@ -250,8 +248,8 @@ def _only_aspect(scores: pd.DataFrame) -> str:
     named = [str(a) for a in scores["aspect"].dropna().unique() if a] if "aspect" in scores else []
     if len(named) > 1:
         raise DataError(
-            f"the truth has no column 'aspect', and the scores are of {', '.join(named)}: say in the truth "
-            "which of them each rating is of"
+            f"the truth has no column 'aspect', and the scores are of {', '.join(named)}: add a column "
+            "'aspect' to the truth"
         )
     return named[0] if named else "rating"
 
@@ -331,5 +329,5 @@ def refuse_nothing_common(
             fewest = min(scored, key=lambda e: int(n_units[e, a]))
             raise DataError(
                 f"no unit has a score for {aspect!r} from every evaluator ({evaluators[fewest]!r} has "
-                f"only {int(n_units[fewest, a])}); leave it out, fill missing scores, or say units: own"
+                f"only {int(n_units[fewest, a])}); leave it out, fill missing scores, or set units: own"
             )

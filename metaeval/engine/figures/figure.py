@@ -46,7 +46,7 @@ class Figure:
         return [str(value) for value in self.sheet.frame[column].unique()]
 
     def chosen(self, wanted: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the value of every column of ``choices``: those that are wanted, else those shown first.
+        """Return the chosen value of every column of ``choices``, else the one shown first.
 
         Raises
         ------

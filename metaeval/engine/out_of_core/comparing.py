@@ -54,8 +54,8 @@ def compare_loaded(loaded: Loaded, policy: Policy, by: Cell, tests: Tests) -> Co
         data = blocks.of(part)
         if not loaded.complete and (data.entering != first.entering[:1]).any():
             raise MetaevalError(
-                "evaluators scored different units, and engine 'duckdb' tests them on the same; "
-                "say units: common, and leave out evaluators without any score"
+                "evaluators scored different units, and engine 'duckdb' tests them on the same units; set "
+                "units: common, and leave out evaluators without any score"
             )
         return [
             [
@@ -74,8 +74,8 @@ def compare_loaded(loaded: Loaded, policy: Policy, by: Cell, tests: Tests) -> Co
         if found is None:
             size = 8 * loaded.cube.size * len(loaded.evaluators) / 1e9
             raise MetaevalError(
-                f"{by['coefficient']} at {by['level']} level is tested with all scores in memory, "
-                f"{size:.2f} GB of them; test pearson, or at a level of groups, or say engine: memory"
+                f"{by['coefficient']} at {by['level']} level needs all scores in memory, {size:.2f} GB of "
+                "them; test pearson, or at a level of groups, or set engine: memory"
             )
         return found, np.full_like(found.p, np.nan)
 

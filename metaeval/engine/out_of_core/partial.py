@@ -1,4 +1,4 @@
-"""What users of one part of a study add to each estimate; the sums over all parts are those of the whole.
+"""What the users of one part of a study add to each estimate; parts are summed.
 
 Levels whose groups lie within users add means of coefficients. At the others parts add contingency tables, or
 moments where scores are not on a scale, and the means of generators add exact sums.

@@ -129,7 +129,7 @@ def _refuse_intervals(truth: Parquet, wanted: Bootstrap | None) -> None:
     """Say that there are none, before anything is read."""
     if wanted is not None:
         raise DataError(
-            f"intervals of {truth.rows:,} ratings take all of them in memory; leave the bootstrap out "
+            f"intervals of {truth.rows:,} ratings need all of them in memory; leave the bootstrap out "
             "(bootstrap=None, --resamples 0), or correlate a sample of the users"
         )
 

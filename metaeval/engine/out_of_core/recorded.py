@@ -1,4 +1,4 @@
-"""Recorded scores of a data set that stay in their file: which there are, and the scores of a run."""
+"""Recorded scores of a data set that stay in their file."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.request import Request
     from metaeval.llm.store.replies import Store
 
-_TO_COME = Reply(error=CallFailure("budget", "its reply is to come from a worker", "worker"))
+_TO_COME = Reply(error=CallFailure("budget", "its reply will come from a worker", "worker"))
 
 
 def ask_by_workers(
@@ -133,9 +133,7 @@ class _Handed:
             if found is None and why is not None:
                 raise HandedOverError(why)
             if found is None:
-                raise StoppedError(
-                    f"a reply that a worker kept is not in the store {self._store.name} any more"
-                )
+                raise StoppedError(f"a reply that a worker kept is no longer in the store {self._store.name}")
             return found
         if key not in self._now:
             self._now.add(key)

@@ -1,4 +1,4 @@
-"""The cluster of Ray that workers run in: one that is there, or one on this machine for a run."""
+"""The Ray cluster for workers: an existing one, or one on this machine for the run."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _connect(address: str | None, judging: JudgingOptions) -> None:
 
 
 def _check_answers(address: str) -> None:
-    """Raise `OSError` if nobody is there: Ray itself tries for minutes."""
+    """Raise `OSError` if no one is there: Ray itself tries for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()

@@ -1,4 +1,4 @@
-"""Workers as actors of Ray: shards are dealt to those that have little to do, and again if one dies."""
+"""Workers as actors of Ray: idle workers get shards, and the shards of a dead one go to others."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Pool:
         if self._error is not None:
             raise self._error
         if self._empty:
-            raise StoppedError(f"{self._empty} and calls that are left were not made")
+            raise StoppedError(f"{self._empty} and remaining calls were not made")
         return self._stopped
 
     def _hire(self) -> None:
@@ -227,7 +227,7 @@ class Pool:
         if shard is None:
             self._died_early += 1
             if self._died_early >= _DEATHS:
-                self._error = StoppedError(f"{self._died_early} workers died before they could begin: {said}")
+                self._error = StoppedError(f"{self._died_early} workers died before they started: {said}")
             return
         shard.deaths += 1
         self._again.append(shard)

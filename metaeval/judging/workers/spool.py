@@ -65,7 +65,7 @@ class Spool:
             self._write_all()
 
     def shards(self, least: int) -> Iterator[list[Request]]:
-        """Yield all requests, those to one addressee, and of them those of a prefix, together.
+        """Yield all requests, grouped by addressee and prefix.
 
         Parameters
         ----------

@@ -70,7 +70,9 @@ class Worker:
         if self._version != metaeval.__version__:
             where = f"{socket.gethostname()} has metaeval {metaeval.__version__}"
             return self._broken(
-                MetaevalError(f"{where}, and the run is of {self._version}; install the same everywhere")
+                MetaevalError(
+                    f"{where}, and the run has {self._version}; install the same version everywhere"
+                )
             )
         logging.getLogger("metaeval").addHandler(self._warnings)
         try:

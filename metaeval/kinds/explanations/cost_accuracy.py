@@ -1,4 +1,4 @@
-"""What accuracy costs: judges by their price and by how well they agree with the truth."""
+"""Accuracy and cost: judges by their price and by how well they agree with the truth."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def cost_accuracy(
     intervals: str = "",
     simulated: Simulation = REAL,
 ) -> Sheet | None:
-    """Put each judge's cost beside its correlations, and mark those that no cheaper one beats.
+    """Put each judge's cost beside its correlations, and mark the Pareto frontier.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def cost_accuracy(
     of_unit = {
         unit: costs.set_index("evaluator")[f"{unit}_per_text"].astype(float).dropna() for unit in _UNITS
     }
-    # Models that cost nothing on one's own server are told apart by their tokens.
+    # Models that cost nothing on your own server are told apart by their tokens.
     unit = "usd" if (of_unit["usd"] > 0).sum() > 1 else "tokens"
     cost = of_unit[unit]
     cost = cost[cost.index.isin(list(names))]
@@ -76,7 +76,7 @@ def cost_accuracy(
     title, form = _UNITS[unit]
     return Sheet(
         "cost",
-        "What accuracy costs",
+        "Accuracy and cost",
         frame,
         (
             Column("evaluator", "Judge"),
@@ -85,10 +85,13 @@ def cost_accuracy(
             Column("frontier", "On the frontier"),
         ),
         (
-            "A text is judged on all aspects, in one call or several; repeated attempts are included.",
+            "The cost of a text covers all aspects, in one call or several, and repeated attempts.",
             *([intervals] if intervals else []),
-            "The stepped line is the frontier: no judge as cheap or cheaper has a higher estimate.",
-            *([f"Of unknown cost, and left out: {', '.join(unknown)}."] if unknown else []),
+            (
+                "The stepped line is the Pareto frontier: no judge that costs the same or less has a higher "
+                "estimate."
+            ),
+            *([f"Left out, of unknown cost: {', '.join(unknown)}."] if unknown else []),
         ),
         simulated.among(cost.index),
     )

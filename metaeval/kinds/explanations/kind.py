@@ -68,7 +68,7 @@ class Explanations(CorrelatedKind):
         names: Sequence[str] = (),
         first: Mapping[str, str] | None = None,
     ) -> list[Figure]:
-        """Return those of the catalogue that there is something for."""
+        """Return the figures of the catalogue that have data."""
         from metaeval.kinds.explanations.figures.catalogue import figures
 
         return figures(scored, board, names, first)

@@ -42,7 +42,7 @@ def _wrong_rubric(template: PromptTemplate) -> list[str]:
         return []
     values = {**_samples(rubric=True)[0], "reply_form": "json"}
     filled = template.render({n: values[n] for n in template.placeholders if n in values})
-    unshown = "has dimensions and shows no anchors; print question and anchors of each aspect"
+    unshown = "has dimensions but shows no anchors; print the question and anchors of each aspect"
     return [*vague(template.rubric), *([] if _ANCHOR in filled else [unshown])]
 
 
@@ -85,7 +85,7 @@ def preview(
     asked = list(aspects) or list(data.aspects)
     if "aspect" in template.placeholders and len(asked) != 1:
         raise PromptError(
-            f"prompt {template.name!r} asks for one aspect a call; "
+            f"prompt {template.name!r} asks for one aspect per call; "
             f"choose one with --aspect: {', '.join(asked)}"
         )
     shown = None
@@ -120,7 +120,7 @@ def find_unit(data: ExplanationSet, unit: str) -> Mapping[str, Any]:
         if found.empty:
             raise DataError(
                 f"data set {data.name!r} has no unit {unit!r}: nothing has the {key} {value!r}"
-                f"{nearest(value, known)} (a unit that is there: {_first(data)})"
+                f"{nearest(value, known)} (an existing unit: {_first(data)})"
             )
     return {str(k): v for k, v in found.iloc[0].items()}
 

@@ -1,4 +1,4 @@
-"""What examples do for a judge: the same model and prompt asked zero-shot, one-shot and personalized.
+"""The effect of examples on a judge: the same model and prompt asked zero-shot, one-shot and personalized.
 
 This is Figure 3 of the study of LLM judges of explanations at RecSys 2024.
 """
@@ -102,7 +102,7 @@ def prompting(
     frame.insert(2, "way", [shown[name][1] for name in frame["evaluator"]])
     return Sheet(
         "prompting",
-        "What examples do for a judge",
+        "The effect of examples on a judge",
         frame,
         (Column("model", "Model and prompt"), Column("way", "Asked"), *ESTIMATE),
         (

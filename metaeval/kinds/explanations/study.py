@@ -17,7 +17,7 @@ def _key_column(value: str) -> str:
 
 
 class ExplanationStudy(CorrelatedStudy):
-    """A study of explanations: which evaluators are compared with which truth, on which data, how."""
+    """A study of explanations: data, truth, evaluators and options."""
 
     exclude: dict[Annotated[str, AfterValidator(_key_column)], list[str]] = Field(default_factory=dict)
     truth: Line = "User()"

@@ -1,4 +1,4 @@
-"""Evaluators of matched pairs that ask no model: popularity, and the recommenders of the data set."""
+"""Evaluators of matched pairs without a model: popularity, and the recommenders of the data set."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class ExposureKind(StudyKind):
         return load(place)
 
     def chosen(self, study: ExposureStudy, data: LogSet) -> LogSet:
-        """See that there are pairs to judge; weight them as the study says, and add those of ablations."""
+        """Check that there are pairs to judge, weight them, and add those of ablations."""
         if not len(data):
             command = f"metaeval data pairs {shlex.quote(study.dataset)}"
             raise study.error(f"{study.dataset} has no pairs to judge; make them with: {command}", "dataset")
@@ -75,7 +75,7 @@ class ExposureKind(StudyKind):
         _check(study, data)
         order, weighted = study.order_by, data.table["weight"].notna().all()
         if order.weighting == IPS and not weighted:
-            message = "not every pair has a weight; make pairs with propensities, or write weighting: none"
+            message = "not every pair has a weight; make pairs with propensities, or set weighting: none"
             raise study.error(message, "order_by", "weighting")
         bins = [ALL, *sorted(data.table[BIN].dropna().astype(str).unique())] if BIN in data.table else [ALL]
         if order.bin not in bins:
@@ -157,7 +157,7 @@ def _check(study: ExposureStudy, data: LogSet) -> None:
     if study.margin is None:
         return
     if data.runs is None:
-        raise study.error(f"{study.dataset} has no table `runs`, of which maps could transport", "margin")
+        raise study.error(f"{study.dataset} has no table `runs`, which an audit of maps needs", "margin")
     for by in study.transport:
         try:
             check(data, by)

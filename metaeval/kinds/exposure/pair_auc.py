@@ -50,7 +50,7 @@ INVALID = frozenset(
 _TIES: Mapping[Ties, str] = {
     "wrong": "Ties and invalid answers count as wrong, so chance is below one half.",
     "half": "Ties and invalid answers count as half right.",
-    "drop": "Ties and invalid answers are left out, of each evaluator its own.",
+    "drop": "Ties and invalid answers are left out, per evaluator.",
 }
 
 
@@ -112,7 +112,7 @@ class PairCells(MeasuredCells):
             shares = self.laid_out(EVIDENCE)[by_share].astype(float)
             self.trust[by_share] = np.where(np.isnan(shares), 1.0, shares)
         self.notes = (
-            "A pair is judged in both orders. It is left out where an evaluator was not asked about it.",
+            "A pair is judged in both orders. It is left out if an evaluator was not asked about it.",
             _TIES[ties],
         )
 

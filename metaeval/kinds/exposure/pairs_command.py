@@ -37,14 +37,12 @@ def make_pairs(
     """
     folder = Path(place)
     if not folder.is_dir():  # what ships or lies on the hub is read only
-        raise DataError(f"there is no folder {str(place)!r} here, and pairs are written into that of a log")
+        raise DataError(f"there is no folder {str(place)!r}; pairs are written into the folder of a log")
     data = load(place)
     if len(data) and not force:
         raise DataError(f"{place} has pairs already; replace them with --force")
     if data.scores is not None:
-        raise DataError(
-            f"{place} has recorded verdicts (scores) on pairs; take them out before pairs are made"
-        )
+        raise DataError(f"{place} has recorded verdicts (scores) on pairs; remove them before making pairs")
     options = propensity or PropensityOptions(seed=seed)
     with progress("propensities"):
         given = propensities_of(data, options)

@@ -24,13 +24,13 @@ _AUC = (
 )
 _RJS = "RJS = 2 PairAUC - 1, users weighted by the sum of their weights; users alike: its mean over users."
 _CHANGED = (
-    "One thing is changed at a time; the first row of a judge is the judge as it is. p: in tests that swap "
-    "verdicts by user, corrected by Holm; none where pairs or weights differ."
+    "One thing changes at a time; the first row of a judge is the unchanged judge. p: in tests that swap "
+    "verdicts by user, corrected by Holm; no test if pairs or weights differ."
 )
 _FOUND = (
-    "All found: readable verdicts all of whose evidence stands word for word in what the prompt shows of "
-    "user or items; found: the mean share of a verdict's evidence. Case counts; white space, Unicode forms, "
-    "and the forms of quotation marks and dashes do not."
+    "All found: the share of readable verdicts with all evidence found, word for word, in the prompt's text "
+    "on user or items; found: the mean share of a verdict's evidence. Case matters; white space, Unicode "
+    "forms, and the forms of quotation marks and dashes do not."
 )
 
 _SHEETS: dict[str, tuple[str, tuple[Column, ...], tuple[str, ...]]] = {
@@ -48,10 +48,10 @@ _SHEETS: dict[str, tuple[str, tuple[Column, ...], tuple[str, ...]]] = {
             _PAIRS,
             _USERS,
         ),
-        (_AUC, _RJS, "Bin: the quantile of popularity that both items are in, 0 for the most popular."),
+        (_AUC, _RJS, "Bin: the popularity quantile of both items, 0 for the most popular."),
     ),
     files.ABLATIONS: (
-        "What weights, evidence, matching and judges change",
+        "Effect of weights, evidence, matching and judges",
         (
             Column("evaluator", "Evaluator"),
             Column("argument", "Changed"),
@@ -64,7 +64,7 @@ _SHEETS: dict[str, tuple[str, tuple[Column, ...], tuple[str, ...]]] = {
         (_CHANGED,),
     ),
     files.EVIDENCE: (
-        "Evidence that judges quote",
+        "Evidence quoted by judges",
         (
             Column("evaluator", "Judge"),
             Column("order", "Order"),

@@ -40,7 +40,7 @@ class ExposureAblation(Ablation):
 
 
 class ExposureStudy(Study):
-    """A study of exposure: which evaluators prefer, of two items that a user saw, the one the user liked."""
+    """A study of exposure: agreement of evaluators with a user's preference between two items."""
 
     truth: Line = "User()"
     propensity: PropensityOptions = PropensityOptions()

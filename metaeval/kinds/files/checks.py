@@ -39,7 +39,7 @@ class TableChecker:
             hint = nearest(table.labels.get(column, column), given)
             message = f"is missing{hint or '; there are: ' + ', '.join(given)}"
             self.problems.append(Problem(table.name, None, column, message))
-        message = "has a line break in its name, which stands in prompts; rename it"
+        message = "has a line break in its name; prompts print it, so rename it"
         broken = [c for c in given if len(c.splitlines()) > 1]
         self.problems += [Problem(table.name, None, c, message) for c in broken]
 
@@ -101,7 +101,9 @@ class TableChecker:
         places = frame[column].to_numpy()
         wrong = ~((places >= 1) & (places == np.round(places)))
         told = wrong & ~np.isnan(places)
-        self.report(kind, column, told, lambda i: f"the {column} {places[i]:g} is no whole number from 1 on")
+        self.report(
+            kind, column, told, lambda i: f"the {column} {places[i]:g} is not a whole number from 1 on"
+        )
         again = pd.DataFrame({"list": lists, "place": places}).duplicated().to_numpy() & ~wrong
         self.report(kind, column, again, lambda i: f"the {column} {places[i]:g} is in {where} twice")
         if not wrong.any() and not again.any() and len(frame):
@@ -168,6 +170,6 @@ def combine(codes: NDArray[np.int64], *columns: pd.Series[Any]) -> NDArray[np.in
     """Return numbers that are equal if and only if the codes and the columns are."""
     for column in columns:
         own, values = pd.factorize(column)
-        # Numbered anew after each column, so that the product stays far below 2**63.
+        # Numbered again after each column, so that the product stays far below 2**63.
         codes = pd.factorize(codes * (len(values) + 1) + own)[0].astype(np.int64)
     return codes

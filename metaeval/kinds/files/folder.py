@@ -47,7 +47,7 @@ def checked_by(path: object) -> str:
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path:
-    """Return the folder of a data set: where it lies, what ships by that name, or what the hub has."""
+    """Return the folder of a data set: a local one, a shipped one, or one from the hub."""
     name = hub_name(path := to_read(path))
     return set_in(path) if name is None else hub_folder(name)
 
@@ -169,7 +169,7 @@ class DataFolder(Generic[D]):
         paths = [p for f in FORMATS if (p := folder / f"{kind}.{f}").is_file()]
         if len(paths) > 1:
             both = " and ".join(p.name for p in paths)
-            return None, [Problem(paths[0].name, None, None, f"{both} are both there; keep one")]
+            return None, [Problem(paths[0].name, None, None, f"{both} both exist; keep one")]
         if not paths and kind in self.needed:
             name, others = f"{kind}.csv", " or ".join(f"{kind}.{f}" for f in FORMATS if f != "csv")
             hint = nearest(name, [p.name for p in folder.iterdir() if p.stem not in self.tables])
@@ -233,8 +233,8 @@ class DataFolder(Generic[D]):
         if foreign or (names and FILE not in names):
             held = foreign[0] if foreign else sorted(names)[0]
             raise DataError(
-                f"the folder {str(target)!r} holds {held!r}, which is no part of a data set; "
-                "give another folder"
+                f"the folder {str(target)!r} holds {held!r}, which is not part of a data set; give another "
+                "folder"
             )
         if names and not force:
             raise DataError(f"the folder {str(target)!r} holds a data set already; replace it with --force")

@@ -55,7 +55,7 @@ class Imported(NamedTuple, Generic[D]):
     notes: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """Return what there is in one line, and a line per note."""
+        """Return a summary in one line, and one line per note."""
         return [summary(self.data), *self.notes]
 
 

@@ -33,7 +33,7 @@ def agreement_sheet(frame: pd.DataFrame, intervals: str, simulated: Simulation) 
     """Return agreement of pairs by evaluator and gap between the labels."""
     return Sheet(
         "agreement",
-        "Which of two items a user prefers",
+        "Agreement on pairs of items",
         frame,
         (
             Column("evaluator", "Evaluator"),
@@ -60,7 +60,7 @@ def ablation_sheets(frame: pd.DataFrame, intervals: str, simulated: Simulation) 
         )
         yield Sheet(
             f"ablation-{base}",
-            f"What changes {base}",
+            f"Variants of {base}",
             rows.reset_index(drop=True),
             (
                 Column("evaluator", "Variant"),
@@ -78,7 +78,13 @@ def ablation_sheets(frame: pd.DataFrame, intervals: str, simulated: Simulation) 
                 _CHANGE,
                 intervals,
                 *(
-                    ["Repeats: the 95 % interval of their mean agreement (Student's t), users as they are."]
+                    [
+                        (
+                            "Repeats: the 95 % interval of their mean agreement (Student's t), with the "
+                            "users "
+                            "fixed."
+                        )
+                    ]
                     if repeated
                     else []
                 ),

@@ -1,4 +1,4 @@
-"""Evaluators of relevance that ask no model: popularity, likeness to the history, labels that are there."""
+"""Evaluators of relevance without a model: popularity, similarity to the history, recorded labels."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Popularity(BaseEvaluator):
     needs: ClassVar[str] = "histories"
 
     def grid(self, data: Collection, aspects: Sequence[str]) -> Grid:
-        """Return the number of users; an item in nobody's history has 0."""
+        """Return the number of users; an item in no one's history has 0."""
         if data.histories is None:
             raise DataError(f"{self}: data set {data.name!r} has no histories of users; add them")
         pairs = data.histories[[USER, ITEM]].drop_duplicates()
@@ -81,7 +81,7 @@ class Popularity(BaseEvaluator):
 
 @dataclass(frozen=True, repr=False)
 class ItemSimilarity(BaseEvaluator):
-    """How like the items of the user's history an item is, by the words of its fields.
+    """Similarity of an item to the items of the user's history, by the words of its fields.
 
     It is the cosine of the item and the mean of the items of the history, each a vector of TF-IDF over the
     words in lower case, weighted as scikit-learn does by default. Items that are judged for the user are left

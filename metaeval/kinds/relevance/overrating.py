@@ -61,7 +61,7 @@ def overrating(
         return None
     return Sheet(
         "overrating",
-        "Which labels are rated too high or too low",
+        "Bias by label: scores too high or too low",
         pd.DataFrame(rows),
         (
             Column("evaluator", "Evaluator"),

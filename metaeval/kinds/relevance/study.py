@@ -39,7 +39,7 @@ class SystemPair(Strict):
 
 
 class RelevanceStudy(CorrelatedStudy):
-    """A study of relevance: whose labels are compared with whose, and by what systems are ordered."""
+    """A study of relevance: labels to compare, and measures that order systems."""
 
     exclude: dict[Annotated[str, AfterValidator(_key_column)], list[str]] = Field(default_factory=dict)
     coefficients: Annotated[list[Coefficient], AfterValidator(distinct)] = Field(

@@ -1,4 +1,4 @@
-"""Evaluators of slates that ask no model: popularity, length, and the truth itself."""
+"""Evaluators of slates without a model: popularity, length, and the truth itself."""
 
 from __future__ import annotations
 

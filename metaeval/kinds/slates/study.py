@@ -30,7 +30,7 @@ class SlatesStudy(Study):
     difficulty: Annotated[int, Field(ge=1, le=20, description="a whole number from 1 to 20")] = 3
     """Bins of the similarity of two slates."""
     ratings: dict[Line, Line] = Field(default_factory=dict)
-    """Judge → the evaluator whose ratings of single slates its verdicts are held against; else the
+    """Judge → the evaluator whose ratings of single slates its verdicts are compared with; else the
     ``SlateRating`` of the same model and address."""
     order_by: SlatesOrder = SlatesOrder()
 

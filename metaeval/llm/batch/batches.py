@@ -50,10 +50,10 @@ class Left(NamedTuple):
         sent = self.to_come - self.unsent
         said = []
         if sent:
-            come = counted(sent, "reply is to come", "replies are to come")
+            come = counted(sent, "reply is outstanding", "replies are outstanding")
             said.append(f"{come} from {counted(self.batches, 'batch', 'batches')}, within 24 hours")
         if self.unsent:
-            why = self.empty or "the provider has no room for more now"
+            why = self.empty or "the provider takes no more now"
             said.append(f"{counted(self.unsent, 'call is', 'calls are')} not sent yet: {why}")
         return "; ".join(said)
 
@@ -90,7 +90,7 @@ class Batches:
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
         self._opened = contextlib.ExitStack()
         self.poll_seconds = _POLL_SECONDS
-        """Between two looks at batches that are waited for."""
+        """Seconds between two looks at batches."""
 
     def __enter__(self) -> Self:
         return self

@@ -32,7 +32,7 @@ def collect(ledger: Ledger, endpoint_of: Callable[[Batch], Endpoint], prices: Pr
 
 
 def model_of(batch: Batch | Request) -> tuple[str, str, str]:
-    """Return what a batch asks: one model at one address."""
+    """Return the model and the address that a batch asks."""
     return batch.provider, batch.model, batch.address
 
 
@@ -69,8 +69,8 @@ def _no_room(ledger: Ledger, endpoint: Endpoint, batch: Batch, *, alone: bool) -
     if alone and batch.requests == 1:
         ledger.drop(batch.name)
         raise StoppedError(
-            f"{batch.provider}/{batch.model} has no room for a batch of one call; other batches of the "
-            f"account may be in its way"
+            f"{batch.provider}/{batch.model} does not take a batch of one call; other batches of the "
+            "account may fill its limit"
         )
     ledger.limit(batch.name, batch.requests // 2 if alone else batch.requests)
 

@@ -191,7 +191,7 @@ class Endpoint:
         except (openai.OpenAIError, httpx2.HTTPError, *MISREAD) as error:
             cause = error.__cause__ or error
             said = " ".join(scrub(f"{type(cause).__name__}: {cause}", self._key).split())[:300]
-            raise RetryableError(f"no answer that can be used ({said})", "connection") from None
+            raise RetryableError(f"no usable answer ({said})", "connection") from None
 
 
 def _name(made: FileObject | Batch) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from metaeval.llm.store.ledger import Batch, Ledger
     from metaeval.llm.store.replies import Store
 
-_TO_COME = failure("budget", "its reply is to come by a batch", "batch")
+_TO_COME = failure("budget", "its reply will come by batch", "batch")
 
 
 class Sender:
@@ -67,14 +67,14 @@ class Sender:
             self._terms_at(model_of(batch), self._endpoint_of(batch)).know(changes_in(batch.changes))
         self._drafts: dict[ModelAt, Draft] = {}
         self.to_come: set[str] = set()
-        """Keys of requests whose replies are to come."""
+        """Keys of requests whose replies are outstanding."""
         self.unsent = 0
         """Requests among them that are in no batch yet, for lack of room or of budget."""
         self.empty = ""
         """Which part of the budget leaves no room, as a sentence; empty if none does."""
 
     def take(self, request: Request) -> Reply:
-        """Put a request into a batch, unless it is in one; return that its reply is to come.
+        """Put a request into a batch, unless it is in one; return that its reply is outstanding.
 
         If it is given up, the failure that the store has is returned.
         """
@@ -141,10 +141,10 @@ class Sender:
     def _affords(self, price: int) -> bool:
         usd, calls = self._budget.max_usd, self._budget.max_calls
         if usd is not None and self._nano + price > usd * 1e9:
-            self.empty = f"the budget of {usd:g} USD has no room for them; raise max_usd"
+            self.empty = f"the budget of {usd:g} USD does not cover them; raise max_usd"
             return False
         if calls is not None and self._calls >= calls:
-            self.empty = f"the budget of {calls} calls has no room for them; raise max_calls"
+            self.empty = f"the budget of {calls} calls does not cover them; raise max_calls"
             return False
         return True
 

@@ -1,4 +1,4 @@
-"""What all requests to one address share: a client, the limits, and which requests are under way."""
+"""What all requests to one address share: a client, limits, and the requests under way."""
 
 from __future__ import annotations
 

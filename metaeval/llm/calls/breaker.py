@@ -20,7 +20,7 @@ _EARLY = 3  # requests under way at once to a model that has not answered yet
 _TRIES = 3  # failures with no answer between them, after which the model counts as silent
 _REQUESTS = 3  # requests that must have failed, so that it is the model's fault and not theirs
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 15.0
-_WRONG = {"connect", "invalid_body"}  # nobody listens, or something that is no model's server
+_WRONG = {"connect", "invalid_body"}  # no one listens, or something that is no model's server
 _WRONG_SECONDS = 2.0  # patience with these, where the model never answered
 _LAST_TRY = 1.0  # seconds that a try gets at least, however little time is left
 _QUIET = 5.0  # seconds without an answer, after which the progress line says so
@@ -131,7 +131,7 @@ class Breaker:
         self._alive()
 
     def unsent(self) -> None:
-        """Note that the budget is used up: nobody is to wait for a model that is not asked."""
+        """Note that the budget is used up; waiting for the model ends."""
         self._alive()
 
     def fail(self, key: str, error: RetryableError, sent: float) -> None:

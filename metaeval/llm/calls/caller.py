@@ -134,7 +134,7 @@ class Caller:
                 if not isinstance(outcome, RetryableError) or (asked or 0.0) > self._limits.patience_seconds:
                     return self._given_up(request, model, outcome)
                 wait = wait_before(retry, outcome, self._draw())
-                if not (silent and outcome.code == "connect"):  # else nobody was there, and nothing was sent
+                if not (silent and outcome.code == "connect"):  # else no one was there, and nothing was sent
                     left -= took + wait
                     if retry == self._limits.retries or left <= 0:
                         return self._given_up(request, model, outcome)

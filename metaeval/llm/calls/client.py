@@ -167,7 +167,7 @@ def failed(
     ----------
     status, code, message
         The HTTP status, the provider's error code (empty if none) and its message, scrubbed. A redirect is
-        not followed: the prompt would go to an address that nobody named.
+        not followed: the prompt would go to an address that no one named.
     wait
         Seconds that the provider asks to wait.
     denied

@@ -164,7 +164,7 @@ _WITHIN = f"a number from 0 to {MOST:,}, or leave it out for no limit"
 
 
 class Budget(Options):
-    """What a run may spend; None for no limit. A call is one request sent, a repeated one included."""
+    """The budget of a run; None for no limit. Each request sent is one call, repetitions too."""
 
     max_usd: Annotated[int | float | None, Field(ge=0, le=MOST, description=_WITHIN)] = None
     max_calls: Annotated[int | None, Field(ge=0, le=MOST, description=_WITHIN)] = None

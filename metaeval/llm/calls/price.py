@@ -180,7 +180,7 @@ class Prices:
 
 
 def _here(request: Request) -> bool:
-    """Say whether no server is asked, so that nobody bills."""
+    """Say whether no server is asked, so that no one bills."""
     return not provider_named(request.provider).remote
 
 

@@ -153,7 +153,7 @@ class Request:
         try:
             head, tail = (canonical({n: getattr(self, n) for n in part}) for part in (names[:2], names[2:]))
         except (TypeError, ValueError) as error:
-            raise MetaevalError(f"a parameter of a request is no JSON value: {error}") from None
+            raise MetaevalError(f"a parameter of a request is not a JSON value: {error}") from None
         return f'{head[:-1]},"messages":', f",{tail[1:]}"
 
     @property

@@ -76,7 +76,7 @@ class RequestRun:
         While iterating: a key is missing, the store cannot be used, or, offline, replies are not there; a
         model refuses a setting that a request states.
     StoppedError
-        While iterating: a model answers no call at all; or, with ``instead``, replies are to come.
+        While iterating: a model answers no call at all; or, with ``instead``, replies are outstanding.
     """
 
     def __init__(

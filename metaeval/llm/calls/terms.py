@@ -265,8 +265,8 @@ def _stop(request: Request, name: str, said: str = "") -> MetaevalError:
             f"model"
         )
     return MetaevalError(
-        f"{model} does not take {name}={request.parameters.get(name)!r}{told}, which is asked for; leave "
-        f"{name} out, write {name}: null with the model, or name another model"
+        f"{model} does not take {name}={request.parameters.get(name)!r}{told}, which the study asks for; "
+        f"leave {name} out, write {name}: null with the model, or name another model"
     )
 
 

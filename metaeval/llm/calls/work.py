@@ -1,4 +1,4 @@
-"""The tasks of a run: one looks requests up in the store, and starts one for each that is missing."""
+"""The tasks of a run: one looks up requests in the store, and starts a task per missing reply."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
 
     @property
     def reply(self) -> Reply:
-        """The last reply: the first usable one, if there is one."""
+        """The last reply, which is the first usable one, if any."""
         return self.replies[-1]
 
 
@@ -127,7 +127,7 @@ class Work:
         Raises
         ------
         HandedOverError
-            At the end, if replies are to come: those whose error is of kind ``budget``.
+            At the end, if replies are outstanding: those whose error is of kind ``budget``.
         """
         self._online = True
         async for item in self._missing(requests):
@@ -137,7 +137,7 @@ class Work:
             self._emit([self._answer(item)])
             self.missing += reply.error is not None and reply.error.kind == "budget"
         if self.missing:
-            raise HandedOverError(f"{self.missing:,} replies are to come")
+            raise HandedOverError(f"{self.missing:,} replies are outstanding")
 
     async def ask(self, requests: Iterable[Request], caller: Caller) -> None:
         """Take answers from the store, and have the rest sent, as many at once as each address takes."""

@@ -204,7 +204,7 @@ def _read_parts(body: str, first_line: int, found: PromptFile) -> None:
         if role not in ROLES:
             found.wrong(unknown("unknown part", role, ROLES, "allowed"), line - 1)
         if role in [r for r, _ in parts]:
-            found.wrong(f"the part {role!r} stands twice; it can stand once", line - 1)
+            found.wrong(f"the part {role!r} occurs twice; it may occur once", line - 1)
         parts.append((role, text))
         try:
             used |= variables(text)

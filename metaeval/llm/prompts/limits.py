@@ -33,7 +33,7 @@ BUDGET = 10_000_000
 """Characters that one fill may handle; the longest prompts of today are a tenth of it."""
 SECONDS = 5.0
 """After which a fill ends; it takes a ten-thousandth of that."""
-TOO_LONG = f"filling it handles more than {BUDGET:,} characters; loop over less, and repeat less"
+TOO_LONG = f"filling it handles more than {BUDGET:,} characters; loop over less, or repeat less"
 _NUMBER = 20
 _PIECES = 32  # of the filled text, charged together
 _SMALL = frozenset({int, float, bool, type(None)})
@@ -97,7 +97,9 @@ class LimitedContext(Context):
         elif isinstance(value, str):
             self.charge(len(value))
         elif not isinstance(value, Undefined | LeftOut):
-            raise ValueError(f"{_named(value)} is no text; a prompt holds texts, numbers and lists of them")
+            raise ValueError(
+                f"{_named(value)} is not a text; a prompt holds texts, numbers and lists of them"
+            )
 
 
 class _Method:

@@ -60,7 +60,7 @@ class Rubric:
     dimensions: tuple[Dimension, ...]
 
     def dimension(self, name: str) -> Dimension | None:
-        """Return the dimension of that name, if there is one."""
+        """Return the dimension of that name, if any."""
         return next((d for d in self.dimensions if d.name == name), None)
 
     @property
@@ -148,12 +148,12 @@ def vague(rubric: Rubric) -> list[str]:
             elif text in first:
                 found.append(
                     f"dimension {name!r}: the anchors at {first[text]:g} and {anchor.level:g} say the same; "
-                    "say what sets the levels apart"
+                    "say how the levels differ"
                 )
             first.setdefault(text, anchor.level)
         if not dimension.question and _BLANKET.fullmatch(name.strip()):
             found.append(
-                f"dimension {name!r} can mean anything; ask a question that says what is meant, or judge its "
-                "parts by themselves"
+                f"dimension {name!r} is too vague; ask a question that says what is meant, or judge its "
+                "parts separately"
             )
     return found

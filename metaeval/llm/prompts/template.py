@@ -224,7 +224,7 @@ def _template_of(found: PromptFile) -> PromptTemplate:
 
 
 def joined(parts: Iterable[tuple[str, str]]) -> str:
-    """Return the parts as one text; roles are shown where there is more than what the user says."""
+    """Return the parts as one text; roles are shown if there are other roles than the user."""
     shown = list(parts)
     if len(shown) == 1 and shown[0][0] == "user":
         return shown[0][1]

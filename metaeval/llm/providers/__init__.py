@@ -37,7 +37,7 @@ class Provider(NamedTuple):
     client: str
     """``module:class`` of its client."""
     address: str
-    """Where it answers if nobody says otherwise; empty if everyone has an address of their own, and if there
+    """Where it answers if no one says otherwise; empty if everyone has an address of their own, and if there
     is no network in it."""
     address_variable: str = ""
     key_variable: str = ""
@@ -59,7 +59,7 @@ class Provider(NamedTuple):
 
     @property
     def needs_key(self) -> bool:
-        """Whether it answers nobody without a key; a server on this computer may do so."""
+        """Whether it answers no one without a key; a server on this computer may do so."""
         return self.remote and urlsplit(self.address).hostname != "localhost"
 
 
@@ -203,7 +203,7 @@ def address_of(provider: str, base_url: str | None = None) -> str:
 def _in_one_way(given: str, key_variable: str, path: str) -> str:
     parts = urlsplit(given)
     if parts.scheme.lower() not in {"http", "https"} or not parts.hostname:
-        raise MetaevalError(f"base_url {given!r} is no address; write it as http://host:port/path")
+        raise MetaevalError(f"base_url {given!r} is not an address; write it as http://host:port/path")
     if "@" in parts.netloc or parts.query or parts.fragment:
         # The text is kept in the store and in the run folder, and a password has no place there.
         raise MetaevalError(
@@ -224,7 +224,8 @@ def key_for(provider: str, base_url: str) -> str:
     if not (key.isascii() and key.isprintable()):
         place = next(i for i, c in enumerate(key, start=1) if not (c.isascii() and c.isprintable()))
         raise MetaevalError(
-            f"{entry.key_variable} holds a character that no key has, at place {place} of {len(key)}; a key "
+            f"{entry.key_variable} holds a character that no key has, at position {place} of {len(key)}; a "
+            "key "
             f"is plain ASCII, so copy it again"
         )
     if key or not entry.needs_key or (entry.address and base_url != entry.address):

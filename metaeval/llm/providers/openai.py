@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.request import Request
     from metaeval.llm.providers import Connection
 
-NO_KEY = "none"  # the SDK insists on one; servers of one's own often want none
+NO_KEY = "none"  # the SDK insists on one; servers of your own often want none
 
 
 class OpenAIClient:

@@ -91,7 +91,7 @@ class _Model:
             requests = [request for request, _ in taken]
             outcomes = await _in_thread(lambda requests=requests: list(self._outcomes(requests)))  # type: ignore[misc]
             for (_, done), outcome in zip(taken, outcomes, strict=True):
-                if done.done():  # nobody waits any more
+                if done.done():  # no one waits any more
                     continue
                 if isinstance(outcome, CallError):
                     done.set_exception(outcome)

@@ -102,7 +102,7 @@ def answered(status: int, body: str, headers: Mapping[str, str], denied: Collect
     if 300 <= status < 400:
         code, to = "redirect", headers.get("Location", "")[:200]
         message = (
-            f"the server redirects to {to!r}, which is not followed; write the right address as base_url"
+            f"the server redirects to {to!r}, which is not followed; write the final address as base_url"
         )
     elif 200 <= status < 300:
         status = int(code) if code.isdecimal() and len(code) == 3 else 500

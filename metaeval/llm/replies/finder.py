@@ -91,7 +91,7 @@ def words_of(text: str) -> tuple[str, frozenset[str]]:
 
 
 def in_lower_case(text: str) -> str:
-    """Return a text in which letters that ``re.IGNORECASE`` takes for the same one are the same one."""
+    """Return a text with one form for all letters that ``re.IGNORECASE`` treats as equal."""
     return text.lower() if text.isascii() else text.replace("İ", "i").lower().translate(_SAME)
 
 

@@ -54,7 +54,7 @@ class StoreConnection(Protocol):
         """Begin a transaction that writes."""
 
     def alone(self) -> None:
-        """Let nobody else write until the transaction ends."""
+        """Let no one else write until the transaction ends."""
 
     def commit(self) -> None:
         """Commit; raise an error only if nothing was committed."""
@@ -72,7 +72,7 @@ class StoreConnection(Protocol):
         """Say whether a process that lives holds a lock."""
 
     def let_go(self, name: str, *, for_good: bool = True) -> None:
-        """Release a lock; ``for_good``: nobody waits for it."""
+        """Release a lock; ``for_good``: no one waits for it."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -88,7 +88,7 @@ class Database(Protocol):
         """Say whether a store is there."""
 
     def open_to_read(self) -> StoreConnection:
-        """Open a store to read it; a missing one is created, one that may only be read is not changed."""
+        """Open a store to read it; a missing one is created, a read-only one is not changed."""
 
     def open_to_write(self) -> StoreConnection:
         """Open a store to write to it."""
@@ -109,7 +109,7 @@ class Database(Protocol):
         """Give free space back to the disk, unless that would disturb others."""
 
     def state(self) -> list[int] | None:
-        """Return what changes whenever the store does; None if there is nothing like that."""
+        """Return a value that changes whenever the store does; None if there is none."""
 
 
 def database_at(given: str | os.PathLike[str] | Database | None = None) -> Database:

@@ -76,7 +76,7 @@ class FileConnection(sqlite3.Connection):
         return False
 
     def let_go(self, name: str, *, for_good: bool = True) -> None:
-        """Release the lock of a file, and delete it if nobody waits for it."""
+        """Release the lock of a file, and delete it if no one waits for it."""
         lock = self.locks.pop(name)
         lock.release()
         if for_good:

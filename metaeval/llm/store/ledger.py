@@ -133,7 +133,7 @@ class Ledger:
         self._store.write(change)
 
     def sent_as(self, batch: Batch, keys: Iterable[str]) -> dict[str, str]:
-        """Return of those of some requests that are in a batch what was sent otherwise than asked for."""
+        """Return, for requests in a batch, what was sent otherwise than asked for."""
         wanted = ["", *keys]  # for PostgreSQL a list of none is no list
         marks = ",".join("?" * len(wanted))
         rows = self._store.rows(
@@ -172,7 +172,7 @@ class Ledger:
         self._write("UPDATE batches SET state = ?, usd = ? WHERE name = ?", ENDED, usd, name)
 
     def close(self, run: str) -> None:
-        """Forget what is over: another run may spend, and ask for what failed, anew."""
+        """Forget what is over: another run may spend, and ask for what failed, again."""
 
         def change(connection: StoreConnection) -> None:
             connection.execute("DELETE FROM batches WHERE run = ? AND state IN (?, ?)", (run, ENDED, LIMITED))

@@ -118,7 +118,7 @@ class Store:
             return request_in(self._reader, held, key)
 
     def put(self, request: Request, reply: Reply) -> Reply:
-        """Store a reply; return the stored one, which is another if one was there first."""
+        """Store a reply and return it; if another is stored already, return that one."""
         return self.write(lambda connection: self._put(connection, request, reply))
 
     async def put_soon(self, request: Request, reply: Reply) -> Reply:

@@ -71,7 +71,7 @@ def put(
     reply: Reply,
     created: float,
 ) -> bool:
-    """Keep the reply to a request, or to its fields; false if there is one already, which stays."""
+    """Keep the reply to a request, or to its fields; false if one is stored already."""
     fields = request if isinstance(request, Mapping) else vars(request)
     model = fields["provider"], fields["model"]
     return put_held(connection, key, keep(connection, request), model, reply, created=created)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 10
 _LONGEST_WORD = 200  # characters of what PostgreSQL says: it may quote a whole reply
-# Kinds of errors: deadlock, the server stops, the connection is lost, somebody is alone for long.
+# Kinds of errors: deadlock, the server stops, the connection is lost, someone is alone for long.
 _UNDONE = ("40", "57P", "08", "55P03")
 # A machine that is gone gives its claims back within a minute; one that stands still lets others go on.
 _SETTINGS = f"""SET search_path = {SCHEMA}; SET default_transaction_isolation = 'read committed';
@@ -61,7 +61,7 @@ class ServerDatabase:
         return self._open(Session(self._connect, self.name))
 
     def open_to_write(self) -> Session:
-        """Open a store, which was there just before; there is no older version that is to be upgraded."""
+        """Open an existing store; it needs no upgrade."""
         return self._open(Session(self._connect, self.name, patient=True))
 
     def _open(self, session: Session) -> Session:

@@ -37,7 +37,7 @@ _NUMBERED = ("replies", "batches")  # their rows have numbers, as all have in SQ
 class Session:
     """A connection; `metaeval.llm.store.database.Connection` says what its methods do.
 
-    A lost connection is made again. Outside a transaction nobody notices; inside one, the error of PostgreSQL
+    A lost connection is made again. Outside a transaction no one notices; inside one, the error of PostgreSQL
     is raised, and the transaction may be made again. A commit that was under way is looked up.
 
     Parameters
@@ -135,7 +135,7 @@ class Session:
         return held
 
     def held(self, name: str) -> bool:
-        """Say whether somebody holds a lock, by a look that holds nothing beyond the transaction."""
+        """Say whether someone holds a lock, by a look that holds nothing beyond the transaction."""
         free = "SELECT pg_try_advisory_xact_lock_shared(?)"
         return name in self._held or self.execute(free, (_number(name),)).fetchone() == (False,)
 

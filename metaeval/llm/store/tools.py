@@ -268,7 +268,7 @@ def _rows_of(store: Store, keys: Sequence[str]) -> Iterator[Row]:
 
 
 def import_jsonl(store: Store, path: str | os.PathLike[str]) -> ImportedReplies:
-    """Add the replies of a file that `export_jsonl` wrote; a reply that is there stays.
+    """Add the replies of a file that `export_jsonl` wrote; existing replies stay.
 
     `MetaevalError` is raised, and nothing added, if a line has another form or a key that is not its
     request's.
@@ -285,7 +285,7 @@ def import_jsonl(store: Store, path: str | os.PathLike[str]) -> ImportedReplies:
 
 
 def copy(source: Store, target: Store) -> ImportedReplies:
-    """Add the replies of another store; one that is there stays, but a failure gives way to a reply.
+    """Add the replies of another store; existing replies stay, but failures are replaced.
 
     Some at a time are committed: a copy that broke off goes on when it is made again.
     """

@@ -166,7 +166,7 @@ def _answer(batch: list[_Waiting], outcomes: list[_Outcome]) -> None:
         elif done.set_running_or_notify_cancel():
             _settle(done, outcome)
     for loop, settled in tasks.items():
-        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop was closed: no one waits any more
             loop.call_soon_threadsafe(_settle_all, settled)
 
 

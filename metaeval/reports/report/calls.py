@@ -43,7 +43,7 @@ class Calls:
         ----------
         keys
             Of each evaluator the key of the call behind each score, shape (what is rated, units), empty for
-            none, several with blanks between them; None for one that asks nobody.
+            none, several with blanks between them; None for one that asks no one.
         shown
             Positions of the units.
         """
@@ -66,8 +66,8 @@ class Calls:
         parts = []
         if self._left_out:
             parts.append(
-                f"{_calls(self._left_out)} left out of this page, which would be too large; "
-                "metaeval store export has them."
+                f"{_calls(self._left_out)} left out of this page to keep it small; `metaeval store "
+                "export` writes them."
             )
         if self._gone:
             parts.append(f"{_calls(self._gone)} not in the store when the page was made.")

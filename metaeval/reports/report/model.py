@@ -33,7 +33,7 @@ _FORMAT = 2
 COSTS = (
     Column("usd_per_text", "USD /\u00a0text", "usd"),
     Column("tokens_per_text", "tokens /\u00a0text", "count"),
-    Column("reasoning_tokens_per_text", "of thought /\u00a0text", "count"),
+    Column("reasoning_tokens_per_text", "reasoning /\u00a0text", "count"),
     Column("seconds_per_text", "time /\u00a0text", "seconds"),
 )
 _DIGITS: Mapping[Form, int] = {"hundred": 4, "share": 4, "hundredths": 4}
@@ -82,7 +82,7 @@ class Report:
     shown: Sample
     calls: Calls
     keys: Sequence[Any]
-    """Of each evaluator, the keys of its calls; None for one that asks nobody."""
+    """Of each evaluator, the keys of its calls; None for one that asks no one."""
     figures: Sequence[Figure]
     views: Mapping[str, Sequence[Sheet]]
     """Tables by the view that they stand in, such as ``details``."""
@@ -187,8 +187,8 @@ class Report:
         total = len(groups.ids)
         kept = listed_groups(groups, self.units.view, self.shown)
         note = (
-            f"Of {total:,} {groups.noun}, {len(kept):,} are listed: those of the units on this page, then "
-            "the first by name. The mean is of all."
+            f"{len(kept):,} of {total:,} {groups.noun} are listed: those of the units on this page, then "
+            "the first by name. The mean is over all."
             if len(kept) < total
             else ""
         )

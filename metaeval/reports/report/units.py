@@ -62,9 +62,7 @@ def sample(clusters: Sequence[str], who: str, most: int = MOST_UNITS, seed: int 
     else:
         at = np.sort(rng.choice(total, most, replace=False))
         how = "drawn at random"
-    note = (
-        f"A sample of {len(at):,} of {total:,} units is shown: {how} (seed {seed}). Numbers are of all units."
-    )
+    note = f"A sample of {len(at):,} of {total:,} units is shown: {how} (seed {seed}). Numbers use all units."
     return Sample(at, total, note)
 
 

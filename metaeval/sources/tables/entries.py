@@ -1,4 +1,4 @@
-"""What column maps share: names, patterns of names, and entries that say whose values a column holds."""
+"""What column maps share: names, patterns of names, and entries for ratings and scores."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Entry(Strict):
         if strange := [name for name in self.where if name not in known]:
             hint = nearest(strange[0], known)
             raise ValueError(
-                f"`where` names {strange[0]!r}, which is no placeholder and no column here{hint}"
+                f"`where` names {strange[0]!r}, which is neither a placeholder nor a column here{hint}"
             )
         return self
 

@@ -60,9 +60,7 @@ def read_any(path: Path, part: str | None = None) -> tuple[Table | None, list[Pr
     suffix = path.suffix.lower()
     if suffix not in ALL_SUFFIXES:
         near = nearest(suffix, ALL_SUFFIXES) if suffix else ""
-        raise DataError(
-            f"{path.name!r} has no suffix that is known; it may be {', '.join(ALL_SUFFIXES)}{near}"
-        )
+        raise DataError(f"{path.name!r} has an unknown suffix; use one of {', '.join(ALL_SUFFIXES)}{near}")
     content = content_of(path)
     if isinstance(content, Problem):
         return None, [content]
@@ -212,7 +210,7 @@ def _read_workbook(name: str, content: bytes, part: str | None) -> tuple[Table |
             warnings.simplefilter("ignore")  # of styles and extensions, which are not read
             book = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
     except Exception as error:  # noqa: BLE001 - whatever a broken archive raises in a library of its own
-        return None, [Problem(name, None, None, f"is not a workbook that can be read: {error}")]
+        return None, [Problem(name, None, None, f"cannot be read as a workbook: {error}")]
     sheets = [s for s in book.worksheets if any(v is not None for row in s.values for v in row)]
     if not sheets:
         return None, [Problem(name, None, None, "is empty; it needs a header and rows")]

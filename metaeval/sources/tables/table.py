@@ -85,7 +85,7 @@ def read_table(path: Path) -> tuple[Table | None, list[Problem]]:
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise DataError(
-            f"{path.name!r} has no suffix that is known; it may be {', '.join(SUFFIXES)}"
+            f"{path.name!r} has an unknown suffix; use one of {', '.join(SUFFIXES)}"
             f"{nearest(suffix, SUFFIXES) if suffix else ''}"
         )
     content = content_of(path)
@@ -125,9 +125,9 @@ def _read_parquet(name: str, content: bytes) -> tuple[Table | None, list[Problem
     except TooLargeError as error:
         message = str(error)
     except MemoryError:
-        message = "takes more memory than there is; leave out what is not needed"
+        message = "does not fit in memory; leave out columns that are not needed"
     except (pa.ArrowException, OSError) as error:
-        message = f"is not a Parquet file that can be read: {str(error).splitlines()[0]}"
+        message = f"cannot be read as a Parquet file: {str(error).splitlines()[0]}"
     return None, [Problem(name, None, None, message)]
 
 
@@ -250,7 +250,7 @@ def _arrow(records: Sequence[Sequence[str]], columns: int) -> pa.Table:
 def header_problems(name: str, header: Sequence[str]) -> list[Problem]:
     """Return what is wrong with the names of columns."""
     if not any(header):
-        return [Problem(name, 1, None, "the first row names no columns")]
+        return [Problem(name, 1, None, "the first row has no column names")]
     first = {column: n for n, column in reversed([*enumerate(header)])}
     again = [column for n, column in enumerate(header) if column and first[column] != n]
     return [Problem(name, 1, column, "two columns have this name; rename one") for column in again]

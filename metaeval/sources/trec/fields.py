@@ -69,7 +69,7 @@ def _content(path: Path, what: str) -> bytes:
         try:
             content = _unpacked(path, content)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise DataError(f"{path.name} is a gzip file that is broken; get it anew") from error
+            raise DataError(f"{path.name} is a broken gzip file; download it again") from error
     return content.removeprefix(_BOM)
 
 
@@ -81,7 +81,7 @@ def _unpacked(path: Path, content: bytes) -> bytes:
             parts.append(part)
             left -= len(part)
             if left < 0:
-                raise DataError(f"{path.name} takes more memory than there is when it is unpacked")
+                raise DataError(f"{path.name} does not fit in memory when it is unpacked")
     return b"".join(parts)
 
 

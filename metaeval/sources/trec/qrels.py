@@ -35,7 +35,7 @@ def read_qrels(path: Path) -> tuple[pd.DataFrame, list[Problem]]:
         problems.append(Problem(path.name, None, None, "has no labels"))
     again = frame.loc[frame.duplicated(KEYS), ["line", *KEYS]]
     problems += [
-        Problem(path.name, n, None, f"query {q!r} and document {d!r} stand in an earlier line too; keep one")
+        Problem(path.name, n, None, f"query {q!r} and document {d!r} are in an earlier line, too; keep one")
         for n, q, d in again.itertuples(index=False)
     ]
     return frame, problems

@@ -54,7 +54,7 @@ def blocks(n_clusters: int) -> Ints:
 def policy_sums(
     parts: Iterable[tuple[Rounds, Ints]], n_clusters: int, estimators: Sequence[Estimator]
 ) -> PolicySums:
-    """Sum what rounds add to estimates; Switch-DR and DRos without a number get the one that suits the data.
+    """Sum the rounds' terms; Switch-DR and DRos without a number get the best one for the data.
 
     That number has the least estimated mean squared error among `GRID` (Su et al. 2020): the squared mean of
     (w - ŵ)(y - q), and the squared standard error.

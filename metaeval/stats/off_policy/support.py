@@ -1,4 +1,4 @@
-"""Where a log shows what a policy would do, and whether its propensities are those that made it."""
+"""Whether a log covers a policy's actions, and whether its propensities are right."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THIN, OFTEN = 5, 20
 is as good as not shown."""
 WORST = 5
 """Standard errors beyond which the worst of many differences is no chance."""
-_ENOUGH = 20  # showings from which an action's frequency is held against its propensities
+_ENOUGH = 20  # showings from which an action's frequency is compared with its propensities
 
 
 class Support(NamedTuple):

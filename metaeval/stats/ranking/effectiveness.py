@@ -65,7 +65,7 @@ def ndcg(
     dcg: str = "log2",
     gains: Mapping[int, float] | None = None,
 ) -> Floats:
-    """Compute the normalized discounted cumulative gain (Järvelin & Kekäläinen 2002).
+    """Compute the normalised discounted cumulative gain (Järvelin & Kekäläinen 2002).
 
     Parameters
     ----------

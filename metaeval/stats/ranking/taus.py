@@ -93,7 +93,7 @@ def tau_ap(estimate: ArrayLike, truth: ArrayLike) -> float:
 
 
 def top_tau(estimate: ArrayLike, truth: ArrayLike, k: int) -> float:
-    """Kendall's τ-b among the k systems that are best by the truth, and those that tie with the last."""
+    """Kendall's τ-b among the k best systems by the truth, and those tied with the last."""
     x, y = paired_values(estimate, truth)
     if len(y) == 0:
         return math.nan

@@ -48,7 +48,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyMeans:
-    """Means of G generators in the two variables, standardized, and how uncertain they are."""
+    """Means of G generators in the two variables, standardised, and how uncertain they are."""
 
     means: Floats
     """Shape (2, G): of x and of y."""

@@ -72,7 +72,7 @@ class TrueMeans:
     """Draws of the true means, or why there are none."""
 
     x: Floats
-    """Shape (G, draws), standardized by the spread of the means; shape (G, 0) if there are none."""
+    """Shape (G, draws), standardised by the spread of the means; shape (G, 0) if there are none."""
     y: Floats
     reason: NoInterval | None
 

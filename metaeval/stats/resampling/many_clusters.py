@@ -201,7 +201,7 @@ def _in_bag(statistic: Statistic, n: int, bag: Ints, weights: Floats) -> Floats:
 
 
 def _centred(values: Floats) -> Floats:
-    """Return values less the mean of those that are defined."""
+    """Return values minus the mean of those that are defined."""
     there = ~np.isnan(values)
     n = np.maximum(1, there.sum(axis=1, keepdims=True))
     centred: Floats = values - np.where(there, values, 0.0).sum(axis=1, keepdims=True) / n

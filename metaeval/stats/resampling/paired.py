@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AspectScores:
-    """The scores of one evaluator and the truth on the units that it scored, for one aspect and level.
+    """Scores of one evaluator and the truth on the units that it scored, for one aspect and level.
 
     The truth has one scale for all evaluators. To keep digits, it should be near mean 0 and variance 1.
     """
@@ -74,7 +74,7 @@ class AspectScores:
         )
 
     def comparable(self, coefficient: str, undefined: Undefined) -> Statistic:
-        """Return the statistic of the standardized scores; its sums can be added to those of others.
+        """Return the statistic of the standardised scores; its sums can be added to those of others.
 
         Above 100,000 clusters it is that of the scores, for t tests.
         """
@@ -91,7 +91,7 @@ def paired_permutation(
     *,
     undefined: Undefined = "skip",
 ) -> Paired:
-    """Test every pair of evaluators by swapping their standardized scores in random clusters.
+    """Test every pair of evaluators by swapping their standardised scores in random clusters.
 
     A cluster is swapped whole, in all aspects; p = (k + 1) / (n + 1) (Noreen 1989; for correlations with
     human judgements see Deutsch, Dror & Roth 2021).
@@ -204,7 +204,7 @@ def sign_test(contributions: Floats, swaps: Swaps, *, largest: bool = False) -> 
 
 
 def _snapped(scored: Sequence[AspectScores]) -> list[AspectScores]:
-    """Make standardized scores equal that differ only by rounding, within and between evaluators."""
+    """Make standardised scores equal that differ only by rounding, within and between evaluators."""
     values = rounded(np.concatenate([s.x for s in scored]))
     parts = np.split(values, np.cumsum([len(s.x) for s in scored])[:-1])
     return [replace(s, x=x) for s, x in zip(scored, parts, strict=True)]

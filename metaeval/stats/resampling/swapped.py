@@ -35,7 +35,7 @@ Permuted: TypeAlias = "Iterator[tuple[Ints, Ints, Floats]]"
 
 
 def permuted(statistics: Sequence[Sequence[Statistic]], swaps: Swaps) -> Permuted | None:
-    """Swap what statistics are functions of; None if their units are to be swapped one by one."""
+    """Swap the values of statistics; None if single units are to be swapped."""
     n = len(statistics[0])
     one_type = all(len({type(s) for s in aspect}) == 1 for aspect in statistics)
     nested = [[s for s in aspect if isinstance(s, Nested)] for aspect in statistics]
@@ -186,7 +186,7 @@ def _over_all_alike(aspect: Sequence[Moments]) -> bool:
 
 
 def rounded(values: Floats) -> Floats:
-    """Return values of which those that differ only by rounding are equal."""
+    """Make values equal that differ only by rounding."""
     found = np.empty_like(values)
     order = np.argsort(values)
     ordered = values[order]

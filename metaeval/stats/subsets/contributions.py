@@ -59,7 +59,7 @@ def _gains(values: Floats) -> tuple[Floats, Ints]:
 def error_correlation(x: Floats, y: Floats) -> float:
     """Return the mean correlation between the errors of judges.
 
-    The error is the standardised score less the standardised truth.
+    The error is the standardised score minus the standardised truth.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ class Moments:
     def derivatives(self) -> Floats:
         """Return the derivatives of Pearson's r over all units by the clusters' weights, shape (n_clusters,).
 
-        With standardized values z of n units, a unit adds (z_x z_y − r (z_x² + z_y²) / 2) / n (Hampel 1974).
+        With standardised values z of n units, a unit adds (z_x z_y − r (z_x² + z_y²) / 2) / n (Hampel 1974).
         """
         n, x, y, xx, yy, xy = dense(self.powers).reshape(6, self.n_groups, -1).sum(axis=1)
         mx, my = x.sum() / n.sum(), y.sum() / n.sum()

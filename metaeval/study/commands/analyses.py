@@ -68,7 +68,7 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
         others = [n for n in known if run.scores.kinds.get(n) not in (Kind.BASELINE, Kind.ENSEMBLE)]
         have = f"{len(names)} judge is given" if wanted else f"the run has {len(names) or 'no'} judge"
         raise MetaevalError(
-            f"{have}, and an ensemble takes two or more: give two or more of its evaluators with --judge "
+            f"{have}, and an ensemble needs two or more: name its members with --judge "
             f"({', '.join(others) or 'it has none'})"
         )
     return names

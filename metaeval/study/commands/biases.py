@@ -49,7 +49,7 @@ def biases_of(
 ) -> list[Sheet]:
     """Measure and test the biases of the judges of a finished run.
 
-    The options are those of `metaeval biases`. Families go before those of `metaeval.trust.bias.families`.
+    The options are those of `metaeval biases`. Families override those of `metaeval.trust.bias.families`.
     The data set is read only to count lengths.
 
     Raises
@@ -93,7 +93,8 @@ def biases_of(
     )
     if not sheets:
         raise MetaevalError(
-            f"nothing can be measured of {', '.join([*names, *pairwise])}: there is no unit with a score and "
+            f"nothing can be measured for {', '.join([*names, *pairwise])}: there is no unit with a score "
+            "and "
             "a rating, and no pair with a verdict in both orders; name other evaluators with --judge"
         )
     return sheets
@@ -111,8 +112,7 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> tuple[list[str], list
     if not (names or pairwise):
         others = [n for n in known if run.scores.kinds.get(n) != Kind.BASELINE]
         raise MetaevalError(
-            f"the run has no judges; name those of its evaluators to look at with --judge "
-            f"({', '.join(others)})"
+            f"the run has no judges; name the evaluators to check with --judge ({', '.join(others)})"
         )
     # The scores of a pairwise evaluator are made of its verdicts, which tell more.
     return [n for n in names if n not in of_pairs], pairwise
@@ -126,7 +126,7 @@ def families_of(
     for name in said:
         if name not in known:
             raise MetaevalError(
-                f"{name!r} is given a family, but is neither a judge that is looked at nor a generator"
+                f"{name!r} has a family, but is neither one of the judges nor a generator"
                 f"{nearest(name, known)} (they are: {', '.join(known)})"
             )
     plain = {name: None if family.casefold() == NO_FAMILY else family for name, family in said.items()}
@@ -145,7 +145,7 @@ def families_of(
 
 
 def said_families(pairs: Sequence[str], path: str | os.PathLike[str] | None = None) -> dict[str, str]:
-    """Read families from a YAML file, then from texts such as ``gpt-4o=openai``, which go before it."""
+    """Read families from a YAML file, then from texts such as ``gpt-4o=openai``, which override it."""
     found: dict[str, str] = {}
     if path is not None:
         content, _ = read_yaml(path)
@@ -169,7 +169,7 @@ def lengths_of(
     """Return the length of each text (key columns and ``length``); or None, and a sentence that says why."""
     known = list(run.scores.evaluators)
     if name is not None and name not in known:
-        raise MetaevalError(f"the run has no evaluator {name!r} that tells lengths{nearest(name, known)}")
+        raise MetaevalError(f"the run has no evaluator {name!r} that measures length{nearest(name, known)}")
     counts = [n for n, s in run.scores.signatures.items() if s.get("counted") == _COUNTED]
     counted = name or next(iter(counts), None)
     keys = list(run.scores.keys)
@@ -189,8 +189,8 @@ def lengths_of(
             lengths = [float("nan") if t is None else float(graphemes(t)) for t in texts[0].texts]
             return loaded.units.assign(length=lengths), []
         why = "the units of the run have no texts"
-    told = f"Verbosity is left out, for {why}; a study with Length() among its evaluators keeps them"
-    return None, [f"{told}, or say with --length which evaluator tells them."]
+    told = f"Verbosity is left out: {why}; a study with Length() among its evaluators keeps the lengths"
+    return None, [f"{told}, or name the evaluator that measures length with --length."]
 
 
 def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> JudgedUnits:
@@ -224,17 +224,17 @@ def _without_family(
 ) -> list[str]:
     """Name the judges whose self-preference is not measured, and why."""
     if not generators:
-        return ["Self-preference is left out, for the run has no generators."]
+        return ["Self-preference is left out: the run has no generators."]
     unknown = ", ".join(j for j in judges if of[j] is None)
     alone = [j for j in judges if of[j] is not None and not own_generators(generators, of[j], of)]
     named = ", ".join(f"{j} ({of[j]})" for j in alone)
-    why = {"no generator is of the family, or all are": named}
-    why["no family is known; say it with --family"] = unknown
+    why = {"no generator, or every one, is of the family": named}
+    why["the family is unknown; give it with --family"] = unknown
     return [f"Self-preference is left out where {reason}: {names}." for reason, names in why.items() if names]
 
 
 def _not_ratings(data: JudgedUnits | None) -> list[str]:
     """Name the judges whose use of the scale is not measured."""
     others = ", ".join(j for j in data.judges if j not in data.rates) if data else ""
-    told = f"Leniency and the use of the scale take ratings on the truth's scale; not so: {others}."
+    told = f"Leniency and range use need ratings on the truth's scale. Left out: {others}."
     return [told] if others else []

@@ -158,11 +158,13 @@ def _prepared(given: LabelledScores, how: Calibrating) -> tuple[Prepared, list[s
     left_out = [n for n in known if of_truth & made_of(given.specs[n]).annotators]
     named = [n for n in how.evaluators if n in left_out]
     if named:
-        raise MetaevalError(f"{named[0]} is a part of the truth, {given.truth_spec}: it agrees with itself")
+        raise MetaevalError(
+            f"{named[0]} is part of the truth, {given.truth_spec}, and would agree with itself"
+        )
     wanted = [n for n in how.evaluators or known if n not in left_out]
     if not wanted:
         raise MetaevalError(
-            f"every evaluator is a part of the truth, {given.truth_spec}; there is none to hold to it"
+            f"every evaluator is part of the truth, {given.truth_spec}; none is left to calibrate"
         )
     scores, truth = given.scores.frame, given.truth
     if how.aspects:

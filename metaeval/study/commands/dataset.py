@@ -37,11 +37,11 @@ def data_of(run: OpenRun, given: str | os.PathLike[str] | None = None) -> DataOf
     try:
         data = plan(make_study(study), run.folder).data
     except StudyError as error:
-        raise MetaevalError(f"{error}; --data says where the data set of a run lies") from error
+        raise MetaevalError(f"{error}; name the data set's folder with --data") from error
     if data.fingerprint != run.record.data.fingerprint:
         raise MetaevalError(
             f"the data set {study['dataset']!r} is not the one that the run {run.folder} scored, or was "
-            "changed since: run the study again, or say with --data where the data set lies as it was"
+            "changed since: run the study again, or give the folder of the unchanged data set with --data"
         )
     return data
 

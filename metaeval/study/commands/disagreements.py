@@ -199,8 +199,8 @@ def _units(run: OpenRun, members: Sequence[str], aspects: Sequence[str]) -> pd.D
             such = f" (it has {off[0]:.4g})" if off else ""
             what = scale if scale.own else f"from {scale.min:g} to {scale.max:g}"
             raise MetaevalError(
-                f"{name} does not score on the scale {what}{such}: how far it is from the "
-                "others cannot be said; leave it out of the panel"
+                f"{name} does not score on the scale {what}{such}: its distance from the others is "
+                "undefined; leave it out of the panel"
             )
     units = split_units(own[own["aspect"].isin(list(aspects or known))], members, scale)
     if units.empty:

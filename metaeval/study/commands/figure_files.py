@@ -74,12 +74,12 @@ def write_figures(
     target = run.folder / "figures" if out is None else Path(out)
     figures = figures_of_run(run, names=names, first=first)
     if not names and not figures:
-        raise MetaevalError(f"the run in {run.folder} has nothing to show in a figure")
+        raise MetaevalError(f"the run in {run.folder} has no data for a figure")
     made = [figure.sheet.name for figure in figures]
     for name in names:
         if name not in made:
             have = f"it has: {', '.join(f.sheet.name for f in figures_of_run(run))}"
-            raise MetaevalError(f"the run in {run.folder} has nothing to show in a figure {name!r} ({have})")
+            raise MetaevalError(f"the run in {run.folder} has no data for a figure {name!r} ({have})")
     written = []
     for figure in figures:
         for suffix in dict.fromkeys(suffixes):

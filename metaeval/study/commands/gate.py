@@ -79,8 +79,8 @@ def gate_run(
         )
     if kept and asked.cluster not in (None, kept.cluster):
         raise MetaevalError(
-            f"the baseline takes each {kept.cluster} as a cluster, and --cluster says {asked.cluster}, which "
-            "makes other intervals: leave --cluster out, or write a new baseline"
+            f"the baseline resamples each {kept.cluster} as a cluster, and --cluster is {asked.cluster}, "
+            "which changes the intervals: leave --cluster out, or write a new baseline"
         )
     current = _scored(run, asked, by, kept.scored.evaluator if kept else None)
     notes = run.record.lost_sentences
@@ -129,10 +129,10 @@ def _judge_changes(current: GateScores, before: GateScores, accepted: bool) -> l
     if not accepted:
         raise MetaevalError(
             f"the judge {current.evaluator} is not the one of the baseline: {changed}; scores of two judges "
-            "do not compare: run the accepted system with the new one and write a new baseline, or give "
+            "are not comparable: run the accepted system with the new one and write a new baseline, or give "
             "--accept-judge-change"
         )
-    told = "a drop may be the judge's, not the system's"
+    told = "a drop may come from the judge, not the system"
     return [f"THE JUDGE CHANGED since the baseline: {changed}; {told}."]
 
 
@@ -193,7 +193,7 @@ def _only_judge(run: OpenRun) -> str:
     if len(judges) != 1:
         have = f"{len(judges)} judges" if judges else "no judge"
         raise MetaevalError(
-            f"the run {run.folder} has {have}: say with --evaluator whose scores the gate is about "
+            f"the run {run.folder} has {have}: choose the evaluator to check with --evaluator "
             f"({', '.join(judges or list(run.scores.evaluators))})"
         )
     return judges[0]

@@ -76,7 +76,7 @@ def labelled_run(path: Path, how: Calibrating) -> LabelledScores:
     """Take scores and truth from a finished run."""
     run = open_run(path, rated=True)
     if how.truth is not None:
-        raise MetaevalError("--truth is for a data set; the truth of a run is its study's")
+        raise MetaevalError("--truth is for a data set; a run has the truth of its study")
     bootstrap = Bootstrap.read(run.record.study.bootstrap) or Bootstrap(resamples=RESAMPLES)
     data = run.record.data
     return LabelledScores(

@@ -147,7 +147,7 @@ def _planned(study: str | os.PathLike[str], out: str | os.PathLike[str] | None) 
         raise given.error(f"the truth of a loop is User(), the user's own log, not {todo.truth}", "truth")
     for name, spec in todo.evaluators.items():
         if "Recorded(" in str(spec):
-            message = "recorded verdicts are of the pairs that there are, and a loop asks about others; leave"
+            message = "recorded verdicts do not cover the new pairs of a loop; leave"
             raise given.error(f"{message} {name} out", "evaluators")
     return todo
 

@@ -1,4 +1,4 @@
-"""What there is, at a glance: the evaluators of a kind of study, and what a data set holds."""
+"""Overviews: the evaluators of a kind of study, and the content of a data set."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FEW = 2  # optional arguments that are shown, not left to an ellipsis
 
 
 def evaluators_sheet(kind: str | None = None, place: str | os.PathLike[str] | None = None) -> Sheet:
-    """Return the evaluators there are: how each is written, what it does, and what it needs.
+    """Return the evaluators: their specs, what they do, and what they need.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def coherence_of(
             raise MetaevalError(f"the run in {path} has no verdicts on pairs")
         verdicts, simulated = known, run.scores.simulation
     elif map_path is None:
-        raise MetaevalError(f"{path} needs a map that says which column is what; give one with --map")
+        raise MetaevalError(f"{path} needs a map that says what each column means; give one with --map")
     else:
         verdicts = read_orders(path, map_path)
     found = coherence(verdicts, resamples=resamples, seed=seed)

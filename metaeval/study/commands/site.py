@@ -111,7 +111,7 @@ def _check(site: Path) -> None:
     if site.exists() and not site.is_dir():
         raise MetaevalError(f"{site} is a file; give a folder with --out")
     if Path.cwd().is_relative_to(site.resolve()):
-        raise MetaevalError(f"{site} is replaced as a whole; change to a folder outside it first")
+        raise MetaevalError(f"{site} is replaced as a whole; change to another directory first")
     if site.is_dir() and any(site.iterdir()) and not (site / MARK).is_file():
         raise MetaevalError(
             f"{site} is not empty and is not a site of metaeval; give an empty or a new folder with --out"

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from metaeval.trust.bias.biases import Biases
 
 FAMILY_NOTE = (
-    "Families go by a table of the words in models' names, or as said with --family and --families; one "
-    "generator has more that is its own than its family, so compare with the judges of other families."
+    "Families come from words in models' names, or from --family and --families. A generator differs from "
+    "others in more than its family, so compare with judges of other families."
 )
 
 
@@ -18,18 +18,19 @@ def given_truth_note(found: Biases) -> str:
     measured = [*(v.doubling for v in found.verbosity), *(s.points for s in found.self_preference)]
     if any(m.instrument for m in measured):
         return (
-            "The truth is held fixed free of the noise of the ratings: the mean rating of other people who "
-            "rated the same units is its instrument (two-stage least squares)."
+            "The truth is held fixed, corrected for the noise of the ratings: the mean rating of other "
+            "people who rated the same units is the instrument (two-stage least squares)."
         )
     weak = (
-        "Other people's ratings of the same units tell too little of the truth to free it of noise (F < 10). "
+        "Other people's ratings of the same units are too weak an instrument to correct the truth for noise "
+        "(F < 10). "
         if any(m.weak for m in measured)
         else ""
     )
     return (
-        f"{weak}The truth is held fixed as it was rated, and ratings are noisy: what length or family "
-        "tells of quality beyond a rating counts as bias here, and only ratings of further people could tell "
-        "it apart."
+        f"{weak}The truth is held fixed as it was rated. Ratings are noisy: if length or family predicts "
+        "quality beyond the rating, this counts as bias here. Only ratings of further people could separate "
+        "the two."
     )
 
 
@@ -43,8 +44,8 @@ def self_preference_notes(found: Biases) -> list[str]:
     ]
     if any(s.beyond_others is not None for s in found.self_preference):
         told.append(
-            "Beyond judges of other families: the same for the score less the mean score of the judges of "
-            "other families, without the texts of these; what is truly better in the own family's texts is "
-            "seen by these judges too."
+            "Beyond judges of other families: the same for the score minus the mean score of judges of "
+            "other families, without their families' texts. These judges, too, see what is truly better in "
+            "the own family's texts."
         )
     return told

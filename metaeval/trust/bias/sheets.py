@@ -100,14 +100,14 @@ def _judges(found: Biases, ranking: pd.DataFrame | None, board: Board | None) ->
     columns = [Column("judge", "Judge")]
     notes = [
         (
-            "What was found stands in words where a test is significant; the numbers are those tested below "
-            "(of verdicts on several aspects, their mean)."
+            "Significant biases are named in words; the numbers are tested below (for verdicts on several "
+            "aspects, their mean)."
         ),
     ]
     if frame[["flips", "wording", "repeatability"]].notna().any(axis=None):
         notes.append(
             "Flips: pairs on which the two orders differ. Other wording: the mean absolute difference, in "
-            "points, to the same judge with another prompt. Repeated alike: the share of the same answers "
+            "points, from the same judge with another prompt. Repeated alike: the share of equal answers "
             "when asked again. These three are not tested."
         )
     if ranking is not None and board is not None and len(ranking):
@@ -175,14 +175,14 @@ def _how_tested(found: Biases) -> Iterator[str]:
     drawn = f"bootstrap resamples of the {n} {by}s, by percentiles"
     yield (
         f"Brackets hold 95 % intervals from {made_from(Resampler(n, resamples), drawn)} (seed {found.seed}), "
-        f"widened for few {by}s. Of several aspects, the mean. Units without a "
-        "score or a rating are left out, whatever the run fills in."
+        f"widened for few {by}s. With several aspects, the mean. Units without a score or a rating are left "
+        "out, even if the run fills them."
     )
     yield (
         f"Two-sided tests turn the signs of whole {by}s at random (wild score bootstrap; "
-        f"{resamples:,} times; for range use scores and truth change places), Holm's correction "
-        f"over all {counted(tests, 'test')} of this table; a bias is found at "
-        f"{100 * ALPHA:g} %. That none is found does not say there is none: see the interval. "
+        f"{resamples:,} times; for range use, scores and truth are swapped), Holm's correction "
+        f"over all {counted(tests, 'test')} of this table; the significance level is "
+        f"{100 * ALPHA:g} %. No significant bias does not mean no bias: see the interval. "
         "Wording and repetitions are tested for a shift alone: "
         "answers may differ one by one and be the same in the mean, see below."
     )

@@ -80,7 +80,7 @@ def bias_tables(
     return [
         _sheet(
             "position",
-            "Position: what the order of a pair does",
+            "Position: the effect of the order of a pair",
             [(p, 0, p.aspect) for p in found.position],
             (
                 _JUDGE,
@@ -95,7 +95,7 @@ def bias_tables(
             ),
             "A flip is a pair on which the two orders differ. Shown first wins: of decided verdicts, by the "
             "text shown first; 50 % without a bias. Ties: of all verdicts.",
-            "Only pairs with an answer in both orders count; others are left out.",
+            "Only pairs with an answer in both orders count.",
             "Twice the length, own family: what it adds to a text's share of a win (0 to 1), the mean over "
             "both orders, given the difference of the truth (regression through the origin of differences).",
         ),
@@ -108,7 +108,7 @@ def bias_tables(
                 _part("other", "Other", of=lambda b: b.judges[1]),
                 _part(
                     "differ_in",
-                    "They differ in",
+                    "Difference in",
                     of=lambda b: f"prompt: {prompts(b)}" if b.differ_in == PROMPT else b.differ_in,
                 ),
                 _ASPECT,
@@ -116,13 +116,13 @@ def bias_tables(
                 _number("shift", "Second − first"),
                 _PAIRS,
             ),
-            "Pairwise evaluators whose signatures differ in the prompt or the replicate alone, on the pairs "
-            "that both answered in both orders. Same verdicts: order by order. Second − first: of the share "
-            "of verdicts for the text shown first, a tie half a one.",
+            "Pairwise evaluators whose signatures differ only in the prompt or the replicate, on the pairs "
+            "that both answered in both orders. Same verdicts: order by order. Second − first: difference "
+            "in the share of verdicts for the text shown first; a tie is half a verdict.",
         ),
         _sheet(
             "verbosity",
-            "Verbosity: what length is worth, given the truth",
+            "Verbosity: the effect of length, given the truth",
             rows(found.verbosity),
             (
                 _JUDGE,
@@ -133,10 +133,10 @@ def bias_tables(
                 _UNITS,
             ),
             "Coefficient of the binary logarithm of the length in score ~ length + truth + "
-            f"{found.clustered_by}: points of the judge's scale for a text twice as long that people rate "
-            "alike (and, where the judge has a family among the generators, that is of it as much).",
+            f"{found.clustered_by}: points of the judge's scale for a text twice as long with the same "
+            "rating by people (and, if generators are of the judge's family, with the same family).",
             given_truth_note(found),
-            "In people's ratings: what twice the length is worth to people themselves (truth ~ length + "
+            "In people's ratings: the effect of twice the length on people's own ratings (truth ~ length + "
             f"{found.clustered_by}).",
         ),
         _sheet(
@@ -175,9 +175,10 @@ def bias_tables(
                 _UNITS,
             ),
             "Of judges whose scores are ratings on the truth's scale. Spread: standard deviation of the "
-            "scores by that of the truth; below 1 the judge keeps to the middle, and noise of its own makes "
-            "it larger.",
-            "Entropy over the levels of the scale by the truth's: below 1 less of the scale is used. In the "
+            "scores by that of the truth; below 1 the judge keeps to the middle; the judge's noise "
+            "increases it.",
+            "Entropy over the levels of the scale by the truth's: below 1 the judge uses less of the scale. "
+            "In the "
             "middle: share of scores on the middle level, or on the two of them.",
         ),
         _sheet(
@@ -200,7 +201,7 @@ def bias_tables(
                 ),
                 _UNITS,
             ),
-            "Pairs of evaluators whose signatures differ in the prompt alone, on the units that both scored; "
+            "Pairs of evaluators whose signatures differ only in the prompt, on the units that both scored; "
             "coefficients × 100. τ: Kendall's τ-b of the generators' mean scores. Rank: on the leaderboard.",
         ),
         _sheet(
@@ -217,9 +218,9 @@ def bias_tables(
                 _number("shift", "Largest shift"),
                 _UNITS,
             ),
-            "Evaluators whose signatures differ in the replicate alone, on the units that all of them "
+            "Evaluators whose signatures differ only in the replicate, on the units that all of them "
             "scored. Identical: units on which all give the same score. ICC(2, 1): absolute agreement, × "
-            "100. Shift: the difference of two repetitions' means, the largest if there are several.",
+            "100. Shift: the difference between two repetitions' means; with several, the largest.",
         ),
     ]
 

@@ -64,7 +64,7 @@ class Bands(NamedTuple):
     def sentence(self) -> str:
         """Return a sentence on what the verdicts mean."""
         return (
-            "The verdict is by the lower end of the interval, not by the estimate: "
+            "The verdict uses the lower end of the interval, not the estimate: "
             f"{self.usable:g} or more is {USABLE}; {self.tighten:g} to {self.usable:g}: {TIGHTEN}; "
             f"below {self.tighten:g}: {NOT_MEASURING}."
         )

@@ -36,18 +36,18 @@ def map_sheet(
     with_own, with_raw = "mae_own_map" in frame, "mae_raw" in frame
     every = [
         Column("n_units", "Units", "count"),
-        Column("mae_raw", "MAE as it is", "number"),
+        Column("mae_raw", "MAE, raw", "number"),
         Column("mae_map", "MAE, mapped", "number"),
-        Column("rmse_raw", "RMSE as it is", "number"),
+        Column("rmse_raw", "RMSE, raw", "number"),
         Column("rmse_map", "RMSE, mapped", "number"),
-        Column("mended", "The map mends", "number", "mended_low", "mended_high"),
+        Column("mended", "The map gains", "number", "mended_low", "mended_high"),
         Column("rmse_mean", "RMSE, no judge", "number"),
         Column("added", "The judge adds", "number", "added_low", "added_high"),
-        Column("pearson_raw", "r as it is", "number"),
+        Column("pearson_raw", "r, raw", "number"),
         Column("pearson_map", "r, mapped", "number"),
         Column("rmse_own_map", f"RMSE, {who}'s map", "number"),
         Column("rmse_own_mean", f"RMSE, no judge, {who}'s mean", "number"),
-        Column("added_to_own", "The judge adds to it", "number", "added_to_own_low", "added_to_own_high"),
+        Column("added_to_own", "The judge adds to this", "number", "added_to_own_low", "added_to_own_high"),
         Column("pearson_own_map", f"r, {who}'s map", "number"),
     ]
     columns = [c for c in every if c.name in frame and (with_own or "own" not in c.name)]
@@ -63,17 +63,17 @@ def map_sheet(
 
 def _map_notes(who: str, *, seed: int, with_own: bool, with_raw: bool) -> Iterator[str]:
     yield (
-        "Errors in points: mean absolute (MAE), and root mean square (RMSE), which maps are fitted by. "
-        "Mapped: by the map that never falls and fits best, of "
-        f"other {plural_of(who)} (isotonic; ten folds of {plural_of(who)}, seed {seed}). "
+        "Errors in points: mean absolute (MAE) and root mean square (RMSE), which maps minimise. Mapped: by "
+        f"isotonic regression, fitted to other {plural_of(who)} (ten folds of {plural_of(who)}, seed "
+        f"{seed}). "
         "No judge: the mean rating of other "
-        f"{plural_of(who)}. What the map mends, and the judge adds, is how much smaller the RMSE is with it."
+        f"{plural_of(who)}. The map gains, and the judge adds, the reduction of the RMSE."
     )
     if with_raw:
-        yield "As it is: the score taken for a rating, where it lies on the scale."
+        yield "Raw: the score used as a rating, if it is on the scale."
     if with_own:
         yield (
             f"The {who}'s map: the common one, and the {who}'s shift and slope from the {who}'s labels of "
-            "other items, shrunken towards none (best linear unbiased prediction; variances from other "
+            "other items, shrunk towards zero (best linear unbiased prediction; variances from other "
             f"{plural_of(who)}). The {who}'s mean: the shift alone, and no judge."
         )

@@ -139,9 +139,9 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
             f"there is no calibration {file}; make one with: metaeval calibrate RUN"
         ) from None
     except ValueError as error:
-        raise MetaevalError(f"{file} is not JSON, so it is no calibration") from error
+        raise MetaevalError(f"{file} is not JSON; it is not a calibration") from error
     if not isinstance(content, dict) or not isinstance(content.get("evaluators"), dict):
-        raise MetaevalError(f"{file} was not written by `metaeval calibrate`; it is no calibration")
+        raise MetaevalError(f"{file} was not written by `metaeval calibrate`; it is not a calibration")
     if content.get("calibration") != _FORMAT:
         raise MetaevalError(
             f"{file} is a calibration of form {content.get('calibration')!r}, and this version reads form "
@@ -171,7 +171,7 @@ def judge_notes(
     """
     if where.is_dir() and not (where / CALIBRATION).exists():
         return [
-            "The judge is uncalibrated: no labels of people were held against it (metaeval calibrate RUN)."
+            "The judge is uncalibrated: it was never compared with people's labels (metaeval calibrate RUN)."
         ]
     calibration = read_calibration(where)
     state = state_of(calibration, signature, evaluator)
@@ -179,7 +179,8 @@ def judge_notes(
         return [f"The judge is {state}."]
     name = calibration.named(evaluator, signature) or evaluator
     return [
-        f"The judge is no gate for {aspect}: by its calibration, {calibration.verdict(name, aspect)}."
+        f"The judge cannot serve as a gate for {aspect}: by its calibration, "
+        f"{calibration.verdict(name, aspect)}."
         for aspect in aspects
         if not calibration.usable(name, aspect)
     ]

@@ -102,7 +102,7 @@ def calibration_sheets(
     )
     notes = [bands.sentence(), intervals, *_how(whole, cuts)]
     if left_out:
-        notes.append(f"Left out, for the truth is made of them: {', '.join(left_out)}.")
+        notes.append(f"Left out as parts of the truth: {', '.join(left_out)}.")
     sheets: list[Sheet | None] = [
         Sheet("calibration", "Agreement with people", pd.DataFrame(rows), columns, tuple(notes), simulated),
         _labels(whole, every, simulated),
@@ -110,7 +110,7 @@ def calibration_sheets(
     if strata:
         estimate = Column("estimate", "Agreement", "decimal", "low", "high")
         columns = (*heads(found), Column("stratum", by), units, estimate, bys, verdicts)
-        note = f"Each {by} on its own; a part with few units has a wide interval, and its verdict says so."
+        note = f"Each {by} on its own; with few units intervals are wide, and verdicts say so."
         title = f"Agreement with people by {by}"
         sheets.append(Sheet("strata", title, pd.DataFrame(strata), columns, (note,), simulated))
     sheets.append(_confusion_sheet(whole, every, simulated))
@@ -122,7 +122,7 @@ def _labels(found: Sequence[Agreement], every: bool, simulated: Simulation) -> S
     sheet = label_sheet(found, simulated=simulated)
     if sheet is None or every or sum(bool(one.labels) for one in found) <= MOST_TABLES:
         return sheet
-    note = "Confusion tables of so many are not shown unasked: name evaluators with --evaluator."
+    note = "To see confusion tables of this many evaluators, name some with --evaluator."
     return replace(sheet, notes=(*sheet.notes, note))
 
 
@@ -149,7 +149,7 @@ def _confusion_sheet(found: Sequence[Agreement], every: bool, simulated: Simulat
         *(Column(f"judge {v:g}", f"{v:g}", "count") for v in labels),
         Column("n_units", "Units", "count"),
     )
-    note = "A row people's label, a column the evaluator's."
+    note = "Rows are people's labels, columns the evaluator's."
     return Sheet("confusion", "Confusion tables", pd.DataFrame(rows), columns, (note,), simulated)
 
 
@@ -157,7 +157,7 @@ def state_sheet(states: Iterable[tuple[str, str]]) -> Sheet:
     """Return whether each evaluator is still the one that was calibrated."""
     frame = pd.DataFrame(list(states), columns=["evaluator", "state"])
     columns = (_EVALUATOR, Column("state", "Calibration"))
-    note = "A calibration holds for the model, prompt, rubric, settings and parser that it was made with."
+    note = "A calibration is valid for the model, prompt, rubric, settings and parser that it was made with."
     return Sheet("states", "Are the judges still calibrated?", frame, columns, (note,))
 
 
@@ -170,8 +170,8 @@ def _how(found: Sequence[Agreement], cuts: Sequence[float]) -> Iterator[str]:
         yield "κ: Cohen's, of labels, plain and with linear and quadratic weights."
     if any(not one.labels for one in found):
         yield (
-            "Scores that are no labels of the scale are judged by their order alone (Spearman, Kendall's "
-            "τ-b): they may rank texts, but no threshold of the scale holds for them."
+            "Scores that are not labels of the scale are compared by order only (Spearman, Kendall's "
+            "τ-b): they may rank texts, but thresholds of the scale do not apply to them."
         )
     if cuts:
         yield f"Pass is {' or '.join(f'{c:g}' for c in cuts)} or more."

@@ -109,7 +109,7 @@ def read_baseline(path: Path) -> Baseline:
             f"there is no baseline {path}; write one with: metaeval gate RUN --write-baseline {path}"
         ) from None
     except ValueError as error:
-        raise MetaevalError(f"{path} is not JSON, so no baseline: {error}") from error
+        raise MetaevalError(f"{path} is not JSON, so not a baseline: {error}") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise MetaevalError(f"{path} is not a baseline of this version ({FORMAT}); write it again")
     try:
@@ -117,7 +117,7 @@ def read_baseline(path: Path) -> Baseline:
         text = beside.read_bytes().decode("utf-8").replace("\r\n", "\n")
         if _digest(text) != record["units"]["sha256"]:
             raise MetaevalError(
-                f"{beside} is not the file that {path.name} was written with: take both from one place, "
+                f"{beside} is not the file that {path.name} was written with: take both from the same run, "
                 "or write the baseline again"
             )
         data, judge, thresholds = record["data"], record["judge"], record["thresholds"]
@@ -140,10 +140,10 @@ def read_baseline(path: Path) -> Baseline:
         )
         by, cluster = str(record["by"]), str(record["cluster"])
     except FileNotFoundError as error:
-        raise MetaevalError(f"{error.filename} is not there, which belongs to {path.name}") from None
+        raise MetaevalError(f"{error.filename} is not there, a file that belongs to {path.name}") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MetaevalError(
-            f"{path} is not a whole baseline ({type(error).__name__}: {error}); write it again with "
+            f"{path} is incomplete or damaged ({type(error).__name__}: {error}); write it again with "
             f"metaeval gate RUN --write-baseline {path}"
         ) from error
     known = scored.nouns.values()

@@ -228,5 +228,5 @@ def _decided(check: Check, p: float, rules: Rules, tested: int) -> Check:
     elif check.p_fail_alone <= rules.alpha:
         why = f"below the bound alone, but not after the correction for {tested} tests"
     else:
-        why = "too few units to say on which side of the bound it is"
+        why = "too few units to tell on which side of the bound it is"
     return replace(check, p_fail=p, verdict=verdict, why=why)

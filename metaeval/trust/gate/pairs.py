@@ -124,7 +124,7 @@ def paired(current: GateScores, baseline: GateScores) -> tuple[pd.DataFrame, lis
     added = both["_merge"] == "left_only"
     if added.any():
         units = both.loc[added, keys].drop_duplicates()
-        notes.append(f"{counted(len(units), 'unit')} of the run not in the baseline, and in no comparison.")
+        notes.append(f"{counted(len(units), 'unit')} of the run not in the baseline, and not compared.")
     both = both[~added].reset_index(drop=True)
     both["category"] = both["category"].fillna(both["old_category"]).fillna("")
     whole = current.fingerprint == baseline.fingerprint and current.identity == baseline.identity

@@ -85,7 +85,7 @@ def read_thresholds(given: Iterable[str], option: str) -> dict[str, float]:
             value = math.nan
         if not math.isfinite(value):
             raise MetaevalError(
-                f"{option} {text!r} is no threshold; give a number, or one for an aspect as in ASPECT=4.2"
+                f"{option} {text!r} is not a threshold; give a number, or one for an aspect as in ASPECT=4.2"
             )
         if key in found:
             raise MetaevalError(
@@ -117,8 +117,8 @@ def joined(asked: Rules, kept: Rules, cells: Sequence[tuple[str, str]], where: s
     asked.check_names(cells)
     for less in lowered(asked, kept, cells):
         raise MetaevalError(
-            f"{less} is asked for, less than {where} asks for: a bar is lowered in that file, where the "
-            "change is seen; change it there, or leave the option out"
+            f"{less} is less strict than {where}: thresholds are lowered only in that file, where the "
+            "change is visible; change it there, or leave the option out"
         )
     least, max_drop = {**kept.least}, {**kept.max_drop}
     for cell in cells:

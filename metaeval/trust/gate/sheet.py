@@ -74,22 +74,22 @@ def _notes(result: GateResult) -> Iterator[str]:
     clusters = "units one by one" if result.cluster == "unit" else f"{result.cluster}s as clusters"
     yield from result.notes
     yield (
-        "Found is the mean score, or the paired mean of now - baseline on the same units, with its "
+        "“Found” is the mean score, or the paired mean of now - baseline on the same units, with its "
         f"{100 - 200 * rules.alpha:g} % interval ({clusters}, Bell & McCaffrey 2002)."
     )
     if n:
         corrected = f", corrected by Holm over {n} tests" if n > 1 else ""
         yield (
-            f"A check passes if a one-sided test at {share} puts it above the bound, and fails if one "
-            f"puts it below{corrected}; else it is inconclusive."
+            f"A check passes if a one-sided test at {share} shows a value above the bound, and fails if one "
+            f"shows a value below{corrected}; else it is inconclusive."
         )
     if any(check.why == SAME for check in result.checks):
-        yield "Where the texts and the judge are those of the baseline, nothing was left to test."
+        yield "With the texts and the judge of the baseline, there was nothing to test."
     yield (
-        "The gate passes if every check does. A system that is as good as is asked for fails in at most "
-        f"{share} of all cases; one that is not passes in at most {share}."
+        f"The gate passes if every check does. A system that is good enough fails in at most {share} of all "
+        f"cases; one that is not passes in at most {share}."
     )
-    yield "Smallest effect: how far from the bound it must lie to be seen with 80 % power."
+    yield "Smallest effect: the distance from the bound that is detected with 80 % power."
     if any(check.n_missing for check in result.checks):
         most = f"{100 * rules.max_missing:g} %"
         yield f"A check with more than {most} of its units without a score cannot pass."

@@ -226,9 +226,9 @@ def _dominant(strata: Sequence[Stratum], by: Sequence[str], n: int, *, equal: bo
         value = max(counts, key=counts.__getitem__)
         if counts[value] >= DOMINANT * n:
             advice = (
-                "nothing can be said of other cases"
+                "the set says nothing about other cases"
                 if len(counts) == 1
-                else "little can be said of other cases" + ("" if equal else "; draw with --equal")
+                else "the set says little about other cases" + ("" if equal else "; draw with --equal")
             )
             found.append(
                 f"{counts[value]:,} of the {n:,} units ({counts[value] / n:.0%}) have the {name} "

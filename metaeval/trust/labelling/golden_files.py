@@ -90,9 +90,9 @@ def export_labels(
                     f"(it has: {', '.join(known)})"
                 )
     if UNIT in show:
-        raise DataError(f"a column {UNIT!r} is written already, to know the rows by; rename yours to show it")
+        raise DataError(f"the column {UNIT!r} already names the rows; rename yours to show it")
     if Path(path).exists() and not force:
-        raise DataError(f"{path} is there already, maybe with labels; replace it with --force")
+        raise DataError(f"{path} exists already, maybe with labels; replace it with --force")
     asked = list(aspects or data.aspects)
     labels = labels_of(data, rater, asked)
     context = [c for c in ("item_title", *show) if c in data.explanations]
@@ -126,7 +126,7 @@ def read(folder: str | os.PathLike[str]) -> ExplanationSet:
 def check_rater(rater: str) -> None:
     """Raise `DataError` if the rater has no name."""
     if not rater.strip():
-        raise DataError("the rater has no name; say whose labels they are with --rater NAME")
+        raise DataError("the rater has no name; give one with --rater NAME")
 
 
 def keys_of(data: DataSet) -> list[tuple[str, ...]]:

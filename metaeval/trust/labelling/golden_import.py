@@ -66,7 +66,7 @@ class Labelled:
             f"{self.new:,} new, {self.replaced:,} replaced, {self.same:,} there already",
         ]
         hints = [f"{c!r}{nearest(c, self.data.aspects)}" for c in self.unused]
-        return [*lines, *([f"columns that were not used: {', '.join(hints)}"] if hints else [])]
+        return [*lines, *([f"unused columns: {', '.join(hints)}"] if hints else [])]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as plain JSON values."""
@@ -137,7 +137,7 @@ def import_labels(
                 sheet.name,
                 new.row,
                 new.column,
-                f"is {new.value:g}, and {rater!r} gave it {value:g} already; correct it, or take the labels "
+                f"is {new.value:g}, and {rater!r} gave it {value:g} already; correct it, or use the labels "
                 "of the file with --replace",
             )
             for new, value in differ
@@ -152,7 +152,7 @@ def import_labels(
         save(made, out)
     elif changes:
         place = set_in(folder)
-        # Where nobody labels on a page, nothing is left but the ratings.
+        # Where no one labels on a page, nothing is left but the ratings.
         with alone(place) if (place / LABELLING_LOCK).exists() else contextlib.nullcontext():
             table.put(place, rater, data.keys, changes)
     return Labelled(
@@ -167,7 +167,7 @@ def import_labels(
 
 
 def _with_aspects(sheet: Spreadsheet, rater: str, columns: Mapping[str, str]) -> Spreadsheet:
-    """Return a table with a row per label as one with a column per aspect; any other as it is."""
+    """Return a table with a row per label as one with a column per aspect; any other, raw."""
     if not set(sheet.columns).issuperset(_LONG) or not set(sheet.columns).isdisjoint(columns):
         return sheet
     who, what, label = (sheet.columns.index(c) for c in _LONG)
@@ -226,9 +226,7 @@ def _units(sheet: Spreadsheet, data: ExplanationSet) -> list[int | Problem]:
         named, known = list(data.keys), keys_of(data)
         absent = [k for k in named if k not in sheet.columns]
         if absent:
-            message = (
-                f"has neither the column {UNIT!r} nor {', '.join(map(repr, absent))}, to know the unit by"
-            )
+            message = f"has neither the column {UNIT!r} nor {', '.join(map(repr, absent))}, to name the unit"
             raise DataError([Problem(sheet.name, 1, None, message)])
     positions = {key: i for i, key in enumerate(known)}
     at = [sheet.columns.index(c) for c in named]
@@ -292,6 +290,6 @@ def _label(cell: str, scale: Scale) -> float | str | None:
     if not _NUMBER.fullmatch(text):
         return f"is {text[:40]!r}; it may be a number, or empty where there is no label"
     if _THOUSANDS.fullmatch(text) and scale.max >= 1000:
-        return f"is {text!r}, which may be read in two ways; write thousands without a comma"
+        return f"is {text!r}, which is ambiguous; write thousands without a comma"
     label = float(text.replace(",", ".")) + 0.0
     return label if label in scale else f"the label {text} is not on the scale; allowed are {scale}"

@@ -1,4 +1,4 @@
-"""One person labels units one by one: what is shown, what was said of it, and what comes next.
+"""One person labels units one by one.
 
 Every label is in its table before the next unit is shown. Notes, skipped units and the order of it all stand
 in ``labelling.jsonl`` beside the table, so that a session goes on where it was killed, and can be undone.
@@ -169,7 +169,7 @@ class LabelSession:
                 return undone
             case "undo":
                 raise DataError("there is nothing to undo")
-        raise DataError("the page may ask to show, label, skip, note or undo, and must say of which unit")
+        raise DataError("a request must be show, label, skip, note or undo, and name the unit")
 
     def _on_scale(self, aspect: str, label: object) -> float:
         scale = self.data.scale.of(aspect)

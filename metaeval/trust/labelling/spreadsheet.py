@@ -158,7 +158,7 @@ def _sheet(name: str, records: list[list[str]]) -> Spreadsheet:
         cells = record[: len(header)] + [""] * (len(header) - len(record))
         spare = [c for at, c in enumerate(record) if c.strip() and (at >= len(header) or not header[at])]
         if spare:
-            message = f"{spare[0][:40]!r} stands in a column without a name; name it, or empty it"
+            message = f"{spare[0][:40]!r} stands in a column without a name; name the column, or empty it"
             problems.append(Problem(name, number, None, message))
         rows.append(tuple(cells))
         numbers.append(number)

@@ -99,8 +99,8 @@ def panel_gains(data: Prepared, how: Fitting | None = None) -> list[Gain]:
     clusters = data.clusters(cluster)
     if clusters.n < 2:
         raise MetaevalError(
-            f"all units are of one {cluster}: the best member is chosen on some and judged "
-            "on others, so that two or more are needed"
+            f"all units are of one {cluster}: the best member is chosen on some and evaluated on others, "
+            "which needs two or more"
         )
     found: list[Gain] = []
     with progress("panels", len(data.policy.levels)) as advance:

@@ -81,7 +81,7 @@ def agreement_sheet(units: pd.DataFrame, members: Sequence[str], *, simulated: S
     ).reset_index()
     return Sheet(
         "panel",
-        "How far the panel agrees",
+        "Agreement of the panel",
         frame,
         (
             _ASPECT,
@@ -92,7 +92,7 @@ def agreement_sheet(units: pd.DataFrame, members: Sequence[str], *, simulated: S
         (
             f"The panel: {', '.join(members)}.",
             "Means over all units that two members or more scored; nothing is filled in.",
-            "Ordinal disagreement (Leik 1966): 0 if all give the same, 1 if half give each end of the scale.",
+            "Ordinal disagreement (Leik 1966): 0 if all give the same score, 1 if half give each end.",
         ),
         simulated,
     )
@@ -123,7 +123,7 @@ def disagreements_sheet(
             *_SPLIT,
             *(Column(f"{SCORE}{name}", name, "number") for name in members),
         ),
-        ("Of each unit the aspect on which the members differ most, with their scores for it.",),
+        ("For each unit, the aspect on which the members differ most, with their scores.",),
         simulated,
     )
 
@@ -140,14 +140,14 @@ def gain_sheet(
     frame = pd.DataFrame([asdict(gain) for gain in gains]).replace([np.inf, -np.inf], np.nan)
     return Sheet(
         "gain",
-        "What a panel gains over its best member",
+        "Gain of the panel over its best member",
         frame,
         (
             Column("level", "Level"),
             _ASPECT,
             Column("panel", "Panel"),
             Column("best", "Best member on all"),
-            Column("in_sample", "On those it was chosen on", "hundred"),
+            Column("in_sample", "Where it was chosen", "hundred"),
             Column("best_member", "Best member", "hundred"),
             Column("of_panel", "Panel", "hundred"),
             Column("gain", "Gain", "hundred", "ci_low", "ci_high"),
@@ -155,11 +155,11 @@ def gain_sheet(
         ),
         (
             "Pearson's r × 100 with the truth, as the study's policy fills missing scores.",
-            f"The best member is chosen without the {people}s on whom it and the panel are judged.",
-            f"That is done with {how.folds} folds, split {how.repeats} times.",
+            f"The best member is chosen without the {people}s on whom it and the panel are evaluated.",
+            f"There are {how.folds} folds, split {how.repeats} times.",
             f"{100 * how.confidence:g} % intervals: {how.resamples:,} resamples of the held-out {people}s.",
-            "They take the choices as they are: where these are unsteady, a gain is less sure than it seems.",
-            "Same choice: how often the member that was chosen is the best on all.",
+            "Intervals treat the choices as fixed: if choices vary, a gain is less certain than it seems.",
+            "Same choice: how often the chosen member is the best on all.",
             *([NO_BOOTSTRAP] if any(gain.level in between for gain in gains) else []),
         ),
         simulated,

@@ -116,8 +116,8 @@ def _with_gold(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     for column in by:
         if column not in verdicts:
             raise DataError(
-                f"the verdicts have no column to count by that is called {column!r}; keep it with `keep` of "
-                f"the map, and import again{nearest(column, map(str, verdicts.columns))}"
+                f"the verdicts have no column {column!r} to count by; keep it with `keep` of the map, and "
+                f"import again{nearest(column, map(str, verdicts.columns))}"
             )
     compared = comparisons_of(verdicts)
     names = [*pair_keys(verdicts), "first", "second", "aspect", "evaluator"]
@@ -168,7 +168,7 @@ def _sheet(frame: pd.DataFrame, by: Sequence[str], without: int, how: str, simul
         "A verdict is right if it is the gold preference.",
         "A missing verdict counts as wrong, and so does a tie where the gold preference is none.",
         "Swapped: the side that comes second by its name was shown first.",
-        "Accuracy: right verdicts of both orders over all that were due.",
+        "Accuracy: right verdicts over all pairs in both orders.",
         "Same winner: pairs on which both orders name the same text.",
         FIRST_NOTE,
         *([f"{counted(without, 'comparison')} without a gold preference left out."] if without else []),

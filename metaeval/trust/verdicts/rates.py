@@ -39,8 +39,8 @@ def intervals_note(verdicts: pd.DataFrame, resamples: int, seed: int) -> str:
     """Say how the intervals of shares and strengths were made."""
     return (
         f"Brackets hold 95 % bootstrap intervals (percentiles, widened for few clusters; {resamples:,} "
-        f"resamples of {noun(pair_keys(verdicts)[0])}s, seed {seed}); one without width says that all were "
-        "alike, no more."
+        f"resamples of {noun(pair_keys(verdicts)[0])}s, seed {seed}); an interval without width means that "
+        "all were alike."
     )
 
 

@@ -40,8 +40,8 @@ _PAIRS = (
 _OF_PAIRS = (
     "Every pair is asked about in both orders; people say it once, in an order that is drawn.",
     "A win, or a tie, counts only if both orders say so; a flip is a pair on which they differ.",
-    "A pair has failed where an order has no verdict.",
-    "Share of flips: of the pairs with two verdicts.",
+    "A pair has failed if an order has no verdict.",
+    "Share of flips: among pairs with two verdicts.",
     FIRST_NOTE,
 )
 _OF_RANKING = (
@@ -107,7 +107,7 @@ def pairwise_sheets(
     for frame in frames:
         frame["evaluator"] = frame["evaluator"].astype(str).map(simulated.label)
     notes = (*_OF_PAIRS, how)
-    pairs = Sheet("pairs", "What became of the pairs", frames[0], _PAIRS, notes, shown)
+    pairs = Sheet("pairs", "Outcomes of the pairs", frames[0], _PAIRS, notes, shown)
     return [pairs, _ranking_sheet(frames[1], how, rules, shown)]
 
 

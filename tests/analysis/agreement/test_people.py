@@ -98,13 +98,13 @@ def test_nobody_is_held_against_a_truth_that_holds_his_ratings() -> None:
     sheet = people(truth, frame, policy("item"), truth_raters={"a", "b"}, truth_name="T", bootstrap=FEW)
     assert sheet.frame.loc[sheet.frame["against"] == "T", "who"].tolist() == ["c"]
     text = " ".join(sheet.notes)
-    assert "made of ratings of a and b, who are not held against it" in text
+    assert "made of ratings of a and b, who are not compared with it" in text
     assert "resamples of items" in text
     whole = people(
         truth_of(frame, "a", "b", "c"), frame, policy(), truth_raters={"a", "b", "c"}, bootstrap=FEW
     )
     assert len(whole.frame) == 6
-    assert "a little low" in " ".join(whole.notes)
+    assert "slightly too low" in " ".join(whole.notes)
 
 
 def test_each_line_has_what_both_sides_rated() -> None:

@@ -122,16 +122,16 @@ def test_the_truth_is_corrected_for_too_where_it_is_a_mean_of_annotators() -> No
     assert frame.loc[["A1", "M12"], "corrected"].isna().all()
     text = " ".join(found.notes)
     assert "shares their errors" in text
-    assert "is not known (a dash)" in text
+    assert "A dash means" in text
 
 
 def test_a_truth_of_unknown_reliability_is_warned_of() -> None:
     table, truth, raters = planted()
     found = sheets(table, truth, raters, made_of=MADE_OF)["attenuation"]
-    assert "The reliability of the truth User() is not known (each user rated once)" in " ".join(found.notes)
+    assert "The reliability of the truth User() is unknown (each user rated once)" in " ".join(found.notes)
     median = MadeOf(frozenset("12"), mean=False)
     found = sheets(table, truth, raters, made_of=MADE_OF, truth_made_of=median, truth_name="Median(…)")
-    assert "truth Median(…) is not known, so" in " ".join(found["attenuation"].notes)
+    assert "truth Median(…) is unknown, so" in " ".join(found["attenuation"].notes)
 
 
 def test_a_reliability_below_zero_leaves_the_other_aspects() -> None:

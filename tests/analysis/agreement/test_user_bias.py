@@ -56,7 +56,7 @@ def test_items_take_the_place_of_users() -> None:
     assert sheet is not None
     assert set(sheet.frame["who"]) == {f"i{i}" for i in range(5)}
     assert set(sheet.frame["aspect"]) == {"clear"}
-    assert "For which items" in sheet.title
+    assert "Bias by items" in sheet.title
 
 
 def test_of_very_many_users_some_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:

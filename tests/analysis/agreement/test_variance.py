@@ -67,8 +67,8 @@ def test_factors_that_cannot_be_told_apart_are_named() -> None:
     found = sheet(units, planted(units, rng, user=1, rest=1), e=rng.normal(size=len(units)))
     assert [c.title for c in found.columns] == ["Evaluator", "Users", "Generators", "Rest"]
     text = " ".join(found.notes)
-    assert "between items cannot be told from users" in text
-    assert "between pairs of user and item cannot be told from users" in text
+    assert "between items cannot be separated from users" in text
+    assert "between pairs of user and item cannot be separated from users" in text
     alone = sheet(crossed(1, 6, 8), rng.normal(size=48), e=rng.normal(size=48))
     assert "one of the users only" in " ".join(alone.notes)
 
@@ -118,5 +118,5 @@ def test_the_note_on_levels_is_true(share: str) -> None:
     same = {level for level in levels if one[level] == pytest.approx(other[level])}
     assert same == {"user": {"user", "pair"}, "item": {"item", "pair"}, "generator": set()}[share]
     note = sheet(units.drop(columns="aspect"), truth, levels=levels, e=score).notes[-1]
-    assert "user level sees all but what lies between users" in note
-    assert "pair level sees only what differs for one user and item" in note
+    assert "user level sees all but the variance between users" in note
+    assert "pair level sees only the variance within one user and item" in note

@@ -254,7 +254,7 @@ def test_items_take_the_place_of_users_that_are_not_named() -> None:
     found = power(prepared(scores.drop(columns="user_id"), truth.drop(columns="user_id")), studies=200)
     assert (found.cluster, found.n_clusters) == ("item", 10)
     sheet = power_sheet(found)
-    assert "The data name no users: items take their place." in sheet.notes
+    assert "The data have no users: items replace them." in sheet.notes
     assert sheet.columns[0].title == "Items"
 
 

@@ -112,7 +112,7 @@ def test_what_is_missing_is_filled_or_left_out(missing, units, one, two):
         ((LEVELS, COEFFICIENTS, {"truth": np.inf}, "skip", "own"), "give a finite number"),
         (("dataset", COEFFICIENTS, None, "skip", "own"), "levels must be a list of one or more"),
         (([], COEFFICIENTS, None, "skip", "own"), "levels must be a list of one or more"),
-        ((["user", "user"], COEFFICIENTS, None, "skip", "own"), "names one of them twice"),
+        ((["user", "user"], COEFFICIENTS, None, "skip", "own"), "names one twice"),
     ],
 )
 def test_arguments_are_checked(arguments, message):

@@ -56,11 +56,9 @@ def test_many_clusters_have_the_t_tests_of_frames(tmp_path, monkeypatch):
 def test_what_takes_all_scores_is_refused(tmp_path):
     scores, truth = study(users=40, kind="continuous")
     given = written(tmp_path / "scores", scores)
-    with pytest.raises(
-        MetaevalError, match=r"kendall at dataset level is tested with all scores in memory, 0.00 GB"
-    ):
+    with pytest.raises(MetaevalError, match=r"kendall at dataset level needs all scores in memory, 0.00 GB"):
         me.compare(given, truth, coefficient="kendall", engine="duckdb", permutations=20)
-    with pytest.raises(MetaevalError, match="say units: common, and leave out evaluators without any score"):
+    with pytest.raises(MetaevalError, match="set units: common, and leave out evaluators without any score"):
         me.compare(given, truth, units="own", engine="duckdb", permutations=20)
     with pytest.raises(MetaevalError, match="engine 'duckdb' reads scores in Parquet files"):
         me.compare(scores, truth, engine="duckdb")

@@ -65,7 +65,7 @@ def test_parts_give_the_board_of_frames(
 def test_what_takes_all_units_is_said_with_its_memory(tmp_path):
     scores, truth = study(kind="continuous")
     given = written(tmp_path / "scores", scores), written(tmp_path / "truth", truth)
-    with pytest.raises(MetaevalError, match=r"^intervals of 108 ratings take all of them in memory; leave"):
+    with pytest.raises(MetaevalError, match=r"^intervals of 108 ratings need all of them in memory; leave"):
         me.correlate(*given, bootstrap={"resamples": 20}, engine="duckdb")
     said = (
         r"^spearman of continuous scores at dataset level ranks 108 ratings at once, which takes 0.0 GB, and"

@@ -147,7 +147,7 @@ def test_a_model_that_answers_no_more_stops_its_judges_alone(capsys: pytest.Capt
 def test_a_budget_an_unknown_price_and_a_missing_gpu_stop_a_run() -> None:
     unlike(72)
     with Server(answer) as server:
-        with pytest.raises(StoppedError, match="the budget of 20 calls is used up and calls that are left"):
+        with pytest.raises(StoppedError, match="the budget of 20 calls is used up and remaining calls"):
             me.run(study(server, max_calls=20), "out", engine="ray", workers=2)
         assert len(server.log) == 20
         unpriced = Path(study(server, max_usd=1))

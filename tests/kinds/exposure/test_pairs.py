@@ -147,7 +147,7 @@ def test_the_command_writes_pairs_that_load(folder) -> None:
 
 def test_wrong_input_is_one_sentence_and_writes_nothing(folder, tmp_path) -> None:
     told = run(folder, "--match", "popularity,colour", code=2).output
-    assert "'popularity,colour' is not some of popularity, age, price, category" in told
+    assert "'popularity,colour' is not a list of some of popularity, age, price, category" in told
     alike = save(log_set([(0, 0, 1.0, 0.5), (0, 1, 1.0, 0.5)]), tmp_path / "alike", "csv")
     assert "no two items of a user match: not matched:" in str(run(alike, code=1).exception)
     assert not (alike / "pairs.csv").exists()

@@ -112,7 +112,7 @@ def test_a_finished_run_is_ordered_detailed_and_drawn(
     assert "no bin '9'" in capsys.readouterr().err
     assert main(["details", str(place / "run"), "--format", "md"]) == 0
     told = capsys.readouterr().out
-    for title in ("Agreement on matched pairs", "Evidence that judges quote", "Invented evidence"):
+    for title in ("Agreement on matched pairs", "Evidence quoted by judges", "Invented evidence"):
         assert f"## {title}" in told
     assert told in (place / "run" / "details.md").read_text(encoding="utf-8") + "\n"
     out = place / "figures"

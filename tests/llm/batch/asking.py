@@ -55,7 +55,7 @@ def replies(store: Store, wanted: list[Request], **options: Any) -> list[Answer]
 
 
 def main(path: str, port: int, number: int) -> None:
-    """Do one round; end with exit code 3 while replies are to come."""
+    """Do one round; end with exit code 3 while replies are outstanding."""
     with Store(path) as store:
         try:
             left = round_of(store, of_both(port, number))

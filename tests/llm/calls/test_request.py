@@ -87,15 +87,15 @@ def test_some_parameters_are_refused(name: str) -> None:
 
 
 def test_a_parameter_must_be_json() -> None:
-    with pytest.raises(MetaevalError, match="no JSON value"):
+    with pytest.raises(MetaevalError, match="not a JSON value"):
         _ = request(parameters={"x": float("nan")}).key
 
 
 @pytest.mark.parametrize(
     ("base_url", "message"),
     [
-        ("localhost:8000", "is no address"),
-        ("ftp://x/y", "is no address"),
+        ("localhost:8000", "is not an address"),
+        ("ftp://x/y", "is not an address"),
         ("http://user:secret@host/v1", "leave them out"),
         ("http://host/v1?api_key=secret", "leave them out"),
     ],

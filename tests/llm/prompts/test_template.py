@@ -163,7 +163,7 @@ def test_unknown_prompts(name: str, says: str) -> None:
         (HEADER + "<!-- assistant -->\n{{ question }}{{ hint }}", "line 10: unknown part 'assistant'"),
         (
             HEADER + "<!-- user -->\na\n<!-- user -->\n{{ question }}{{ hint }}",
-            "line 12: the part 'user' stands twice",
+            "line 12: the part 'user' occurs twice",
         ),
         (HEADER + "<!-- system -->\n{{ question }}{{ hint }}", "has no text for the model"),
         (HEADER, "has no text for the model"),

@@ -210,7 +210,7 @@ def test_the_thought_of_a_reply_is_folded(show: Show) -> None:
     assert "without temperature" in call.locator("dl").inner_text()
     thought = call.get_by_text("Let me see: <b>2</b> would be harsh.")
     assert not thought.is_visible()
-    call.get_by_text("Thought before the answer (1,234 tokens)").click()
+    call.get_by_text("Reasoning before the answer (1,234 tokens)").click()
     assert thought.is_visible()
     assert call.get_by_text("My ratings of unit 0:").is_visible()
     page = show(given, f"#/unit?unit=1&evaluator={quote(name)}")

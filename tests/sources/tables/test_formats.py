@@ -101,7 +101,7 @@ def test_one_header_row_stays_one_and_a_sheet_can_be_named(tmp_path) -> None:
     with pytest.raises(DataError, match=r"no sheet 'Note'; did you mean 'Notes'"):
         read_any(tmp_path / "t.xlsx", "Note")
     (tmp_path / "b.xlsx").write_bytes(b"PK\x03\x04 broken")
-    assert "is not a workbook" in str(read_any(tmp_path / "b.xlsx")[1][0])
+    assert "cannot be read as a workbook" in str(read_any(tmp_path / "b.xlsx")[1][0])
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_the_fast_reader_finds_what_a_split_of_each_line_finds(text: list[str]) 
 
 
 def test_what_cannot_be_read_is_said_in_one_sentence() -> None:
-    with pytest.raises(DataError, match="is a gzip file that is broken"):
+    with pytest.raises(DataError, match="is a broken gzip file"):
         read(gzip.compress(b"a b c\n" * 1000)[:-20])
     with pytest.raises(DataError, match=r"is not UTF-8 text; a line of a file is: a b c"):
         read(b"a b \xff\n")
@@ -56,5 +56,5 @@ def test_what_cannot_be_read_is_said_in_one_sentence() -> None:
 
 def test_a_small_file_that_unpacks_to_more_than_there_is_memory_is_refused(monkeypatch) -> None:
     monkeypatch.setattr("metaeval.sources.trec.fields.memory", lambda: 1_000_000)
-    with pytest.raises(DataError, match="takes more memory than there is"):
+    with pytest.raises(DataError, match="does not fit in memory"):
         read(gzip.compress(b"a b c\n" * 1_000_000))

@@ -205,7 +205,7 @@ def test_families_by_name_and_as_said(run: Path) -> None:
     said = families_of(opened, ["fair"], generators, {"template": "ours", "gpt-4": "none"})
     assert said["template"] == "ours"
     assert said["gpt-4"] is None
-    with pytest.raises(MetaevalError, match=r"'gpt4' is given a family.* did you mean 'gpt-4'"):
+    with pytest.raises(MetaevalError, match=r"'gpt4' has a family.* did you mean 'gpt-4'"):
         families_of(opened, ["fair"], generators, {"gpt4": "openai"})
 
 
@@ -266,7 +266,7 @@ def test_verdicts_in_one_order_alone_tell_nothing(run: Path) -> None:
         patch.setattr(
             "metaeval.study.commands.biases.open_run", lambda _, **how: replace(opened, scores=scores)
         )
-        with pytest.raises(MetaevalError, match="nothing can be measured of placed"):
+        with pytest.raises(MetaevalError, match="nothing can be measured for placed"):
             biases_of(run, ["placed"])
         # Beside another judge it is left out.
         both = biases_of(run, ["placed", "clean"], resamples=50)

@@ -135,7 +135,7 @@ def test_a_later_run_is_told_when_the_judge_changed(run: Path) -> None:
     (later / "calibration.json").write_bytes((run / "calibration.json").read_bytes())
     assert "judge is uncalibrated: the prompt changed" in str(uncalibrated_note(later))
     (later / "calibration.json").write_text("{")
-    assert "is not JSON, so it is no calibration" in str(uncalibrated_note(later))
+    assert "is not JSON; it is not a calibration" in str(uncalibrated_note(later))
     with pytest.raises(MetaevalError, match="did you mean 'judge'"):
         states_of(later, run, only=["juge"])
 
@@ -145,7 +145,7 @@ def test_a_part_of_the_truth_is_not_held_to_it(tiny: Path) -> None:
     sheet = by_name(calibration_of(run, Calibrating(**FEW)))["calibration"]
     assert set(sheet.frame["evaluator"]) == {"judge", "long"}
     assert any("Left out" in n and "anna" in n for n in sheet.notes)
-    with pytest.raises(MetaevalError, match="agrees with itself"):
+    with pytest.raises(MetaevalError, match="would agree with itself"):
         calibration_of(run, Calibrating(evaluators=("anna",)))
 
 
@@ -167,10 +167,10 @@ def test_wrong_input_is_said(run: Path, tmp_path: Path) -> None:
     for how, says in (
         (Calibrating(evaluators=("jugde",)), "did you mean 'judge'"),
         (Calibrating(aspects=("cleer",)), "did you mean 'clear'"),
-        (Calibrating(cuts=(9,)), "does not part the scale"),
+        (Calibrating(cuts=(9,)), "does not split the scale"),
         (Calibrating(bands="1"), "two rising numbers"),
         (Calibrating(measure="f1"), "not known"),
-        (Calibrating(truth="User()"), "of a run is its study's"),
+        (Calibrating(truth="User()"), "a run has the truth of its study"),
     ):
         with pytest.raises(MetaevalError, match=says):
             calibration_of(run, how)

@@ -41,7 +41,7 @@ def test_it_is_the_data_without_what_the_study_excludes(run) -> None:
 
 def test_it_may_lie_elsewhere_but_must_be_the_same(run) -> None:
     Path("tiny").rename("moved")
-    with pytest.raises(MetaevalError, match=r"there is no data set .* --data says where"):
+    with pytest.raises(MetaevalError, match=r"there is no data set .* with --data"):
         data_of(run)
     assert len(data_of(run, "moved")) == 12
     path = Path("moved/users.csv")

@@ -82,7 +82,7 @@ def test_one_aspect_has_no_average_and_no_judges_no_ensembles(tiny: Path) -> Non
     assert list(found) == ["ranking", "distributions", "likeness", "user_bias"]
     assert found["ranking"].choices["aspect"] == "fitting"
     assert all(set(f.sheet.frame["aspect"]) == {"fitting"} for f in found.values())
-    with pytest.raises(MetaevalError, match=r"nothing to show in a figure 'cost' \(it has: ranking, distr"):
+    with pytest.raises(MetaevalError, match=r"no data for a figure 'cost' \(it has: ranking, distr"):
         write_figures("out", names=["cost"])
 
 
@@ -101,7 +101,7 @@ def test_no_users_and_an_evaluator_that_gave_nothing(tiny: Path) -> None:
     )
     run = open_run(me.run(study, "out").folder)
     found = by_name(figures_of_run(run))
-    assert found["user_bias"].sheet.title == "For which items scores are too high or too low"
+    assert found["user_bias"].sheet.title == "Bias by items: scores too high or too low"
     assert found["user_bias"].sheet.frame["who"].unique().tolist() == ["i1", "i2"]
     ranking = found["ranking"].sheet.frame
     assert ranking[ranking["evaluator"] == "Recorded('S* star')"]["estimate"].isna().all()

@@ -73,7 +73,7 @@ def test_the_truth_of_each_round_is_that_of_the_real_log() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"more": ", target: [1, 1]"}, "target has 2 shares, and the items fall into 5 bins"),
+        ({"more": ", target: [1, 1]"}, "target has 2 shares, and the items have 5 bins"),
         ({"more": ", transition: 2"}, "synthesis.transition: 2: it must be less than or equal to 1"),
         ({"more": ", stepps: 2"}, "did you mean 'steps'"),
         (

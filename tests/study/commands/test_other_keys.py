@@ -103,7 +103,7 @@ def invoke(command: click.Command, *arguments: object) -> str:
 def test_biases(run: Path) -> None:
     text = invoke(biases, run, "--resamples", 300)
     assert f"{ASKERS} persons" in text
-    assert "Self-preference is left out, for the run has no generators" in text
+    assert "Self-preference is left out: the run has no generators" in text
     assert "Verbosity is left out" in text
     assert "Rank and estimate are those of the leaderboard (right)" in text
     found = json.loads(invoke(biases, run, "--json", "--resamples", 1000))

@@ -32,7 +32,7 @@ def test_other_peoples_ratings_are_used_if_they_tell_of_the_truth() -> None:
     assert not weak.doubling.instrument
     assert weak.doubling.best.value == pytest.approx(strong.doubling.plain.value)
     told = given_truth_note(measure(replace(data, second=noise), resamples=20))
-    assert "too little of the truth" in told
+    assert "too weak an instrument" in told
 
 
 def test_texts_without_length_are_left_out() -> None:

@@ -36,8 +36,8 @@ def test_nothing_is_said_of_one_that_people_vouched_for(run: Path) -> None:
 
 def test_aspects_that_it_does_not_measure_are_said(run: Path) -> None:
     assert judge_notes(run, "judge", SIGNATURE, ["clear", "fitting", "kind"]) == [
-        "The judge is no gate for fitting: by its calibration, tighten the rubric.",
-        "The judge is no gate for kind: by its calibration, not calibrated for kind.",
+        "The judge cannot serve as a gate for fitting: by its calibration, tighten the rubric.",
+        "The judge cannot serve as a gate for kind: by its calibration, not calibrated for kind.",
     ]
 
 
@@ -48,6 +48,6 @@ def test_a_judge_that_changed_since_is_uncalibrated(run: Path) -> None:
 
 def test_without_labels_there_is_no_calibration(tmp_path: Path) -> None:
     (note,) = judge_notes(tmp_path, "judge", SIGNATURE, ["clear"])
-    assert note.startswith("The judge is uncalibrated: no labels of people")
+    assert note.startswith("The judge is uncalibrated: it was never compared")
     with pytest.raises(MetaevalError, match="there is no calibration"):
         judge_notes(tmp_path / "none.json", "judge", SIGNATURE, ["clear"])

@@ -120,15 +120,15 @@ def test_scores_that_were_touched_are_refused(tmp_path: Path) -> None:
     ):
         read_baseline(path)
     units.unlink()
-    with pytest.raises(MetaevalError, match=r"is not there, which belongs to main\.json"):
+    with pytest.raises(MetaevalError, match=r"is not there, a file that belongs to main\.json"):
         read_baseline(path)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda r: r.pop("judge"), "not a whole baseline .*judge.*--write-baseline"),
-        (lambda r: r["thresholds"].update(min={"clear": "high"}), "not a whole baseline"),
+        (lambda r: r.pop("judge"), "incomplete or damaged .*judge.*--write-baseline"),
+        (lambda r: r["thresholds"].update(min={"clear": "high"}), "incomplete or damaged"),
         (lambda r: r["thresholds"].update(alpha=0.7), "alpha is 0.7"),
         (lambda r: r.update(cluster="planet"), "cluster is 'planet'"),
         (lambda r: r.update(format="other"), "not a baseline of this version"),
@@ -148,7 +148,7 @@ def test_what_is_no_baseline_is_said(tmp_path: Path) -> None:
     with pytest.raises(MetaevalError, match=r"there is no baseline .* --write-baseline"):
         read_baseline(tmp_path / "none.json")
     (tmp_path / "x.json").write_text("{", encoding="utf-8")
-    with pytest.raises(MetaevalError, match="not JSON, so no baseline"):
+    with pytest.raises(MetaevalError, match="not JSON, so not a baseline"):
         read_baseline(tmp_path / "x.json")
     with pytest.raises(MetaevalError, match=r"must end in \.json"):
         write_baseline(tmp_path / "x.yaml", baseline())

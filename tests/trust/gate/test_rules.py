@@ -18,9 +18,9 @@ def test_thresholds_are_read() -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["clear=high"], "--min 'clear=high' is no threshold"),
-        (["clear="], "no threshold"),
-        (["nan"], "no threshold"),
+        (["clear=high"], "--min 'clear=high' is not a threshold"),
+        (["clear="], "not a threshold"),
+        (["nan"], "not a threshold"),
         (["clear=1", "clear=2"], "--min gives clear twice"),
         (["1", "2"], "gives all aspects twice"),
     ],
@@ -65,7 +65,7 @@ def test_rules_that_no_sample_could_follow(rules, message: str) -> None:
 )
 def test_a_bar_is_not_lowered_from_the_command_line(asked: Rules, told: str) -> None:
     kept = Rules({"clear": 4.2}, {EVERY: 0.3})
-    with pytest.raises(MetaevalError, match=f"{told} is asked for, less than main.json asks for"):
+    with pytest.raises(MetaevalError, match=f"{told} is less strict than main.json"):
         joined(asked, kept, CELLS, "main.json")
 
 

@@ -19,7 +19,7 @@ def notes(result) -> str:
 def test_the_correction_is_over_the_checks_that_were_tested() -> None:
     told = notes(gate(scored(1), scored(0), DROP, by="category"))
     assert "corrected by Holm over 6 tests" in told
-    assert "nothing was left to test" not in told
+    assert "there was nothing to test" not in told
     told = notes(gate(scored(0), None, Rules({"clear": 3.0})))
     assert "A check passes if a one-sided test at 5 %" in told
     assert "Holm" not in told
@@ -28,7 +28,7 @@ def test_the_correction_is_over_the_checks_that_were_tested() -> None:
 def test_where_nothing_was_tested_no_test_is_told() -> None:
     before = scored(0, call="k")
     told = notes(gate(before, replace(before, fingerprint="other"), DROP))
-    assert "nothing was left to test" in told
+    assert "there was nothing to test" in told
     assert "one-sided test" not in told
     one_cluster = notes(gate(scored(1, users=1), scored(0, users=1), DROP))
-    assert "nothing was left to test" not in one_cluster
+    assert "there was nothing to test" not in one_cluster

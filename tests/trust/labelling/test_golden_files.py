@@ -223,14 +223,14 @@ def test_files_of_other_programs_will_do(tmp_path: Path) -> None:
     found = import_labels(folder, file, rater="anna")
     assert sorted(labels_of(found.data, "anna").values()) == [2, 4]
     assert found.unused == ("notes", "clea")
-    assert found.lines()[-1] == "columns that were not used: 'notes', 'clea'; did you mean 'clear'?"
+    assert found.lines()[-1] == "unused columns: 'notes', 'clea'; did you mean 'clear'?"
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("unit,clearr\nx,1\n", "row 1: has no column of an aspect; did you mean 'clear'? (aspects: clear,"),
-        ("item_id,clear\n0,1\n", "row 1: has neither the column 'unit' nor 'user_id', 'generator', to know"),
+        ("item_id,clear\n0,1\n", "row 1: has neither the column 'unit' nor 'user_id', 'generator', to name"),
     ],
 )
 def test_files_that_are_none(tmp_path: Path, text: str, says: str) -> None:
@@ -284,7 +284,7 @@ def test_what_cannot_be_exported(tiny: Path, options: dict[str, object], says: s
 
 def test_labels_are_not_overwritten_by_accident(tiny: Path) -> None:
     Path("l.csv").write_text("my labels")
-    with pytest.raises(DataError, match="is there already, maybe with labels; replace it with --force"):
+    with pytest.raises(DataError, match="exists already, maybe with labels; replace it with --force"):
         export_labels(tiny, "l.csv", rater="anna")
     assert Path("l.csv").read_text() == "my labels"
     export_labels(tiny, "l.csv", rater="anna", force=True)

@@ -370,9 +370,9 @@ def test_a_label_that_is_no_digit_has_a_key_and_its_name(tiny: Path) -> None:
         ({"do": "label", "at": 0, "aspect": "claer", "label": 4}, "did you mean 'clear'"),
         ({"do": "label", "at": 18, "aspect": "clear", "label": 4}, "no unit 18; units are numbered"),
         ({"do": "label", "at": True, "aspect": "clear", "label": 4}, "no unit True"),
-        ({"do": "label", "aspect": "clear", "label": 4}, "must say of which unit"),
-        ({"do": "delete"}, "may ask to show, label"),
-        ({}, "may ask to show, label"),
+        ({"do": "label", "aspect": "clear", "label": 4}, "name the unit"),
+        ({"do": "delete"}, "must be show, label"),
+        ({}, "must be show, label"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(

@@ -98,7 +98,7 @@ def test_groups_and_evaluators() -> None:
     [
         (verdicts(("1", "tie", "tie", "")), [], "no pair has a gold preference"),
         (verdicts(("1", "tie", "tie", "tie")).drop(columns="gold"), [], "no column 'gold'"),
-        (verdicts(("1", "tie", "tie", "tie")), ["subset"], "no column to count by that is called 'subset'"),
+        (verdicts(("1", "tie", "tie", "tie")), ["subset"], "no column 'subset' to count by"),
         (
             verdicts(("1", "tie", "tie", "tie")).assign(gold=["tie", "first"]),
             [],

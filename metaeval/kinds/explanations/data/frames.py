@@ -59,7 +59,7 @@ def from_frames(
     scale
         The scale of the ratings; a pair of whole numbers is a scale of whole numbers. Left out: from the
         least to the greatest rating, in whole numbers if all ratings are whole. That is a guess: a value
-        that nobody chose is not seen.
+        that no one chose is not seen.
     users, scores
         Profiles, and scores recorded from other tools.
     name, licence, source, language, simulated
@@ -135,6 +135,8 @@ def _scale(ratings: Table, given: Scale | tuple[float, float] | None) -> Scale:
     numbers = sound(number_column(ratings, "rating"))
     observed = np.unique(numbers[~np.isnan(numbers)])
     if len(observed) < 2:
-        raise DataError("the scale cannot be told from fewer than two different ratings; give scale=(1, 5)")
+        raise DataError(
+            "the scale cannot be inferred from fewer than two different ratings; give scale=(1, 5)"
+        )
     whole = bool((observed == np.round(observed)).all())
     return Scale(float(observed[0]), float(observed[-1]), whole)

@@ -123,7 +123,7 @@ def read_datasets(found: Mapping[str, Any]) -> tuple[ExplanationSet | None, list
             "a table in another layout is read with from_table, scores with scores_from_dataset"
         )
     if not tables or not all(isinstance(t, datasets.Dataset) for t in tables.values()):
-        raise DataError(f"a data set is made of a datasets.DatasetDict, not of a {type(found).__name__}")
+        raise DataError(f"a data set needs a datasets.DatasetDict, not a {type(found).__name__}")
     for name in TABLES[:2]:
         if name not in tables:
             hint = nearest(name, [n for n in tables if n not in TABLES])
@@ -146,7 +146,7 @@ def load_saved(folder: str | os.PathLike[str]) -> tuple[ExplanationSet | None, l
     try:
         found = datasets.load_from_disk(str(folder))
     except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"{str(folder)!r} is no saved DatasetDict that can be read: {error}") from error
+        raise DataError(f"{str(folder)!r} cannot be read as a saved DatasetDict: {error}") from error
     return read_datasets(found)
 
 

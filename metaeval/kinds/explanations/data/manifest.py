@@ -1,4 +1,4 @@
-"""``dataset.yaml``: what a data set is called, what was asked, and on which scale."""
+"""``dataset.yaml``: the name of a data set, its aspects and its scale."""
 
 from __future__ import annotations
 

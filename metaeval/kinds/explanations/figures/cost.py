@@ -66,8 +66,8 @@ def cost(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     ]
     chart = {
         "description": (
-            f"{frame['evaluator'].nunique()} judges: what a text costs from left to right, the correlation "
-            "with the truth upwards; a step line joins those that no cheaper one beats."
+            f"{frame['evaluator'].nunique()} judges: cost per text on the horizontal axis, correlation with "
+            "the truth on the vertical one; a step line joins the Pareto frontier."
         ),
         "transform": hundred("estimate", "ci_low", "ci_high"),
         **FILLING,

@@ -58,8 +58,8 @@ def ranking(sheet: Sheet, first: Mapping[str, str]) -> Figure:
         layers.insert(1, layer("rule", people, strokeWidth=1.5, strokeDash=[6, 4]))
     chart = {
         "description": (
-            f"Forest plot of {n} evaluators, the best on top: the correlation with the truth of each as "
-            "a dot, its interval as a line, its kind as colour and shape."
+            f"Forest plot of {n} evaluators, the best on top: a dot for the correlation with the truth, a "
+            "line for its interval, colour and shape for the kind."
         ),
         "transform": hundred("estimate", "ci_low", "ci_high", "human"),
         **FILLING,

@@ -42,7 +42,8 @@ def user_bias(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     diamond = {"filled": True, "shape": "diamond", "size": 90, "color": VERMILION, "opacity": 1}
     chart = {
         "description": (
-            f"Strips of the mean of score less truth, a tick a {who.lower()}, for {len(names)} evaluators; "
+            f"Strips of the mean of score minus truth, one tick per {who.lower()}, for {len(names)} "
+            "evaluators; "
             "a bar spans the middle half, a diamond is the mean."
         ),
         **FILLING,

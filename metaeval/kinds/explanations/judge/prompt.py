@@ -1,4 +1,4 @@
-"""What a judge is told of one explanation, and the names under which an aspect may stand in its reply."""
+"""The prompt on one explanation, and the names that a reply may use for an aspect."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check_references(template: PromptTemplate, data: ExplanationSet) -> None:
     """Raise `DataError` if a prompt shows a reference beside every text, and a unit of the data has none."""
     if "reference" not in template.required:
         return
-    shown = f"prompt {template.name!r} shows a known good answer beside every explanation"
+    shown = f"prompt {template.name!r} shows a good reference beside every explanation"
     if "reference" not in data.explanations:
         raise DataError(f"{shown}, and data set {data.name!r} has no column 'reference'; add it")
     absent = [i for i, text in enumerate(data.explanations["reference"]) if text_of(text) is None]

@@ -46,7 +46,7 @@ ANSWERS: Mapping[Given, Sequence[str]] = {TIE: ("0",), FIRST: ("1",), SECOND: ("
 
 @dataclass(frozen=True, repr=False)
 class Pairwise(ModelEvaluator, ShowsProfile):
-    """A language model that is shown two explanations of an item for a user, and says which is better.
+    """A language model that compares two explanations of an item for a user, and says which is better.
 
     Every pair is shown in both orders. A win counts only if both orders agree; where they differ it is a
     flip. The score is a strength, estimated from the verdicts.
@@ -54,7 +54,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
     Parameters
     ----------
     prompt
-        ``pairwise`` (all aspects in one call), ``pairwise-single`` (one call per aspect), or one's own file.
+        ``pairwise`` (all aspects in one call), ``pairwise-single`` (one call per aspect), or your own file.
     pairs
         ``all`` pairs of generators for each user and item; ``sampled``: ``n`` of them, drawn; ``swiss``:
         ``rounds`` Swiss rounds, in which generators with similar records meet.

@@ -59,11 +59,11 @@ def _sheet(frame: pd.DataFrame, simulated: Simulation) -> Sheet:
         Column("score", "Score", "decimal", "score_low", "score_high"),
         Column("target", "Value", "decimal", "target_low", "target_high"),
         Column("fitted", "Map", "decimal"),
-        Column("predicted", "By a map of the others", "decimal"),
+        Column("predicted", "Predicted by the others", "decimal"),
     )
     note = (
-        "Every dot is a recommender. The line is the isotonic map that was fitted to them; without a line, "
-        "nothing can be read off: the colour says why. Grey bars are intervals."
+        "Every dot is a recommender. The line is the fitted isotonic regression. Without a line there is no "
+        "map; the colour says why. Grey bars are intervals."
     )
     title = "From a judge's score of recommenders to their Recall and nDCG"
     return Sheet("calibration_curve", title, frame, columns, (note,), simulated)

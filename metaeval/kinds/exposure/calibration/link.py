@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LEAST = 5
 """Recommenders from which a map is fitted."""
 FITTED = 500
-"""Resamples at most in which maps are fitted anew."""
+"""Resamples at most in which maps are fitted again."""
 _CEILING = 0.99  # of a target that is at most 1
 _INSIDE = 3  # predictions from which R² is given
 _EQUAL = 1e-12
@@ -117,7 +117,7 @@ class Link:
     x: Floats
     y: Floats
     predicted: Floats
-    """By a map of the others; NaN for a score out of their range."""
+    """Predicted by the others; NaN for a score out of their range."""
     fitted: Floats
     """By the map of all; NaN if there is none."""
     spearman: Estimate[float]
@@ -180,7 +180,7 @@ def _why_not(
     ):
         low, high = values[there].min(), values[there].max()
         if high - low <= _EQUAL or (resampler and not _differ(values, there, statistic, resampler)):
-            return Unlinked(reason, f"{what} from {low:.4f} to {high:.4f} do not differ by more than chance")
+            return Unlinked(reason, f"{what} from {low:.4f} to {high:.4f} do not differ significantly")
     return None
 
 

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 _BY = (Column("evaluator", "Evaluator"), Column("measure", "Measure"), Column("estimator", "Estimator"))
 _LINK = (
-    "A judge's score of a recommender is its RJS with the judge: over pairs, by their weights, how much more "
-    "often the two prefer the same item than not; ties count as half. R²: of the isotonic map, each "
-    "recommender predicted by a map of the others. Outside: recommenders whose score is out of the range of "
-    "the others; R² is of the rest."
+    "A judge's score of a recommender is its RJS with the judge: the weighted share of pairs on which the "
+    "two prefer the same item, minus the share on which they do not; ties count as half. R²: of isotonic "
+    "regression, each recommender predicted by a map fitted to the others. Outside: recommenders with a "
+    "score outside the range of the others; R² leaves them out."
 )
-_FIXED = "Propensities are held as they were fitted while users are resampled."
+_FIXED = "Propensities are fixed while users are resampled."
 _AUDIT = (
     "The map is fitted without the group and predicts every recommender in it. Transports: all errors lie "
-    "within ± the margin, by intervals that hold at once (Bonferroni). Does not: one lies wholly beyond it. "
-    "Shown is the recommender that decides."
+    "within ± the margin, by simultaneous intervals (Bonferroni). Does not: one interval lies wholly beyond "
+    "it. The deciding recommender is shown."
 )
 
 
@@ -90,5 +90,5 @@ def _transport(frame: pd.DataFrame, simulated: Simulation) -> Sheet:
         Column("n_outside", "Outside", "count"),
         Column("reason", "Why"),
     )
-    title = "Whether maps transport to data that they were not fitted on"
+    title = "Transport of maps to held-out groups"
     return Sheet("transport", title, frame, columns, (_AUDIT,), simulated)

@@ -127,9 +127,7 @@ class _Checker(TableChecker):
         for kind, table in self.tables.items():
             self.check_columns(kind, (*_NAMES[kind], *_NEEDED.get(kind, ())))
             if USER in _NAMES[kind] and USER not in self.tables["log"].frame:
-                self.report_table(
-                    kind, f"names users, which {self.tables['log'].name} does not; leave it out"
-                )
+                self.report_table(kind, f"names users, but {self.tables['log'].name} does not; leave it out")
             if kind in _TRUE and set(table.frame.columns) >= _MADE_UP:
                 message = (
                     "has the columns of synthetic rows, which no truth may hold; put them into `synthetic`"
@@ -184,7 +182,7 @@ class _Checker(TableChecker):
             if column == OUTCOME:
                 off, says = self._off_scale(values), f"is not on the scale; allowed are {self.scale}"
             elif column == POSITION:
-                off, says = ~((values >= 1) & (values == np.round(values))), "is no whole number from 1 on"
+                off, says = ~((values >= 1) & (values == np.round(values))), "is not a whole number from 1 on"
             elif column == WEIGHT:
                 off, says = values <= 0, "is not above 0"
             else:
@@ -230,7 +228,7 @@ class _Checker(TableChecker):
             return
         strange = ~synthetic(rows) & ~blank(rows[SOURCE])
         self.report("synthetic", SOURCE, strange, f"is not {SYNTH!r}, as it is of every synthetic row")
-        message = "has a row in the log; a synthetic row is none of what was shown"
+        message = "has a row in the log; a synthetic row was never shown"
         of = rows[[ITEM, USER]]
         self.report(
             "synthetic",
@@ -249,7 +247,9 @@ class _Checker(TableChecker):
     def _check_scores(self, scores: pd.DataFrame, pairs: pd.DataFrame) -> None:
         """See that scores are of units, and of the one aspect."""
         odd = ~scores["aspect"].isin(["", PREFERENCE]).to_numpy(dtype=bool)
-        self.report("scores", "aspect", odd, f"is no aspect; allowed is {PREFERENCE!r}, or leave it empty")
+        self.report(
+            "scores", "aspect", odd, f"is not an aspect; allowed is {PREFERENCE!r}, or leave it empty"
+        )
         odd = ~scores[ORDER].isin([FIRST, SECOND]).to_numpy(dtype=bool) & ~blank(scores[ORDER])
         self.report("scores", ORDER, odd, f"is neither {FIRST!r} nor {SECOND!r}")
         both = pd.concat([pairs[[USER, PAIR]], scores[[USER, PAIR]]], ignore_index=True)

@@ -32,7 +32,8 @@ class Described(About):
     def _success_is_possible(self) -> Self:
         if not self.outcome.min < self.least_positive <= self.outcome.max:
             raise ValueError(
-                f"positive: {self.positive:g} splits no outcomes; it is above {self.outcome.min:g} and "
+                f"positive: {self.positive:g} does not split the outcomes; give a value above "
+                f"{self.outcome.min:g} and "
                 f"{self.outcome.max:g} at most"
             )
         return self

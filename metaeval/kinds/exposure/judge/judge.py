@@ -45,7 +45,7 @@ class _Prepared(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class MatchedPairs(HistoryJudge):
-    """A language model that is shown two items, and says which one the user prefers, how sure it is, and why.
+    """A language model that compares two items: which one the user prefers, how sure it is, and why.
 
     The score is 1 for the item that is shown first, -1 for the other one, 0 for a tie. Each pair is a unit in
     both orders. Every rationale quotes evidence, which must stand word for word in what the prompt shows of

@@ -57,7 +57,7 @@ class LogArrays:
         return self.given is not None and self.given.model is not None
 
     def refitted(self, users: Floats) -> LogArrays:
-        """Return the same with propensities fitted anew, each user counted so many times; or logged ones."""
+        """Return the same with propensities fitted again, each user counted so many times; or logged ones."""
         if self.given is None or not self.fitted:
             return self
         given = self.given.refitted(users)

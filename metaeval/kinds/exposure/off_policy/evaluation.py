@@ -110,7 +110,7 @@ def evaluate(
         outcomes is fitted once.
     refits
         Resamples in which propensities, if they are fitted, and the model of the direct method are fitted
-        anew. They are few, so that the interval is the estimate ± the t quantile × their standard deviation;
+        again. They are few, so that the interval is the estimate ± the t quantile × their standard deviation;
         fewer than two give no interval.
     """
     estimators = wanted.list()

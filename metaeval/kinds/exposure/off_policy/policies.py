@@ -102,7 +102,7 @@ def policy_of(table: Table, log: LogArrays, name: str) -> TargetPolicy:
     probability, more = number_column(table, _PROBABILITY)
     problems += more
     wrong = np.flatnonzero(~((probability >= 0) & (probability <= 1)))
-    problems += [table.problem(int(i), _PROBABILITY, "is no number from 0 to 1") for i in wrong[:20]]
+    problems += [table.problem(int(i), _PROBABILITY, "is not a number from 0 to 1") for i in wrong[:20]]
     by = {}
     for key, names, coded in (
         (POSITION, [str(p) for p in log.positions], log.position),
@@ -141,7 +141,7 @@ def _filled(  # noqa: PLR0917 - columns of one table
     again = np.flatnonzero(known & pd.DataFrame({"row": at, "item": column}).duplicated().to_numpy())
     if len(again):
         keys = " and ".join([ITEM, *by])
-        message = f"{shown(item[again[0]])} comes twice for the same {keys}"
+        message = f"{shown(item[again[0]])} occurs twice for the same {keys}"
         raise DataError([table.problem(int(again[0]), ITEM, message)])
     filled = np.zeros((len(needed), len(items)))
     filled[at[known], column[known]] = probability[known]

@@ -36,7 +36,7 @@ def values_sheet(
     if frame["refused"].any():
         said = dict.fromkeys(frame.loc[frame["refused"], "reason"])
         what = (
-            "are shown all the same, and not to be relied on"
+            "are shown anyway; do not rely on them"
             if force
             else "are withheld; --force of metaeval off-policy shows them"
         )
@@ -75,14 +75,15 @@ def intervals_said(frame: pd.DataFrame, how: Bootstrap | None, refits: int) -> I
         *(["the direct method"] if direct else []),
     ]
     if anew and refits < 2:
-        yield f"There are none of {' and '.join(anew)}, for models were fitted once (--refits)."
+        yield f"{' and '.join(anew)} have no intervals, because models were fitted once (--refits)."
     elif anew:
         yield (
-            f"Of {' and '.join(anew)}: models fitted anew in each of {refits} resamples; the estimate ± the "
+            f"For {' and '.join(anew)}: models fitted again in each of {refits} resamples; the estimate ± "
+            "the "
             "t quantile × their standard deviation."
         )
     if direct:
-        yield "No interval of the direct method counts the bias of its model."
+        yield "Intervals of the direct method do not count the bias of its model."
 
 
 def _row(of: Evaluation, value: PolicyValue, *, force: bool) -> dict[str, Any]:
@@ -136,11 +137,11 @@ def overlap_sheet(frame: pd.DataFrame, simulated: Simulation, name: str = "overl
         "propensity."
     )
     misplaced = (
-        "Misplaced: how far the sums of 1 / propensity of items are off the rounds, by the policy's mass on "
-        f"them, where that is more than {WORST} standard errors."
+        "Misplaced: the deviation of the sums of 1 / propensity per item from the number of rounds, "
+        f"weighted by the policy, where it exceeds {WORST} standard errors."
     )
     hardly = (
-        f"Hardly shown: fewer than {THIN} times, where the policy would show an item {OFTEN} times or more."
+        f"Hardly shown: fewer than {THIN} times, though the policy would show the item {OFTEN} times or more."
     )
     title = "Overlap of the policies"
     return Sheet(name, title, frame, columns, (weight, hardly, misplaced), simulated)

@@ -1,4 +1,4 @@
-"""A log and a policy to evaluate → what each estimator sums; once more, with all models fitted anew."""
+"""A log and a policy to evaluate → what each estimator sums; once more, with all models fitted again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refitted:
-    """Estimates whose propensities and model of outcomes are fitted anew under each column of weights."""
+    """Estimates whose propensities and model of outcomes are fitted again under each column of weights."""
 
     of: Evaluated
     estimators: Sequence[Estimator]

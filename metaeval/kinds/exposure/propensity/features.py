@@ -124,7 +124,7 @@ def popularity_bins(of: Exposures) -> Ints:
 
 
 def indicators(field: pd.Series[str], most: int) -> tuple[list[str], Floats] | None:
-    """Return the values of a text field of items and which item has which; None if there are too many.
+    """Return the values of a text field, and which item has which; None if there are too many.
 
     Several values of an item stand in one cell, with ``,`` or ``|`` between them.
     """

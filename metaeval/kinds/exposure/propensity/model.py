@@ -67,7 +67,7 @@ class ExposureModel:
         return found
 
     def refitted(self, users: Floats) -> ExposureModel:
-        """Return the same, fitted anew with each user counted so many times."""
+        """Return the same, fitted again with each user counted so many times."""
         return replace(self, logistic=_fit(self.sample, self.options, users))
 
     def calibration(self) -> BinnedCalibration:
@@ -103,7 +103,7 @@ def exposure_model(of: Exposures, options: PropensityOptions) -> ExposureModel:
     features = Features(of, options.features)
     if not features.names:
         raise MetaevalError(
-            f"the log has nothing for the features {', '.join(options.features)}; name others"
+            f"the log has no data for the features {', '.join(options.features)}; name others"
         )
     sample = _sample(of, features, options)
     return ExposureModel(features, sample, _fit(sample, options, np.ones(of.n_clusters)), options)

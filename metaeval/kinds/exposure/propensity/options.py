@@ -30,14 +30,14 @@ class PropensityOptions(Options):
     """Items drawn beside each exposure, of which those are kept that the user was never shown."""
     folds: Annotated[int, Field(ge=3, le=100, description="a whole number from 3 to 100")] = 5
     refits: Annotated[int, Field(ge=0, le=10_000, description="a whole number, 0 or more")] = REFITS
-    """Resamples of users in which propensities are fitted anew; 0 holds them fixed."""
+    """Resamples of users in which propensities are fitted again; 0 holds them fixed."""
     floor: Annotated[float, Field(gt=0, lt=1, description="a number between 0 and 1")] | None = None
     """The least propensity that a pair is weighted by; as the pairs were made, if left out."""
     seed: Seed = 0
 
     @property
     def least(self) -> float:
-        """The floor of what is weighted anew."""
+        """The floor of what is weighted again."""
         return FLOOR if self.floor is None else self.floor
 
     @property

@@ -68,7 +68,7 @@ def _frame(given: Propensities, by: str, bin_of: Ints, expected: Floats) -> pd.D
 def balance_frame(given: Propensities) -> pd.DataFrame:
     """Return standardised mean differences of covariates of items and users, before and after weighting.
 
-    Items are held against all items alike. Users are held against all users alike where propensities are of
+    Items are compared with all items alike. Users are compared with all users alike where propensities are of
     pairs, and against the rows that they have where propensities are of choices.
     """
     of = given.of

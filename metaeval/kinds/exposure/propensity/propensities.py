@@ -53,7 +53,7 @@ class Propensities:
         return 1 / (self.probability * self.of.repeats)
 
     def refitted(self, users: Floats) -> Propensities:
-        """Return fitted ones, fitted anew with each user counted so many times; logged ones as they are."""
+        """Return fitted ones, fitted again with each user counted so many times; logged ones as they are."""
         if self.model is None:
             return self
         model = self.model.refitted(users)

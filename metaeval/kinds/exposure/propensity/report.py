@@ -109,6 +109,6 @@ def intervals_sentence(
     if options.refits < 2:
         return "No intervals: propensities were fitted once."
     return (
-        f"{of} from {options.refits} resamples of users, propensities fitted anew in each: the estimate ± "
+        f"{of} from {options.refits} resamples of users, propensities fitted again in each: the estimate ± "
         "the t quantile × the standard deviation of the resamples."
     )

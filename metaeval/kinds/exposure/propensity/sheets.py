@@ -22,16 +22,16 @@ _BINS = (
     "popularity over items, of age over rows; equal values are in one bin."
 )
 _WEIGHTS = (
-    "Mean weight: what the weights of a bin add up to, divided by what they should; 1 if the propensities "
-    "are right. ESS: (Σw)² / Σw². Largest: the share of all weight that one row has. Never shown: the share "
-    "of the items that the log has no row of; no weight makes up for them."
+    "Mean weight: the sum of the weights of a bin, divided by its expected value; 1 if the propensities are "
+    "right. ESS: (Σw)² / Σw². Largest: the largest share of the weight in one row. Never shown: the share "
+    "of items without a row in the log; no weight makes up for them."
 )
 _BALANCE = (
-    "Difference of the log's mean from that of all items, or users, in standard deviations of these. Weights "
-    "by right propensities bring it to 0; above 0.1 a covariate is usually called unbalanced."
+    "Difference of the log's mean from that of all items, or users, in standard deviations of these. With "
+    "right propensities, weighting brings it to 0; above 0.1 a covariate is usually called unbalanced."
 )
 _MEANS = (
-    "Naive: the mean over the rows. IPS: Σwy / N, where N is what the weights should add up to: users × "
+    "Naive: the mean over the rows. IPS: Σwy / N, where N is the expected sum of the weights: users × "
     "items for propensities of pairs, rows for those of choices. SNIPS: Σwy / Σw. Both are the off-policy "
     "values of the policy that shows all items alike."
 )
@@ -75,9 +75,9 @@ def means_sheet(frame: pd.DataFrame, simulated: Simulation, intervals: str) -> S
     """Lay out `metaeval.kinds.exposure.propensity.means.means_frame`, and say what of the gap is closed."""
     columns = [Column("mean", "Mean"), Column("value", "Value", "number", "ci_low", "ci_high")]
     if frame["closed"].notna().any():
-        columns.append(Column("closed", "Of the gap closed", "share"))
+        columns.append(Column("closed", "Share of the gap closed", "share"))
     why = "; ".join(dict.fromkeys(filter(None, frame["reason"])))
-    refused = why and f"What is withheld is refused: {why}."
+    refused = why and f"Withheld values are refused: {why}."
     notes = tuple(filter(None, (gap_sentence(frame), refused, _MEANS, intervals)))
     return Sheet("means", "Mean outcome, as logged and weighted", frame, tuple(columns), notes, simulated)
 
@@ -88,8 +88,9 @@ def model_frames(model: ExposureModel) -> dict[str, pd.DataFrame]:
     cases = int(sample.exposed.sum())
     fitted = (
         f"Fitted to {cases:,} pairs of a user and an item of {sample.users:,} users, and "
-        f"{len(sample.exposed) - cases:,} that were not shown, weighted to all there are; "
-        f"{model.options.folds} folds of users, each predicted and calibrated by a model of the others."
+        f"{len(sample.exposed) - cases:,} that were not shown, weighted to all of them; "
+        f"{model.options.folds} folds of users, each predicted and calibrated by a model fitted to the "
+        "others."
     )
     rows = {"predicted": found.predicted, "exposed": found.happened, "pairs": found.weight, "auc": found.auc}
     return {MODEL: model.coefficients().assign(fitted=fitted), MODEL_CALIBRATION: pd.DataFrame(rows)}

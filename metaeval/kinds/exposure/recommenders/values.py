@@ -33,7 +33,7 @@ IPS = Estimator("ips")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Refitted:
-    """All values, with propensities fitted anew under each column of weights."""
+    """All values, with propensities fitted again under each column of weights."""
 
     of: Recommended
 
@@ -70,7 +70,7 @@ def recommenders_frame(
     how
         How users are resampled; None for no intervals and no tests.
     refits
-        Resamples in which fitted propensities are fitted anew; with fewer than two there are no intervals.
+        Resamples in which fitted propensities are fitted again; with fewer than two there are no intervals.
     tests
         Whether each system is tested against the best.
 

@@ -108,7 +108,7 @@ def changes_sheet(frame: pd.DataFrame, simulated: Simulation, how: Bootstrap | N
         (
             "Evaluators: before, on the pairs of the study; after, on pairs of real items whose popularity "
             "follows the synthetic exposure, weighted by the exposure of log and synthetic rows together. "
-            "The truth is the real log in both."
+            "The truth is the real log in both cases."
         ),
         (
             "item-knn: a recommender that learns from the earlier rows of each user, before without and "

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.exposure.synthesis.synthesizer import Synthesis
     from metaeval.stats.coefficients.tables import Floats, Ints
 
-_USERS = 1_000  # sequences that are held against all users at a time
+_USERS = 1_000  # sequences that are compared with all users at a time
 
 
 class Distance(NamedTuple):

@@ -67,7 +67,7 @@ def downstream(
     """Return sums whose ratios are `measures` of item-kNN without synthetic rows and after each round.
 
     The recommender and the synthesizer learn from the earlier rows of each user alone; the synthetic
-    interactions are drawn anew from these. What is held out, and recall, are those of
+    interactions are drawn again from these. What is held out, and recall, are those of
     `metaeval.kinds.exposure.recommenders`.
 
     Returns

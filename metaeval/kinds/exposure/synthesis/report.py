@@ -24,20 +24,21 @@ TAIL = 2
 """Popularity bins that are the tail: the last ones."""
 _NOTES = (
     (
-        "Accepted: of candidates that the user did not have yet, those that passed the constraints. Filled: "
-        "of the steps wanted, those that got an item. Tail: the two least popular bins."
+        "Accepted: the share of new candidates that passed the constraints. Filled: the share of wanted "
+        "steps that got an item. Tail: the two least popular bins."
     ),
     (
-        "Transitions: how far the genres that follow a genre are from those of the real interactions, the "
-        "mean over genres; against it, how far two halves of the real users are apart."
+        "Transitions: the distance between the genres that follow a genre and those of the real "
+        "interactions, the mean over genres; for comparison, the distance between two halves of the real "
+        "users."
     ),
     (
-        "Nearest: the cosine of the items of a user's sequence and those of the most similar other real "
-        "user; against it, the same of as many last real items of the user. Nearer: the sequences for which "
-        "it is higher than for the real items. Contained: one other user has all items of the sequence; the "
-        "same: and no others."
+        "Nearest: the cosine between a user's sequence and the most similar other real user; for "
+        "comparison, the same for as many last real items of the user. Nearer: sequences with a higher "
+        "cosine than the real items. Contained: one other user has all items of the sequence; the same: and "
+        "no others."
     ),
-    "Synthetic interactions are no behaviour of people. They never enter a truth.",
+    "Synthetic interactions are not behaviour of people. They never enter a truth.",
 )
 
 
@@ -71,7 +72,7 @@ def tail_of_pairs(data: LogSet, made: Synthesis) -> float:
 
 
 def synthesis_frame(made: Synthesis, *pairs: LogSet) -> pd.DataFrame:
-    """Return what is measured of synthetic interactions, and what it is to be held against: a row each.
+    """Return what is measured of synthetic interactions, and what it is to be compared with: a row each.
 
     Parameters
     ----------

@@ -102,8 +102,8 @@ def target_curve(given: tuple[float, ...] | None, bins: int) -> Floats:
     shares = np.arange(1.0, bins + 1) if given is None else np.array(given)
     if len(shares) != bins or not shares.sum():
         raise MetaevalError(
-            f"synthesis: target has {len(shares)} shares, and the items fall into {bins} bins of popularity "
-            "(equal values are in one bin); give a share for each, the most popular first, or leave it out"
+            f"synthesis: target has {len(shares)} shares, and the items have {bins} bins of popularity "
+            "(equal values share a bin); give one share per bin, the most popular first, or leave it out"
         )
     return np.asarray(shares / shares.sum())
 

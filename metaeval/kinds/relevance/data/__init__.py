@@ -1,1 +1,1 @@
-"""Test collections: what users were interested in, what systems recommended, what is known of both."""
+"""Test collections: labels of users' interest, lists of systems, fields of users and items."""

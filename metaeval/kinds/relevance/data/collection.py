@@ -51,7 +51,7 @@ class Collection(KeyedUnits):
     relevant
         The lowest label that counts as relevant, in measures that know only relevant and not.
     depth
-        The first how many of each run are units even if nobody labelled them.
+        The first how many of each run are units even if no one labelled them.
     models
         Raters that are models, not people.
     """

@@ -10,7 +10,7 @@ The model of items, users and histories is that of `metaeval.kinds.catalogue`.
   near the oracle.
 - Labels are there for the first so many items of each system, pooled.
 
-Items and systems depend on the seed ``world``, users and all errors on ``seed``: so users can be drawn anew
+Items and systems depend on the seed ``world``, users and all errors on ``seed``: so users can be drawn again
 from the population that the same systems serve.
 """
 

@@ -48,7 +48,7 @@ def criteria_of(given: Given) -> Criteria:
     ----------
     given
         None; ``cot`` or ``sum``, for all that are known; or a list, which may begin with ``cot`` (as if left
-        out) or ``sum``, of known names and of one's own with a question: ``host: does it match …?``.
+        out) or ``sum``, of known names and of your own with a question: ``host: does it match …?``.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def criteria_of(given: Given) -> Criteria:
     for one in listed or CRITERIA:
         name, colon, question = (" ".join(part.split()) for part in str(one).partition(":"))
         if name in questions or name in (REASON, RELEVANCE) or not name:
-            raise _wrong(f"{name!r} stands twice, or is what a reply says anyway")
+            raise _wrong(f"{name!r} is twice in it, or is a word of every reply")
         if not (question if colon else name in CRITERIA):
             raise _wrong(f"{name!r} is not known{nearest(name, CRITERIA)}")
         questions[name] = question or CRITERIA[name]

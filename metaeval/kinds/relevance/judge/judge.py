@@ -49,7 +49,7 @@ class _Prepared(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Relevance(UnitJudge):
-    """A language model as an assessor: it is told what a user chose before, and predicts labels of items.
+    """A language model as an assessor: from a user's history, it predicts labels of items.
 
     Scores are on the collection's scale, but for sums of criteria. A sum stays as it is where scores are
     correlated or order items; where labels are needed it is brought to their scale, and rounded. A reply that
@@ -69,7 +69,7 @@ class Relevance(UnitJudge):
         Which of them: ``random``, drawn; or ``recent``, the last ones by their time.
     criteria
         None; ``cot``: the model rates eleven criteria, then the whole; ``sum``: the score is the sum of the
-        criteria; or a list of known names and of one's own with a question, which may begin with ``sum``:
+        criteria; or a list of known names and of your own with a question, which may begin with ``sum``:
         ``['sum', 'genre', 'host: does it match the hosts that they like?']``.
     labels
         How many items of each user are asked about, drawn over all depths of the pool; None for all. The
@@ -202,7 +202,7 @@ class Relevance(UnitJudge):
         room = context * 4 // 5 - (reply_limit(request) or 0)
         if room <= 0:
             raise SpecError(
-                f"{self.spec}: a context of {context:,} tokens has no room beside a reply of "
+                f"{self.spec}: a context of {context:,} tokens leaves no room for a reply of "
                 f"{reply_limit(request):,}; lower max_tokens"
             )
         return room

@@ -29,7 +29,7 @@ def sampled(data: Collection, labels: int | None, seed: int) -> list[int]:
     -----
     The units of a user are sorted by pool depth, the best rank that any run gives them, those of no run last,
     equal ones in drawn order. The sample is spread evenly over them, whatever its size, and a smaller one is
-    part of a larger one: with more labels, nothing is asked anew.
+    part of a larger one: with more labels, nothing is asked again.
     """
     best = data.runs.groupby(list(KEYS))["rank"].min().reset_index()
     depths = data.units.merge(best, on=list(KEYS), how="left")["rank"].fillna(np.inf).to_numpy()

@@ -1,4 +1,4 @@
-"""Whether systems keep their order when an evaluator's labels replace those of the truth."""
+"""Agreement on the order of systems when an evaluator's labels replace those of the truth."""
 
 from __future__ import annotations
 

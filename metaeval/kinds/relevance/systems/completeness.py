@@ -60,7 +60,7 @@ def judged_shares(
 def twins(
     runs: RankedRuns, labels: Mapping[str, Floats], measures: Sequence[SystemMeasure], *, relevant: int = 1
 ) -> pd.DataFrame:
-    """Compare the order of the systems by each measure with that by one that treats unjudged items otherwise.
+    """Compare the order of systems by each measure with that by one with another rule for unjudged items.
 
     The others are the same measure of judged items alone, where there is such, Bpref, and inferred average
     precision, to which units without a label are a pool of which a sample was judged.

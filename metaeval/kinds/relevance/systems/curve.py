@@ -1,4 +1,4 @@
-"""How many labels per user it takes to order the systems as all labels of the truth do."""
+"""Number of labels per user to order the systems as all labels of the truth do."""
 
 from __future__ import annotations
 

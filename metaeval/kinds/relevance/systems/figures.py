@@ -59,8 +59,8 @@ def _scatter(frame: pd.DataFrame, truth: str, simulated: Simulation, first: Mapp
     y = number("value", title="mean by the evaluator", scale={"zero": False})
     chart = {
         "description": (
-            f"{frame['system'].nunique()} systems: the mean by the truth's labels from left to right, by an "
-            "evaluator's upwards, with intervals."
+            f"{frame['system'].nunique()} systems: the mean by the truth's labels on the horizontal axis, "
+            "by an evaluator's on the vertical one, with intervals."
         ),
         **FILLING,
         "height": 320,
@@ -100,9 +100,7 @@ def _scatter(frame: pd.DataFrame, truth: str, simulated: Simulation, first: Mapp
         Column("truth_value", "By the truth", "decimal", "truth_ci_low", "truth_ci_high"),
         Column("value", "By the evaluator", "decimal", "ci_low", "ci_high"),
     )
-    notes = (
-        "Every dot is a system. The more the dots rise from left to right, the better the order is kept.",
-    )
+    notes = ("Every dot is a system. If the dots rise from left to right, the evaluator keeps the order.",)
     sheet = Sheet(
         "system_values", "Systems by the evaluator and by the truth", frame, columns, notes, simulated
     )

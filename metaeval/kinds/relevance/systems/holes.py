@@ -39,7 +39,7 @@ def holes(
     dict
         File name → lines ``user iteration item label``; and the manifest, ``file``, ``evaluator``,
         ``signature``, ``iteration``, ``n_labels``, ``n_left_out`` (names with a blank, which the format
-        cannot hold). Empty if there is no hole that somebody filled.
+        cannot hold). Empty if there is no hole that someone filled.
     """
     open_units = np.isnan(judgements.labels[truth])
     units = judgements.units

@@ -51,7 +51,7 @@ class Judgements:
             outside = there & ~((given >= scale.min) & (given <= scale.max))
             if outside.any():
                 notes.append(
-                    f"{name} measures no system: {outside.sum():,} of its "
+                    f"{name} cannot measure systems: {outside.sum():,} of its "
                     f"{counted(int(there.sum()), 'score')} lie outside the scale of the labels ({scale})."
                 )
                 continue

@@ -62,7 +62,7 @@ class SystemOptions:
     models: Mapping[str, str] = field(default_factory=dict)
     """Evaluator → whatever names its model, such as its spec and model."""
     families: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Family of models → words in names; they go before those that are known."""
+    """Family of models → words in names; they override the known ones."""
     judges: Sequence[str] = ()
     """Evaluators whose labels of unjudged items are written as files."""
     signatures: Mapping[str, str] = field(default_factory=dict)

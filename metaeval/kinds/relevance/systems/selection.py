@@ -133,7 +133,7 @@ def shared_families(
     resampler: Resampler | None,
     families: Mapping[str, Sequence[str]] = FAMILIES,
 ) -> pd.DataFrame:
-    """Find evaluators that ask a model of a family that systems are made of, and estimate what these gain.
+    """Find evaluators and systems of one family of models, and estimate the gain of these systems.
 
     Parameters
     ----------

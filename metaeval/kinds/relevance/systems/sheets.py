@@ -41,7 +41,7 @@ class _Layout(NamedTuple):
 _LAYOUTS = {
     files.SYSTEM_AGREEMENT: _Layout(
         "system_agreement",
-        "Whether systems keep their order",
+        "Agreement on the order of systems",
         (
             *_BY,
             Column("tau", "τ", "decimal"),
@@ -58,16 +58,15 @@ _LAYOUTS = {
         (
             "τ: Kendall's τ-b between the means of the systems by an evaluator's labels and by the truth's.",
             (
-                "Corrected: τ of the means that very many users would give, with its interval; noise in "
-                "means lowers the plain τ, which can lie outside."
+                "Corrected: τ of the means over very many users, with its interval. Noise in the means "
+                "lowers the plain τ, which can lie outside."
             ),
             (
                 "Weighted τ: hyperbolic weights, the mean over the ranks by both. τ_AP: errors at the top "
-                "of the evaluator's order weigh most. τ of the top: among the systems that are best by the "
-                "truth."
+                "of the evaluator's order weigh most. τ of the top: among the best systems by the truth."
             ),
-            "Coverage: the share of what the truth labels that the evaluator labels too.",
-            "p: against the evaluator with the highest τ, in paired tests that swap users (Holm).",
+            "Coverage: the share of the truth's units that the evaluator also labels.",
+            "p: paired tests against the evaluator with the highest τ, swapping users (Holm).",
         ),
     ),
     files.SYSTEMS: _Layout(
@@ -84,8 +83,8 @@ _LAYOUTS = {
         ),
         (
             (
-                "A user without a list of a system is worth 0 to it. Judged: the share of the items that "
-                "the measure reads that has a label."
+                "A user without a list of a system counts as 0 for it. Judged: the share of labelled items "
+                "among those that the measure reads."
             ),
             (
                 "A cluster holds the systems not significantly worse than its best: paired t-tests over "
@@ -97,7 +96,7 @@ _LAYOUTS = {
     ),
     files.DECISIONS: _Layout(
         "system_decisions",
-        "Which differences between systems are found",
+        "Significant differences between systems",
         (
             *_BY,
             Column("agree", "Found", "share"),
@@ -112,18 +111,18 @@ _LAYOUTS = {
             (
                 "Differences: pairs of systems of which one is significantly better by the truth (paired "
                 "t-tests over users, Holm's correction). Of its own: the share of an evaluator's "
-                "differences that are none by the truth."
+                "differences that are not significant by the truth."
             ),
         ),
     ),
     files.POPULARITY: _Layout(
         "system_popularity",
-        "Whether systems that recommend popular items gain",
+        "Gain of systems that recommend popular items",
         (*_BY, Column("r", "r", "decimal", "ci_low", "ci_high"), Column("n_systems", "Systems", "count")),
         (
             (
-                "r: Pearson's correlation over systems between the popularity of what a system recommends "
-                "and the ranks that it gains by the evaluator's labels against the truth's. Above 0, "
+                "r: Pearson's correlation over systems between the popularity of a system's recommendations "
+                "and the ranks that it gains if the evaluator's labels replace the truth's. Above 0, "
                 "popular systems gain."
             ),
         ),
@@ -140,14 +139,17 @@ _LAYOUTS = {
             Column("n_own", "Systems", "count"),
         ),
         (
-            "Warning: these evaluators judge systems of their own family of models, as far as names tell.",
-            "Ranks gained: by the evaluator's labels against the truth's, more than the other systems.",
+            "Warning: by their names, these evaluators judge systems of their own family of models.",
+            (
+                "Ranks gained with the evaluator's labels in place of the truth's, compared with the other "
+                "systems."
+            ),
         ),
         resampled=True,
     ),
     files.CURVE: _Layout(
         "label_curve",
-        "How many labels per user it takes",
+        "Number of labels per user",
         (
             *_BY,
             Column("labels", "Labels per user, at most", "count"),
@@ -159,7 +161,7 @@ _LAYOUTS = {
         (
             (
                 "τ against all labels of the truth; means over samples of an evaluator's labels, which are "
-                "spread over the depths of the pool. Brackets, thin lines in the figure, hold the lowest "
+                "spread over the depths of the pool. Brackets (thin lines in the figure) give the lowest "
                 "and the highest."
             ),
             "The last row of an evaluator has all its labels.",
@@ -167,7 +169,7 @@ _LAYOUTS = {
     ),
     files.JUDGED: _Layout(
         "judged",
-        "How much of the lists has a label",
+        "Share of the lists with a label",
         (
             _BY[0],
             Column("system", "System"),
@@ -179,7 +181,7 @@ _LAYOUTS = {
     ),
     files.UNJUDGED: _Layout(
         "unjudged",
-        "What unjudged items do to the order of the systems",
+        "Effect of unjudged items on the order of systems",
         (
             *_BY[:2],
             Column("other", "Against"),
@@ -189,7 +191,7 @@ _LAYOUTS = {
         ),
         (
             (
-                "An unjudged item counts as not relevant to the measure. The other skips it (judged only, "
+                "The measure counts an unjudged item as not relevant. The other one skips it (judged only, "
                 "Bpref), or takes the labels as a sample of all units (infAP)."
             ),
         ),
@@ -200,13 +202,13 @@ _LAYOUTS = {
         (
             Column("system", "System"),
             _BY[1],
-            Column("n_labels", "Labels of its own", "count"),
+            Column("n_labels", "Own labels", "count"),
             Column("value", "Mean", "decimal"),
             Column("value_without", "Mean without them", "decimal"),
             Column("rank", "Rank", "rank"),
             Column("rank_without", "Rank without them", "rank"),
         ),
-        ("Labels of its own: those of the truth that no other system has among its first items.",),
+        ("Own labels: the truth's labels of items that no other system has among its first.",),
     ),
 }
 
@@ -260,7 +262,7 @@ def _selection(frame: pd.DataFrame, simulated: Simulation) -> Iterator[Sheet]:
     picked = frame[frame["system"] == frame["best"]].drop_duplicates("source").reset_index(drop=True)
     yield Sheet(
         "model_selection",
-        "Which system is picked",
+        "The best system by each evaluator",
         picked,
         (
             Column("source", "By"),
@@ -277,7 +279,7 @@ def _selection(frame: pd.DataFrame, simulated: Simulation) -> Iterator[Sheet]:
     shown = sources[:_SIDE_BY_SIDE]
     wide = frame.pivot_table(index="system", columns="source", values="value", sort=False)[shown]
     if len(shown) < len(sources):
-        notes.append(f"Shown are the first {_SIDE_BY_SIDE} of {len(sources)}.")
+        notes.append(f"The first {_SIDE_BY_SIDE} of {len(sources)} are shown.")
     yield Sheet(
         "candidates",
         "Systems side by side",

@@ -175,7 +175,7 @@ class _Checker(TableChecker):
         )
         one, other = (duels[column].to_numpy() for column in _UTILITIES)
         unequal = (first == second) & ~((one == other) | np.isnan(one) | np.isnan(other))
-        self.report("duels", None, unequal, "a slate is compared with itself, at two utilities; give one")
+        self.report("duels", None, unequal, "a slate is compared with itself and has two utilities; give one")
         self._check_repeats(duels, np.minimum(first, second), np.maximum(first, second))
 
     def _check_listed(self, names: pd.Series[str], missing: NDArray[np.bool_], users: pd.Series[str]) -> None:

@@ -9,7 +9,7 @@ The model of items, users, histories and ratings is that of `metaeval.kinds.cata
 - Five raters stand for judges. Each says of each showing the sign of the sum
   ``gap × g + lean + circle × c + noise × e``, or a tie if the sum is nearer to 0 than ``tie``. Here g is the
   difference of the utilities over its standard deviation in the task; c is 1 if the slate that is shown first
-  is followed by the other one in a circle of the four, and -1 for the reverse; e is drawn anew for each
+  is followed by the other one in a circle of the four, and -1 for the reverse; e is drawn again for each
   showing. `RATERS` has these numbers.
 
 Items depend on the seed ``world``, all else on ``seed``.

@@ -88,7 +88,7 @@ class _Prepared(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Slates(SlateJudge):
-    """A language model that is shown two slates, and says which one a user would prefer.
+    """A language model that compares two slates, and says which one a user would prefer.
 
     The score is 1 for the slate that is shown first, -1 for the other one, 0 for a tie. Each duel is a unit
     in both orders. A duel that repeats an earlier one of the user is asked as a repetition, so that no reply

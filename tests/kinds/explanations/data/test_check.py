@@ -301,7 +301,7 @@ def test_a_header_without_rows(tiny):
 def test_the_same_table_twice(tiny):
     loading.load(tiny.folder).explanations.to_parquet(tiny.folder / "explanations.parquet")
     (problem,) = inspect(tiny.folder).problems
-    assert "explanations.parquet and explanations.csv are both there" in str(problem)
+    assert "explanations.parquet and explanations.csv both exist" in str(problem)
 
 
 @pytest.mark.parametrize(("file", "near"), [("ratings.csv", "rating.csv"), ("dataset.yaml", "datset.yaml")])
@@ -375,7 +375,7 @@ def test_a_broken_parquet_file(tiny):
     (tiny.folder / "ratings.csv").unlink()
     tiny.write("ratings.parquet", b"PAR1 and then something else")
     (problem,) = inspect(tiny.folder).problems
-    assert "not a Parquet file" in str(problem)
+    assert "cannot be read as a Parquet file" in str(problem)
 
 
 def test_users_and_scores_are_checked(tiny):

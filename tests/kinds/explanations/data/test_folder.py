@@ -130,7 +130,7 @@ def test_save_refuses_what_is_in_the_way(tiny, tmp_path):
         loading.save(data, tiny.folder)
     before = sorted(p.name for p in tiny.folder.iterdir())
     tiny.write("notes.txt", "mine")
-    with pytest.raises(DataError, match=r"holds 'notes\.txt', which is no part of a data set"):
+    with pytest.raises(DataError, match=r"holds 'notes\.txt', which is not part of a data set"):
         loading.save(data, tiny.folder, force=True)
     (tiny.folder / "notes.txt").unlink()
     assert sorted(p.name for p in tiny.folder.iterdir()) == before

@@ -122,8 +122,8 @@ def without(name):
             lambda tables: tables["ratings"],
             "a Dataset is one table, and a data set is a DatasetDict of several",
         ),
-        (lambda _: {"ratings": 3}, "a data set is made of a datasets.DatasetDict, not of a dict"),
-        (lambda _: [1], "a data set is made of a datasets.DatasetDict, not of a list"),
+        (lambda _: {"ratings": 3}, "a data set needs a datasets.DatasetDict, not a dict"),
+        (lambda _: [1], "a data set needs a datasets.DatasetDict, not a list"),
         (
             lambda tables: {n: datasets.Dataset.from_pandas(tables[n].to_pandas()) for n in list(tables)[:2]},
             "the table 'dataset' with the aspects and the scale is missing",
@@ -148,7 +148,7 @@ def test_only_data_sets_and_scores_become_datasets(data):
 def test_a_broken_saved_folder_is_one_sentence(data, tmp_path):
     me.to_datasets(data).save_to_disk(tmp_path / "saved")
     (tmp_path / "saved" / "ratings" / "state.json").unlink()
-    with pytest.raises(DataError, match="is no saved DatasetDict that can be read"):
+    with pytest.raises(DataError, match="cannot be read as a saved DatasetDict"):
         me.load(tmp_path / "saved")
 
 

@@ -117,7 +117,7 @@ def test_single_aspect_asks_for_one() -> None:
     assert "热情" not in text
     assert "gave to a user earlier" in text
     assert "useful = 3\n" in text
-    with pytest.raises(PromptError, match="asks for one aspect a call; choose one of useful, 热情"):
+    with pytest.raises(PromptError, match="asks for one aspect per call; choose one of useful, 热情"):
         told(hotels(), template=SINGLE)
 
 

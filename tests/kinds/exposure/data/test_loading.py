@@ -167,7 +167,7 @@ def replace(path: Path, old: str, new: str) -> None:
         ("log.csv", "u1,a,1,", "u1,a,2,", "row 2, column 'outcome': the outcome 2 is not on the scale"),
         ("log.csv", "u1,a,1,", "u1,a,0.5,", "the outcome 0.5 is not on the scale; allowed are integers"),
         ("log.csv", "u1,a,1,", "u1,a,x,", "row 2, column 'outcome': is 'x'; it may be a finite number"),
-        ("log.csv", "u1,a,1,1,", "u1,a,1,0,", "row 2, column 'position': the position 0 is no whole number"),
+        ("log.csv", "u1,a,1,1,", "u1,a,1,0,", "column 'position': the position 0 is not a whole number"),
         ("log.csv", "u1,b,", ",b,", "log.csv, row 3, column 'user_id': is empty"),
         ("log.csv", "outcome", "outcom", "column 'outcome': is missing; did you mean 'outcom'?"),
         (
@@ -202,7 +202,7 @@ def replace(path: Path, old: str, new: str) -> None:
         ),
         ("scores.csv", "u1,1,", "u1,7,", "scores.csv, row 2, column 'pair': the user has no pair '7'"),
         ("synthetic.csv", "synth", "", "synthetic.csv, row 2, column 'source': is empty"),
-        ("dataset.yaml", "outcome:", "positive: 2\noutcome:", "positive: 2 splits no outcomes"),
+        ("dataset.yaml", "outcome:", "positive: 2\noutcome:", "positive: 2 does not split the outcomes"),
         (
             "dataset.yaml",
             "outcome:",
@@ -227,7 +227,7 @@ def test_synthetic_rows_in_a_log_are_refused(folder: Path) -> None:
 
 def test_a_log_without_users_can_have_no_pairs(folder: Path) -> None:
     (folder / "log.csv").write_text("item_id,outcome\na,1\n")
-    with pytest.raises(DataError, match=r"names users, which log\.csv does not"):
+    with pytest.raises(DataError, match=r"names users, but log\.csv does not"):
         load(folder)
 
 

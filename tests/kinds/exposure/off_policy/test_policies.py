@@ -56,9 +56,9 @@ def test_positions_and_users_have_probabilities_of_their_own():
     [
         ("item,probability a,1", "policy.csv: has no column 'item_id'; a policy needs it"),
         ("item_id,p a,1", "policy.csv: has no column 'probability'; a policy needs it"),
-        ("item_id,probability a,0.6 b,-0.4", "row 3, column 'probability': is no number from 0 to 1"),
+        ("item_id,probability a,0.6 b,-0.4", "row 3, column 'probability': is not a number from 0 to 1"),
         ("item_id,probability a,0.6 b,much", "row 3, column 'probability'"),
-        ("item_id,probability a,0.5 a,0.5", "row 3, column 'item_id': 'a' comes twice for the same item_id"),
+        ("item_id,probability a,0.5 a,0.5", "row 3, column 'item_id': 'a' occurs twice for the same item_id"),
         ("item_id,probability a,0.5 b,0.4", "probabilities sum to 0.9; they must sum to 1"),
         (
             "item_id,position,probability a,1,1 a,2,0.5",

@@ -11,7 +11,7 @@ from metaeval.kinds.exposure.off_policy.sheets import intervals_said
     ("n", "made"),
     [
         (100_000, "10,000 resamples of 100,000 users"),
-        (100_001, "jackknife, or bags of little bootstraps where a value is not smooth"),
+        (100_001, "jackknife; bags of little bootstraps for values that are not smooth"),
     ],
 )
 def test_what_intervals_come_from_is_said_as_it_was(n: int, made: str) -> None:

@@ -94,7 +94,7 @@ def test_a_fitted_model_is_shown_with_its_calibration(tmp_path) -> None:
     assert np.average(frame["predicted"], weights=frame["pairs"]) == pytest.approx(
         len(data.log) / 2400, rel=0.1
     )
-    assert "2 resamples of users, propensities fitted anew in each" in sheets["means"].notes[-1]
+    assert "2 resamples of users, propensities fitted again in each" in sheets["means"].notes[-1]
 
 
 def test_the_sentence_says_what_is_closed_and_nothing_without_a_sample(coat) -> None:

@@ -64,7 +64,7 @@ def test_the_curve_is_that_of_the_target_and_the_default_gives_the_tail_three_fi
     assert np.abs(curve["synthetic"] - curve["target"]).max() < 0.02
     flat = curve_frame(made(many, target=(0, 0, 0.5, 0, 0.5)))
     assert flat["synthetic"].tolist() == pytest.approx([0, 0, 0.5, 0, 0.5], abs=0.02)
-    with pytest.raises(MetaevalError, match="target has 2 shares, and the items fall into 5 bins"):
+    with pytest.raises(MetaevalError, match="target has 2 shares, and the items have 5 bins"):
         made(target=(0.5, 0.5))
 
 

@@ -100,7 +100,7 @@ def replace(path: Path, old: str, new: str, count: int = 1) -> None:
             "runs.csv",
             ",1\n",
             ",0\n",
-            "row 2, column 'rank': the rank 0 is no whole number",
+            "row 2, column 'rank': the rank 0 is not a whole number",
         ),
         (
             "runs.csv",

@@ -173,7 +173,7 @@ def test_a_history_over_the_context_is_cut_counted_and_said(caplog: pytest.LogCa
     assert (signature["users"], signature["users_cut"]) == (3, 3)
     assert "the histories of 3 of 3 users are longer than the model takes, and are cut" in caplog.text
     assert max(shown) / 4 < 2200 * 4 / 5 - 1024 + 100
-    with pytest.raises(SpecError, match="context of 1,000 tokens has no room beside a reply of 1,024"):
+    with pytest.raises(SpecError, match="context of 1,000 tokens leaves no room for a reply of 1,024"):
         judged_by({**model, "context": 1000}, "Relevance('mini')").score(data, ASPECTS)
 
 
@@ -240,8 +240,8 @@ def test_a_user_or_item_of_which_nothing_is_known_is_not_asked_about() -> None:
         ("fields='title'", "fields is a list such as"),
         ("criteria='som'", "'som' is none of cot and sum; did you mean 'sum'"),
         ("criteria=['gnre']", "'gnre' is not known; did you mean 'genre'"),
-        ("criteria=['sum', 'tone', 'tone']", "'tone' stands twice"),
-        ("criteria=['relevance: is it?']", "'relevance' stands twice, or is what a reply says anyway"),
+        ("criteria=['sum', 'tone', 'tone']", "'tone' is twice in it"),
+        ("criteria=['relevance: is it?']", "'relevance' is twice in it, or is a word of every reply"),
         ("criteria=['host:']", "'host' is not known"),
     ],
 )

@@ -138,5 +138,8 @@ def test_scores_become_labels_by_a_stated_rule():
     assert given.labels["mean"] == pytest.approx([1, 1, np.nan, 2], nan_ok=True)
     assert given.notes == (
         "2 scores of mean (of 3) are rounded to the nearest label, halves up.",
-        f"counts measures no system: 1 of its 4 scores lie outside the scale of the labels ({Scale(0, 3)}).",
+        (
+            "counts cannot measure systems: 1 of its 4 scores lie outside the scale of the labels "
+            f"({Scale(0, 3)})."
+        ),
     )

@@ -56,7 +56,7 @@ def test_files_and_their_columns(tables):
     assert agreement["coverage"].eq(1).all()
     own = agreement.set_index(["measure", "evaluator"]).loc["nDCG@10", "human"]
     assert (own["tau"], own["ci_low"], own["ci_high"]) == (1, 1, 1)
-    assert tables[files.NOTES]["note"].str.startswith("counts measures no system").tolist() == [True]
+    assert tables[files.NOTES]["note"].str.startswith("counts cannot measure systems").tolist() == [True]
 
 
 def test_more_labels_per_user_keep_the_order_better_and_then_no_longer(tables):
@@ -157,7 +157,7 @@ def test_sheets_and_figures_are_made_of_the_files_alone(tables, tmp_path):
         for column in sheet.columns:
             assert [value_text(v, column.form) for v in sheet.frame[column.name]]
         assert all(note.endswith(".") for note in sheet.notes), sheet.notes
-    assert any(n.startswith("counts measures no system") for n in sheets["system_agreement"].notes)
+    assert any(n.startswith("counts cannot measure systems") for n in sheets["system_agreement"].notes)
     assert list(sheets["candidates"].frame) == ["system", "human", "noisy", "histories"]
     figures = {figure.sheet.name: figure for figure in system_figures(read, "human", REAL, {})}
     assert list(figures) == ["system_values", "label_curve"]
@@ -195,7 +195,7 @@ def test_one_system_one_user_and_no_bootstrap():
 
 def test_a_truth_that_is_not_on_the_scale_is_said(made_up):
     data, judgements = made_up
-    with pytest.raises(MetaevalError, match="counts measures no system"):
+    with pytest.raises(MetaevalError, match="counts cannot measure systems"):
         systems_found(data, judgements, "counts", OPTIONS)
     assert (
         systems_found(dataclasses.replace(data, runs=data.runs.iloc[:0]), judgements, "human", OPTIONS) == {}

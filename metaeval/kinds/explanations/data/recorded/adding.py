@@ -77,7 +77,7 @@ class ScoreImport:
 
     def lines(self) -> list[str]:
         """Return a line per evaluator, and one about scores that were not used."""
-        spare = f"not used, for the data set has no such aspect: {', '.join(map(repr, self.unused))}"
+        spare = f"not used, because the data set has no such aspect: {', '.join(map(repr, self.unused))}"
         return [*map(str, self.coverage), *([spare] if self.unused else [])]
 
     def to_dict(self) -> dict[str, Any]:

@@ -84,12 +84,12 @@ def _log(path: Path) -> EvalLog:
     except ImportError as error:
         raise MissingExtraError("reading a log of inspect", "inspect") from error
     if path.suffix.lower() not in {".eval", ".json"}:
-        raise DataError(f"{path.name!r} is no log of inspect; its suffix may be .eval or .json")
+        raise DataError(f"{path.name!r} is not a log of inspect; its suffix may be .eval or .json")
     try:
         return read_eval_log(path, exclude_fields=_UNREAD)
     except Exception as error:  # a damaged archive comes as errors of several libraries
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        message = f"is no log of inspect that can be read: {reason}"
+        message = f"cannot be read as a log of inspect: {reason}"
         raise DataError([Problem(path.name, None, None, message)]) from error
 
 

@@ -136,7 +136,7 @@ def _check_names(long: Table, data: ExplanationSet, problems: list[Problem]) -> 
 
 
 def _one_each(long: Table, keys: list[str], problems: list[Problem], *, mean: bool) -> pd.DataFrame:
-    """Return one row per unit, evaluator and aspect: equal scores are one, a score goes before a failure."""
+    """Return one row per unit, evaluator and aspect: equal scores are one, a score overrides a failure."""
     frame = long.frame
     scores = frame[SCORE].to_numpy(dtype=np.float64)
     groups: dict[tuple[int, str, str], list[int]] = {}

@@ -87,7 +87,7 @@ def _json(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], object]:
 
 def _is_result(rows: Rows, row: int, result: object) -> bool:
     if not isinstance(result, dict):
-        rows.wrong(row, None, "is no result of promptfoo but " + repr(result)[:40])
+        rows.wrong(row, None, "is not a result of promptfoo but " + repr(result)[:40])
         return False
     lacking = [k for k in ("provider", "score", "success") if k not in result]
     if lacking:

@@ -41,7 +41,7 @@ def collected(
         kept[kind] = Table(table.name, table.frame[known].reset_index(drop=True), table.rows[known])
         if not known.all():
             what = f"{counted(int((~known).sum()), 'row')} of {noun(key)}s"
-            left_out.append(f"{table.name}: {what} that nothing else names, left out")
+            left_out.append(f"{table.name}: {what} that no other table names, left out")
     data = collection_of(about, kept)
     save(data, out, force=force)
     return Imported(data, (*notes, *left_out, *_notes(data)))
@@ -61,15 +61,15 @@ def _notes(data: Collection) -> list[str]:
     if data.histories is not None:
         without = ~data.units[USER].drop_duplicates().isin(data.histories[USER].unique())
         if without.any():
-            notes.append(f"{counted(int(without.sum()), 'user')} with labels and without a history")
+            notes.append(f"{counted(int(without.sum()), 'user')} with labels but without a history")
         judged = data.histories[[USER, ITEM]].merge(data.units, how="inner")
         if len(judged):
             told = counted(len(judged), "row of histories", "rows of histories")
-            notes.append(f"{told} about items that the user labelled, which judges are not shown")
+            notes.append(f"{told} about items that the user labelled; judges do not see them")
     if data.items is not None:
         bare = ~data.units[ITEM].drop_duplicates().isin(data.items[ITEM])
         if bare.any():
-            notes.append(f"{counted(int(bare.sum()), 'item')} with labels and without fields")
+            notes.append(f"{counted(int(bare.sum()), 'item')} with labels but without fields")
     if not len(data.runs):
-        notes.append("no runs of systems: a study compares labels, and ranks no systems")
+        notes.append("no runs of systems: a study compares labels only")
     return notes

@@ -71,7 +71,7 @@ def import_collection(
     relevant
         The lowest label that counts as relevant; the second of the scale if left out.
     depth
-        The first how many items of each list are judged even if nobody labelled them.
+        The first how many items of each list are judged even if no one labelled them.
     statement
         What raters were asked.
     name
@@ -222,7 +222,7 @@ def _known_users(runs: SystemRuns, users: pd.Series[str]) -> tuple[pd.DataFrame,
         )
     if len(runs.contradicting):
         notes.append(
-            f"scores contradict ranks, and the scores are followed: {_listed(runs.contradicting, 'user')}"
+            f"scores contradict ranks, so the scores are used: {_listed(runs.contradicting, 'user')}"
         )
     columns = ["system", *KEYS, "rank", "score"]
     return frame.loc[known, columns].reset_index(drop=True), notes

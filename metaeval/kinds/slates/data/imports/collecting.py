@@ -116,7 +116,7 @@ def collected(
     if bare := duels[USER].nunique() - past.nunique():
         told.append(f"{counted(bare, 'user')} without a history")
     if found.items is None:
-        told.append("nothing is known of items: judges see their ids alone, and duels have no similarity")
+        told.append("there is no table of items: judges see only ids, and duels have no similarity")
     else:
         named = pd.concat([tables[kind][ITEM] for kind in ("slates", "histories") if kind in tables])
         tables["items"] = found.items[found.items[ITEM].isin(named.unique())]

@@ -78,7 +78,7 @@ class SlateMap(About):
         form = "duels" if self.duels else "interactions"
         for key in _FOREIGN[form]:
             if key in self.model_fields_set:
-                raise ValueError(f"{key} is not for {form}; leave it out")
+                raise ValueError(f"{key} does not apply to {form}; leave it out")
         if self.interactions and self.interactions.rating and self.scale is None:
             raise ValueError("the key 'scale' is missing; ratings need one, such as {min: 1, max: 5}")
         return self

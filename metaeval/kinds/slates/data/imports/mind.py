@@ -112,7 +112,7 @@ def _impressions(path: Path) -> pd.DataFrame:
         wrong = (~right.to_numpy(dtype=bool)).nonzero()[0]
         given = frame[column].iloc[wrong].str[:40]
         problems += [
-            table.problem(i, column, f"is {text!r}; it is written as {example}")
+            table.problem(i, column, f"is {text!r}; write it as {example}")
             for i, text in zip(wrong.tolist(), given, strict=True)
         ]
     refuse_lines(sorted(problems, key=lambda problem: problem.row or 0))

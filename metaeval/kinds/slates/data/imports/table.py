@@ -112,7 +112,9 @@ class _Cells(TableChecker):
             dates = pd.to_datetime(texts, errors="coerce", utc=True, format="ISO8601")
             numbers = np.asarray((dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), np.float64)
         self.frame[_TIME] = numbers
-        self.refuse(_TIME, np.isnan(numbers), "is no time; it may be a number, or a date such as 2024-05-31")
+        self.refuse(
+            _TIME, np.isnan(numbers), "is not a time; it may be a number, or a date such as 2024-05-31"
+        )
 
     def refuse(self, name: str, wrong: NDArray[np.bool_], message: str) -> None:
         """Add a problem for each row that is wrong."""

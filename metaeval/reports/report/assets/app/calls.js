@@ -80,7 +80,7 @@ function Call({ lines, evaluator, reply, which, rated, statuses, units, open }) 
     ${!reply.text &&
       html`<p class="note">${
         reply.usedUp
-          ? 'The reply used up its limit in thought, before it answered; raise max_tokens.'
+          ? 'The reply spent its limit on reasoning before it answered; raise max_tokens.'
           : 'The reply holds no text.'
       }</p>`}
     ${reply.prompt.map(
@@ -94,7 +94,7 @@ function Call({ lines, evaluator, reply, which, rated, statuses, units, open }) 
 /** What the model thought before it answered, folded; only its length where the server does not show it. */
 function Thought({ reply }) {
   const size = reply.thoughtTokens > 0 ? ` (${reply.thoughtTokens.toLocaleString('en')} tokens)` : ''
-  if (!reply.thought) return html`<p class="note">Thought before the answer, not shown by the server${size}.</p>`
-  return html`<details class="thought"><summary>Thought before the answer${size}</summary>
-    <${LongText} text=${reply.thought} what="the thought" /></details>`
+  if (!reply.thought) return html`<p class="note">Reasoning before the answer, not shown by the server${size}.</p>`
+  return html`<details class="thought"><summary>Reasoning before the answer${size}</summary>
+    <${LongText} text=${reply.thought} what="the reasoning" /></details>`
 }

@@ -57,7 +57,7 @@ function FigureView({ figure, params }) {
       <button type="button" aria-pressed=${data} onClick=${() => setData(!data)}>Data</button>
     </div>
     ${rows.length > 0 && html`<${Chart} spec=${spec} rows=${rows} label=${figure.title} />`}
-    ${rows.length === 0 && html`<p class="note">Nothing is known for this choice.</p>`}
+    ${rows.length === 0 && html`<p class="note">There are no data for this choice.</p>`}
     <p class="printed">${figure.choices.map(({ column, title }) => `${capital(title)}: ${chosen[column]}`).join(' · ')}</p>
     <figcaption>${[figure.simulated, ...figure.notes].filter(Boolean).join(' ')}</figcaption>
     ${data && html`<${FigureData} figure=${figure} rows=${rows} />`}

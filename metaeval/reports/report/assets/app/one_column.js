@@ -16,7 +16,7 @@ function testColumns(study, view) {
       title: 'cluster',
       ascending: true,
       className: 'cluster',
-      hint: 'Who cannot be told from the best of a cluster is in it',
+      hint: 'A cluster holds the evaluators not significantly worse than its best',
       value: ({ e }) => (tests.cluster[e] ? clusters.indexOf(tests.cluster[e]) : null),
       csv: { cluster: ({ e }) => tests.cluster[e] },
       cell: ({ e }) => {

@@ -75,7 +75,7 @@ function UnitTexts({ units, u }) {
   return html`<div>${rows.map((row) => html`<div key=${row[0].i} class="beside">${row.map(
     ({ i, title, texts, text }) => html`<div key=${i}>
       <h3><${Words}>${capital(title)}</${Words}></h3>
-      ${texts[u] < 0 && html`<p class="note">The data set has no text of it.</p>`}
+      ${texts[u] < 0 && html`<p class="note">The data set has no text of this unit.</p>`}
       ${texts[u] >= 0 && html`<${LongText} text=${text} what=${`the ${title}`} />`}
     </div>`,
   )}</div>`)}</div>`

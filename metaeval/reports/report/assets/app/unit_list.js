@@ -48,7 +48,7 @@ function unitColumns({ units, evaluators }, e, a) {
     evaluators[e].onScale && {
       id: 'difference',
       title: '|difference|',
-      hint: 'How far score and truth are apart',
+      hint: 'Distance between score and truth',
       value: difference,
       cell: (row) => score(difference(row)),
     },

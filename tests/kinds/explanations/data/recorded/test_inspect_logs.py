@@ -97,7 +97,7 @@ def test_files_that_are_no_logs(data, logs, tmp_path):
         (tmp_path / name).write_bytes(content)
         (problem,) = refusal(data, tmp_path / name).problems
         assert problem.file == name
-        assert "is no log of inspect that can be read" in problem.message
+        assert "cannot be read as a log of inspect" in problem.message
         assert "\n" not in str(problem)
     (tmp_path / "log.txt").write_bytes(whole)
     assert "may be .eval or .json" in str(refusal(data, tmp_path / "log.txt"))

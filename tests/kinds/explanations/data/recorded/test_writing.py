@@ -54,7 +54,7 @@ def test_it_says_how_far_the_scores_reach(tiny, table):
     assert result.lines() == [
         "Recorded('echo judge') (clarity, trust): 3 of 3 units have a score",
         "Recorded('shaky') (clarity, trust): 2 of 3 units have a score, 1 transport",
-        "not used, for the data set has no such aspect: 'Brevity'",
+        "not used, because the data set has no such aspect: 'Brevity'",
     ]
     assert result.to_dict()["evaluators"][1]["statuses"] == {"transport": 1}
 

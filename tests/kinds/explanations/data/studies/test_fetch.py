@@ -91,7 +91,7 @@ def spoil(server, digests, kind):
             "third_party.csv is not the file that was released: its SHA-256 is not 000000000000",
         ),
         ("broken off", "the download of "),
-        ("not there", "third_party.csv was answered with status 404"),
+        ("not there", "third_party.csv answered with status 404"),
     ],
 )
 def test_a_failed_download_leaves_nothing(server, digests, tmp_path, kind, part, capfd):
@@ -119,13 +119,13 @@ def test_no_network(tmp_path, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as unused:
         port = unused.server_port
-    with pytest.raises(DataError, match="cannot be reached; look whether there is a network"):
+    with pytest.raises(DataError, match="cannot be reached; check the network"):
         fetch_recexp(tmp_path / "out", base_url=f"http://127.0.0.1:{port}/")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_target_in_the_way_is_refused_before_any_download(server, digests, tmp_path):
-    with pytest.raises(DataError, match="no part of a data set"):
+    with pytest.raises(DataError, match="not part of a data set"):
         fetch_recexp(tmp_path / "released", base_url=server.url, digests=digests)
     assert server.asked == []
 

@@ -70,7 +70,7 @@ def test_judges_are_recorded_and_what_is_off_the_scale_is_kept_but_not_used(fold
     ("text", "says"),
     [
         ("q1 0 d1\n", "row 1: has 3 fields"),
-        ("q1 0 d1 1\nq1 0 d1 2\n", "row 2: query 'q1' and document 'd1' stand in an earlier line"),
+        ("q1 0 d1 1\nq1 0 d1 2\n", "row 2: query 'q1' and document 'd1' are in an earlier line"),
         ("q1 0 d1 4\n", "the label '4' is not on the scale; allowed are integers from 0 to 3"),
         ("q1 0 d1 nan\n", "the label 'nan' is not on the scale"),
         ("\n", "has no labels"),

@@ -225,7 +225,7 @@ def test_a_file_that_is_not_there(run, tmp_path):
     with pytest.raises(DataError, match=r"does not exist; did you mean 'tables\.csv'"):
         run(tmp_path / "tabels.csv", WIDE_MAP)
     (tmp_path / "table.xls").write_text(WIDE)
-    with pytest.raises(DataError, match=r"no suffix that is known; it may be \.parquet, \.csv"):
+    with pytest.raises(DataError, match=r"an unknown suffix; use one of \.parquet, \.csv"):
         run(tmp_path / "table.xls", WIDE_MAP)
 
 

@@ -30,8 +30,8 @@ def test_ratings_propensities_and_features(released: Path) -> None:  # noqa: F81
     ("text", "says"),
     [
         ("0.5 0.5\n", r"has the shape \(1, 2\); it should be \(2, 2\)"),
-        ("0.5 0\n1 1\n", "holds a number that is no probability above 0"),
-        ("0.5 x\n1 1\n", "is no table of numbers"),
+        ("0.5 0\n1 1\n", "holds a number that is not a probability above 0"),
+        ("0.5 x\n1 1\n", "is not a table of numbers"),
         (None, "there is no file"),
     ],
 )

@@ -44,7 +44,7 @@ def test_ratings_and_features(released: Path) -> None:
     ("file", "text", "says"),
     [
         ("train.ascii", "2 0\n", r"test.ascii is \(2, 2\), train.ascii \(1, 2\)"),
-        ("test.ascii", "2 x\n0 1\n", "test.ascii is no table of whole numbers"),
+        ("test.ascii", "2 x\n0 1\n", "test.ascii is not a table of whole numbers"),
         ("test.ascii", "2 9\n0 1\n", "test.ascii holds a number that is not from 0 to 5"),
         ("item_features_map.txt", "color:red\n", "item_features.ascii"),
     ],

@@ -63,7 +63,7 @@ def test_the_newest_of_each_user_are_labels_in_half_stars(release: Path) -> None
     assert items["30"]["number_of_ratings"] == "0"
     assert (items["20"]["genres"], items["40"]["title"]) == ("", "Odd (x)")
     assert "50" not in items
-    assert any("ranks no systems" in note for note in result.notes)
+    assert any("compares labels only" in note for note in result.notes)
 
 
 def test_a_split_by_time_has_every_label_after_every_history(release: Path) -> None:

@@ -28,11 +28,11 @@ s.run, row 3: no qrels file has the user 'u9'; 2 lines of 1 such user are left o
 no list for some of the 2 users, which count as 0 there: s (1 user), t (1 user)
 1 tie of scores in 1 system: broken by the order of the file if its lines are in the order of the scores, \
 else by rank
-items.csv: 1 row of items that nothing else names, left out
-profiles.jsonl: 1 row of users that nothing else names, left out
-1 user with labels and without a history
-1 row of histories about items that the user labelled, which judges are not shown
-2 items with labels and without fields
+items.csv: 1 row of items that no other table names, left out
+profiles.jsonl: 1 row of users that no other table names, left out
+1 user with labels but without a history
+1 row of histories about items that the user labelled; judges do not see them
+2 items with labels but without fields
 """
 
 
@@ -149,7 +149,7 @@ def test_the_deep_learning_track(real_data: Path, tmp_path: Path) -> None:
     assert data.counts["user"] == 53
     assert (data.counts["system"], len(data.runs)) == (63, 333_750)
     assert data.models == ("gpt-4o-binary", "gpt-4o-exam-max", "gpt-4o-umbrela", "llama3.2-binary")
-    assert "scores contradict ranks, and the scores are followed: uogTrPC (53 users)" in result.notes
+    assert "scores contradict ranks, so the scores are used: uogTrPC (53 users)" in result.notes
     assert "gpt-4o-exam-max: 5,812 labels on the scale, 5,016 not on the scale" in result.notes
     first = data.runs.set_index(["system", "user_id", "rank"])["item_id"]
     assert first["uogTrPC", "2082", 1] == "msmarco_passage_30_709623997"  # score 26.9, though its rank says 3

@@ -89,7 +89,7 @@ def test_without_products_judges_see_ids(tmp_path: Path) -> None:
     found = import_amazon(write(tmp_path / "r.jsonl", REVIEWS), tmp_path / "out", HOW)
     assert found.data.items is None
     assert found.data.table["similarity"].isna().all()
-    assert any("nothing is known of items" in note for note in found.notes)
+    assert any("there is no table of items" in note for note in found.notes)
 
 
 def test_a_product_that_is_rated_again_counts_once_where_it_is_newest(tmp_path: Path) -> None:

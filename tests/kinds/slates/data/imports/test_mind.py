@@ -84,7 +84,7 @@ WHEN = "11/15/2019 1:05:58 PM"
         (f"6\tU4\t{WHEN}\tN1 N2", r"row 6: has 4 fields; it needs 5: impression_id, user_id, time, history"),
         (
             impression(6, "U4", "2019-11-15", "", "N1-0"),
-            r"row 6, column 'time': is '2019-11-15'; it is written",
+            r"row 6, column 'time': is '2019-11-15'; write it",
         ),
         (impression(6, "U4", WHEN, "", "N1 N2"), r"row 6, column 'impressions': is 'N1 N2'"),
         (impression(6, "U4", WHEN, "", ""), r"row 6, column 'impressions': is ''"),

@@ -95,7 +95,7 @@ def test_positions_are_a_reference_order(tmp_path: Path) -> None:
     [
         ("2,s1,6,2024-01-01,x,y", "column 'stars': is not on the scale; allowed are integers from 1 to 5"),
         ("2,s1,many,2024-01-01,x,y", "column 'stars': is 'many'"),
-        ("2,s1,4,soon,x,y", "column 'day': is no time; it may be a number, or a date such as"),
+        ("2,s1,4,soon,x,y", "column 'day': is not a time; it may be a number, or a date such as"),
         ("2,,4,2024-01-01,x,y", "column 'sku': is empty"),
         ("2,s1,4", "has 3 fields, the header has 6"),
     ],
@@ -118,7 +118,11 @@ def test_what_is_wrong_with_interactions_is_said(tmp_path: Path, row: str, said:
         ("scale: {min: 1, max: 5}\n", "", "the key 'scale' is missing; ratings need one"),
         ("{size: 3", "{size: 1", "draw.size"),
         ("{size: 3", "{sise: 3", "unknown key 'sise'; did you mean 'size'"),
-        ("name: toys", "name: toys\nseparator: ';'", "separator is not for interactions; leave it out"),
+        (
+            "name: toys",
+            "name: toys\nseparator: ';'",
+            "separator does not apply to interactions; leave it out",
+        ),
         ("interactions:", "interaction:", "unknown key 'interaction'; did you mean 'interactions'"),
     ],
 )
