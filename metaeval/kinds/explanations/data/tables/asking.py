@@ -164,7 +164,7 @@ def _ask_for_raters(made: Proposal, ask: Ask) -> None:
         likely = the_user(raters) or ", ".join(_rating_for_themselves(made)) or NONE
         made.users = ask(question, likely, lambda told: _listed(told, raters))
     if not made.users:
-        mean = f"the mean of {', '.join(raters)}" if len(raters) > 1 else raters[0]
+        mean = f"the mean of {', '.join(raters)}" if len(raters) > 1 else f"what {raters[0]} said"
         told = "and who is part of it is not compared; change `truth` in the study to compare them"
         made.notes.append(f"No rater is the user. The truth is {mean}, {told}.")
 

@@ -143,8 +143,10 @@ def without_place(text: str) -> str:
     """Return a question, or a column's name, without the explanation that it is of: ``[Explanation {n}]``."""
     if NTH not in text:
         return text
-    row = re.sub(r"\s*\[[^\[\]]*\{n\}\]\s*$|\s+[-–]\s+[^-–]*\{n\}\s*$|^[^-–]*\{n\}\s+[-–]\s+", "", text)
-    return re.sub(r"[^\W_]*\{n\}", "", row).strip(" _-.:/|") or text.replace(NTH, "").strip(" _-.:/|") or text
+    alone = r"(\w+\W+)?\{n\}"  # [Explanation {n}] and the like, at an end
+    short = re.sub(rf"\s*\[{alone}\]\s*$|\s+[-–]\s+{alone}\s*$|^{alone}\s+[-–]\s+", "", text)
+    short = re.sub(r"\s*[\[(]\s*[\])]", "", re.sub(r"[^\W_]*\{n\}", "", short))
+    return " ".join(short.split()).strip(" _-.:/|") or text
 
 
 def is_aspect(text: str) -> bool:

@@ -11,7 +11,7 @@ from metaeval.kinds.explanations.data.tables.names import NTH, NUMBERED_ITEM, NU
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_PLACE = re.compile(r"(?<![\d.])\d{1,2}(?![\d.])|(?<![^\W_])[A-Z](?![^\W_])")
+_PLACE = re.compile(r"(?<![\d.])\d{1,2}(?![\d.])|(?<![^\W_])[A-Z](?![^\W_])|(?<=_)[a-z](?![^\W_])")
 _LONG = 30  # characters, on average, of a text
 
 

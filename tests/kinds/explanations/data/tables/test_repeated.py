@@ -14,6 +14,7 @@ TEXT = "A text of more than thirty characters."
     [
         (["text_1", "rating_1", "text_2", "rating_2"], ["text_{n}", "rating_{n}"], "item_id"),
         (["Q1_why", "Q1_fun", "Q2_why", "Q2_fun"], ["Q{n}_why", "Q{n}_fun"], "item_id"),
+        (["text_a", "fun_a", "text_b", "fun_b"], ["text_{n}", "fun_{n}"], "item_id"),
         (["Film 1 - fun", "Film 2 - fun"], ["Film {n} - fun"], "item_id"),
         (["Fun? [System A]", "Fun? [System B]"], ["Fun? [System {n}]"], "generator"),
         (["Annotator 1 fun", "Annotator 2 fun"], [], ""),
