@@ -37,7 +37,7 @@ def _columns(context: click.Context, parameter: click.Parameter, given: tuple[st
 
 
 @click.command()
-@click.argument("table", type=click.Path())  # may be on the hub
+@click.argument("table", type=click.Path())  # whose names a shell completes; it may be of the hub, too
 @click.option("--out", type=PATH, help="The folder to write.  [default: as the table is called]")
 @click.option("--yes", "-y", is_flag=True, help="Take what is proposed; ask nothing.")
 @several(

@@ -58,6 +58,16 @@ def test_bash() -> None:
         assert line.split() == wanted
 
 
+@pytest.mark.parametrize(
+    ("shell", "head"), [("zsh", "#compdef metaeval"), ("fish", "complete --no-files --command metaeval")]
+)
+def test_other_shells(shell: str, head: str) -> None:
+    assert head in told(["metaeval"], _METAEVAL_COMPLETE=f"{shell}_source")
+    words = {"zsh": ("metaeval lead", "1"), "fish": ("metaeval lead", "lead")}[shell]
+    asked = {"COMP_WORDS": words[0], "COMP_CWORD": words[1]}
+    assert "leaderboard" in told(["metaeval"], _METAEVAL_COMPLETE=f"{shell}_complete", **asked)
+
+
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_files_of_any_name_in_a_terminal(tmp_path: Path) -> None:
     (tmp_path / "Hotel (Responses) 1.csv").touch()
@@ -95,13 +105,3 @@ def test_files_of_any_name_in_a_terminal(tmp_path: Path) -> None:
 def test_files_and_folders_are_completed(command: str) -> None:
     (found,) = BashComplete(cli, {}, "metaeval", COMPLETE).get_completions(command.split(), "")
     assert found.type == "file"
-
-
-@pytest.mark.parametrize(
-    ("shell", "head"), [("zsh", "#compdef metaeval"), ("fish", "complete --no-files --command metaeval")]
-)
-def test_other_shells(shell: str, head: str) -> None:
-    assert head in told(["metaeval"], _METAEVAL_COMPLETE=f"{shell}_source")
-    words = {"zsh": ("metaeval lead", "1"), "fish": ("metaeval lead", "lead")}[shell]
-    asked = {"COMP_WORDS": words[0], "COMP_CWORD": words[1]}
-    assert "leaderboard" in told(["metaeval"], _METAEVAL_COMPLETE=f"{shell}_complete", **asked)

@@ -63,6 +63,17 @@ def test_label_serves_a_page_and_goes_on_after_a_kill(tiny: Path) -> None:
     assert (me.load("tiny").ratings["rater"] == "anna").sum() == 1
 
 
+def test_pairs_are_labelled_side_by_side(tiny: Path) -> None:
+    with labelling("golden", "label", "tiny", "--rater", "anna", "--pairs") as page:
+        page.ask({"do": "label", "at": 0, "aspect": "clear", "label": 1})
+        assert page.ended() == (0, "labels of 'anna': 0 of 18 units\n")
+    header, row = Path("tiny/verdicts.csv").read_text(encoding="utf-8").splitlines()
+    assert header == "user_id,item_id,first,second,order,evaluator,aspect,winner"
+    *_, order, who, aspect, winner = row.split(",")
+    assert (who, aspect, winner) == ("anna", "clear", order)
+    save(me.load("tiny"), "tiny", "csv", force=True)  # labels are a part of a data set, and may be replaced
+
+
 def test_it_is_said_where_labels_go_and_how_to_end(tiny: Path) -> None:
     command = [sys.executable, "-m", "metaeval", "golden", "label", "tiny", "--rater", "anna", "--no-browser"]
     for quiet, said in ([], ["Each label goes into tiny at once. End with Ctrl-C."]), (["-q"], []):
@@ -87,17 +98,6 @@ def test_labels_that_came_with_the_data_are_not_opened_as_ones_own(
     said = capsys.readouterr().err
     assert "'user' has 35 labels in tiny that nobody gave on this page; choose another --rater" in said
     assert (tiny / "ratings.csv").read_bytes() == before
-
-
-def test_pairs_are_labelled_side_by_side(tiny: Path) -> None:
-    with labelling("golden", "label", "tiny", "--rater", "anna", "--pairs") as page:
-        page.ask({"do": "label", "at": 0, "aspect": "clear", "label": 1})
-        assert page.ended() == (0, "labels of 'anna': 0 of 18 units\n")
-    header, row = Path("tiny/verdicts.csv").read_text(encoding="utf-8").splitlines()
-    assert header == "user_id,item_id,first,second,order,evaluator,aspect,winner"
-    *_, order, who, aspect, winner = row.split(",")
-    assert (who, aspect, winner) == ("anna", "clear", order)
-    save(me.load("tiny"), "tiny", "csv", force=True)  # labels are a part of a data set, and may be replaced
 
 
 def test_labels_may_go_into_a_new_data_set(tiny: Path) -> None:

@@ -274,14 +274,14 @@ class LabelSession:
             for name, label in labels.items()
         }
 
+    @property
+    def from_elsewhere(self) -> int:
+        """How many labels the rater has, if none was given in a session."""
+        return 0 if self._done else len(self._labels)
+
     def line(self) -> str:
         """Return a summary in a line."""
         state = self._state(None, agreement=False)
         skipped = f", {len(state['skipped']):,} skipped" if state["skipped"] else ""
         units = counted(len(self.units), "unit")
         return f"labels of {self.rater!r}: {state['labelled']:,} of {units}{skipped}"
-
-    @property
-    def from_elsewhere(self) -> int:
-        """How many labels the rater has, if none was given in a session."""
-        return 0 if self._done else len(self._labels)
