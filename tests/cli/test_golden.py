@@ -18,7 +18,6 @@ import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.cli import main
 from metaeval.cli.golden import golden
-from metaeval.kinds.explanations.data.loading import save
 from tests.cli.labelling import labelling
 from tests.conftest import ROOT
 from tests.trust.saving import fill, read_rows
@@ -110,17 +109,6 @@ def test_labels_that_came_with_the_data_are_not_opened_as_ones_own(
     said = capsys.readouterr().err
     assert "'user' has 35 labels in tiny that nobody gave on this page; choose another --rater" in said
     assert (tiny / "ratings.csv").read_bytes() == before
-
-
-def test_pairs_are_labelled_side_by_side(tiny: Path) -> None:
-    with labelling("golden", "label", "tiny", "--rater", "anna", "--pairs") as page:
-        page.ask({"do": "label", "at": 0, "aspect": "clear", "label": 1})
-        assert page.ended() == (0, "labels of 'anna': 0 of 18 units\n")
-    header, row = Path("tiny/verdicts.csv").read_text(encoding="utf-8").splitlines()
-    assert header == "user_id,item_id,first,second,order,evaluator,aspect,winner"
-    *_, order, who, aspect, winner = row.split(",")
-    assert (who, aspect, winner) == ("anna", "clear", order)
-    save(me.load("tiny"), "tiny", "csv", force=True)  # labels are a part of a data set, and may be replaced
 
 
 def test_labels_may_go_into_a_new_data_set(tiny: Path) -> None:
