@@ -39,6 +39,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Let the collector have all of it, since libraries complain of what is left at the end."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of public research data; it is never part of the project."""

@@ -245,7 +245,7 @@ def plain(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame) -> tuple[pd.Da
 
 def _only_aspect(scores: pd.DataFrame) -> str:
     """Return the aspect of a truth that does not name it: that of the scores."""
-    named = [str(a) for a in scores["aspect"].dropna().unique() if a] if "aspect" in scores else []
+    named = sorted(str(a) for a in scores["aspect"].dropna().unique() if a) if "aspect" in scores else []
     if len(named) > 1:
         raise DataError(
             f"the truth has no column 'aspect', and the scores are of {', '.join(named)}: add a column "
