@@ -97,7 +97,7 @@ def test_a_leaderboard_has_sixty_rows_at_most(n, rows, left_out):
     text = soup.get_text()
     assert "SIMULATED DATA" in text
     assert "All evaluators are compared on the same units." in text
-    assert ("Left out here" in text) == (left_out is not None)
+    assert ("Not shown here" in text) == (left_out is not None)
     assert (left_out or "") in text
 
 

@@ -240,7 +240,7 @@ def test_trusted_and_best():
     assert trusted(table, ["c", "a", "c"]) == ["c", "a"]
     with pytest.raises(MetaevalError, match=r"no evaluator 'B' .*did you mean 'b'"):
         trusted(table, ["B"])
-    with pytest.raises(MetaevalError, match="baselines alone"):
+    with pytest.raises(MetaevalError, match="only baselines"):
         trusted(ScoreTable(frame[:1], kinds=table.kinds))
     rows = [
         ("a", AVERAGE, "user", "pearson", 0.9),

@@ -249,7 +249,7 @@ def test_lengths_come_from_the_run_or_from_its_data_set(
     ("arguments", "message"),
     [
         ({"judges": ["claen"]}, "no evaluator 'claen'; did you mean 'clean'"),
-        ({"judges": ["clean"], "length": "lenght"}, "tells lengths; did you mean 'length'"),
+        ({"judges": ["clean"], "length": "lenght"}, "measures length; did you mean 'length'"),
     ],
 )
 def test_what_is_wrong_is_said(run: Path, arguments, message: str) -> None:

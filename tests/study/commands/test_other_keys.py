@@ -141,4 +141,4 @@ def test_a_calibration(run: Path) -> None:
 def test_disagreements_of_a_panel(run: Path) -> None:
     text = invoke(disagreements, run, "--n", 3, "--resamples", 50)
     assert "| Person" in text
-    assert "without the persons on whom it and the panel are judged" in text
+    assert "without the persons on whom it and the panel are evaluated" in text

@@ -265,7 +265,7 @@ def test_what_is_shown(tiny: Path) -> None:
     [
         ({"aspects": ["cler"]}, "has no aspect 'cler'; did you mean 'clear'? (it has: clear, fitting)"),
         ({"show": ["referenc"]}, "has no column 'referenc'; did you mean 'reference'?"),
-        ({"show": ["unit"]}, "a column 'unit' is written already"),
+        ({"show": ["unit"]}, "the column 'unit' already names the rows"),
         ({"separator": "pipe"}, "may be comma, semicolon, tab, not 'pipe'"),
         ({"rater": " "}, "the rater has no name"),
     ],
