@@ -80,9 +80,9 @@ def label(folder: Path, *, port: int, no_browser: bool, **options: Any) -> None:
             raise click.UsageError(f"{said}; choose another --rater")
 
     def ready(address: str) -> None:
-        tell_address(address)
         if not (is_on("quiet") or is_on("json")):
             click.echo(f"Each label goes into {folder} at once. End with Ctrl-C.", err=True)
+        tell_address(address)
 
     label_units(session, port=port, browser=not no_browser, ready=ready)
     tell(session.line())
