@@ -144,7 +144,8 @@ def test_a_judge_against_itself_in_another_run(place: Path, capsys: pytest.Captu
     assert main(["leaderboard", *runs, "--format", "md"]) == 0
     told = capsys.readouterr().out
     head = "| Evaluator | run | other |"
-    assert [told.count(text) for text in ("## T1", "## T3", head, "| sharp |")] == [1, 1, 2, 2]
+    titles = [f"## Regret / accuracy / weighted accuracy, {task}\n" for task in ("T1", "T3")]
+    assert [told.count(text) for text in (*titles, head, "| sharp |")] == [1, 1, 2, 2]
     assert "Ordered by" not in told
     assert main(["leaderboard", *runs, "--by", "T1,regret"]) == 2
     assert "give one RUN" in capsys.readouterr().err
