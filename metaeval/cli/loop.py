@@ -31,7 +31,7 @@ def loop(
 ) -> None:
     """Evaluate the study of exposure in the file STUDY, add synthetic interactions, and evaluate again.
 
-    Makes synthetic interactions of users by the study's `synthesis`, runs the study again on pairs that
+    Makes synthetic interactions of users by the study's option synthesis, runs the study again on pairs that
     follow their exposure, and reports what changed. An interrupted loop continues when it is run again.
     """
     begin()

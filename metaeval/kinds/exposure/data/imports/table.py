@@ -36,7 +36,7 @@ def import_table(
         A CSV, TSV, JSONL or Parquet file, a local folder that the ``datasets`` library can load, or the name
         of a data set on the hub.
     map_file
-        Which column is what; see `metaeval.kinds.exposure.data.imports.map`.
+        What each column means, a YAML file.
     out
         The folder to write; with ``force`` it replaces one that is there.
 
