@@ -51,7 +51,7 @@ def test_who_prints_a_table_writes_it_too(name: str) -> None:
 
 def test_the_commands_of_the_readme_keep_its_promise() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    _, promised, *_ = re.split(r"^## ", text[text.index("## Significant differences") :], flags=re.MULTILINE)
+    _, promised, *_ = re.split(r"^## ", text[text.index("## Which differences") :], flags=re.MULTILINE)
     assert (
         "All but `figures` and `view` print tables (`--format txt|md|csv|tex|html|json`, `--out FILE`)"
         in promised

@@ -192,7 +192,7 @@ def test_without_users_items_take_their_place() -> None:
     assert "pairs_pair" not in found.frame
     assert rows(found).loc["copy", "pairs_item"] == 1
     assert [c.title for c in found.columns][1] == "Pairs within items"
-    assert "name no users" in " ".join(found.notes)
+    assert "have no users" in " ".join(found.notes)
 
 
 def test_one_user_and_one_generator_leave_dashes() -> None:
