@@ -17,7 +17,7 @@ from metaeval.cli.options import PATH
 @click.option("--out", metavar="DIR", type=PATH, required=True, help="The folder of the site.")
 @click.option("--title", default="Leaderboards", show_default=True, help="Of its first page.")
 @click.option("--pseudonyms", is_flag=True, help="Write u1, u2, … for the ids of users.")
-@click.option("--with-addresses", is_flag=True, help="Publish e-mail addresses that reports show.")
+@click.option("--with-addresses", is_flag=True, help="Publish e-mail addresses.")
 @talk
 def site(runs: tuple[Path, ...], *, out: Path, **options: Any) -> None:
     """Write the finished runs in the folders RUN as a static site, for any web host.
@@ -27,7 +27,7 @@ def site(runs: tuple[Path, ...], *, out: Path, **options: Any) -> None:
     The reports show the ids of users, the texts, and the prompts and replies of judges.
     """
     begin()
-    from metaeval.study.commands.site import studies_of, write_site
+    from metaeval.study.site.writing import studies_of, write_site
 
     before = studies_of(out)
     first = write_site(runs, out, **options)

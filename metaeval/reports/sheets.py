@@ -166,7 +166,7 @@ def sheet_to_html(sheet: Sheet) -> str:
     rows = [[Markup(c) for c in row] for row in cells(sheet, escape, escape, _HTML)]  # noqa: S704 - escaped
     name = "leaderboard.html" if sheet.heads else "sheet.html"
     listed = list(zip(_heads(sheet), rows, strict=True))
-    return template(name).render(sheet=sheet, rows=listed, sentences=_sentences(sheet))
+    return template(name).render(sheet=sheet, rows=listed, sentences=_sentences(sheet), is_text=is_text)
 
 
 def to_page(sheets: Sequence[Sheet]) -> str:

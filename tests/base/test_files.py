@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -72,4 +73,72 @@ def test_a_folder_whose_replacement_was_killed_in_the_swap_is_there_again(tmp_pa
         assert (site / "theirs").read_text() == "old"
         (new / "ours").write_text("newer")
     assert {path.name: path.read_text() for path in site.iterdir()} == {"ours": "newer", "theirs": "old"}
+    assert [*tmp_path.iterdir()] == [site]
+
+
+@pytest.mark.parametrize(("name", "back"), [("site", True), ("site.v2", False), ("site.0", False)])
+def test_only_the_folder_of_that_very_name_is_there_again(name: str, back: bool, tmp_path: Path) -> None:
+    left = tmp_path / f".{name}.0123abcd.old"
+    for folder in (left, left.with_suffix(".tmp")):
+        folder.mkdir()
+        (folder / "theirs").write_text(folder.suffix)
+    with replacing_folder(tmp_path / "site", {"ours"}) as new:
+        (new / "ours").write_text("new")
+    assert [p.read_text() for p in (tmp_path / "site").glob("theirs")] == ([".old"] if back else [])
+    assert left.exists() is not back
+
+
+def test_what_was_replaced_before_a_kill_does_not_come_back(tmp_path: Path) -> None:
+    left = tmp_path / ".site.0123abcd.old"  # its successor took its place, and was removed by the user
+    left.mkdir()
+    (left / "theirs").write_text("old")
+    with replacing_folder(tmp_path / "site", {"ours"}) as new:
+        (new / "ours").write_text("new")
+    assert [p.name for p in tmp_path.rglob("*")] == ["site", "ours"]
+
+
+_SLOW = """
+import sys
+from metaeval.base.files import replacing_folder
+renames = []
+def hook(event, args):
+    if event == "os.rename":
+        renames.append(args)
+        if len(renames) == 2:
+            print("between", flush=True)
+            sys.stdin.readline()
+sys.addaudithook(hook)
+with replacing_folder("site", {"ours", "first"}) as new:
+    (new / "first").write_text("1")
+"""
+
+
+def test_a_writer_waits_for_another_that_is_in_the_swap(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "theirs").write_text("old")
+
+    def write() -> None:
+        with replacing_folder(site, {"ours"}) as new:
+            (new / "ours").write_text("2")
+
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", _SLOW],
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as other,
+        ThreadPoolExecutor() as pool,
+    ):
+        assert other.stdout is not None
+        assert other.stdout.readline() == "between\n"
+        written = pool.submit(write)
+        with pytest.raises(TimeoutError):
+            written.result(0.3)
+        other.communicate("go on\n")
+        written.result(30)
+    assert other.returncode == 0
+    assert {p.name: p.read_text() for p in site.iterdir()} == {"theirs": "old", "first": "1", "ours": "2"}
     assert [*tmp_path.iterdir()] == [site]

@@ -13,6 +13,8 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from metaeval.base.errors import MetaevalError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -103,9 +105,17 @@ def with_sheets(page: str, view: str, sheets: Sequence[Mapping[str, Any]]) -> st
 
 
 def payload_of(page: str) -> dict[str, Any]:
-    """Return the payload of a page that `report_page` returned."""
-    (packed,) = _PAYLOAD.findall(page)
-    return dict(json.loads(gzip.decompress(base64.b64decode(packed))))
+    """Return the payload of a page that `report_page` returned.
+
+    Raises
+    ------
+    MetaevalError
+        If the page is another one.
+    """
+    found = _PAYLOAD.search(page)
+    if found is None:
+        raise MetaevalError("the page is not a report of metaeval; run the study again to write one")
+    return dict(json.loads(gzip.decompress(base64.b64decode(found[0]))))
 
 
 def with_payload(page: str, payload: Mapping[str, Any]) -> str:

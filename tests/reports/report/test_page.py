@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from metaeval.base.errors import MetaevalError
 from metaeval.reports.report import page as module
-from metaeval.reports.report.page import APP, report_page
+from metaeval.reports.report.page import APP, payload_of, report_page
 from tests.reports.report.payloads import payload
 
 ASSETS = Path(module.__file__).parent / "assets"
@@ -23,6 +24,11 @@ def test_the_payload_comes_back() -> None:
     [packed] = [text for attributes, text in SCRIPT.findall(report_page(given)) if "payload" in attributes]
     given["units"]["texts"][1] = "? is half a character"
     assert json.loads(gzip.decompress(base64.b64decode(packed))) == given
+
+
+def test_a_page_without_a_payload_is_no_report() -> None:
+    with pytest.raises(MetaevalError, match="is not a report of metaeval"):
+        payload_of("<!doctype html><p>mine</p>")
 
 
 def test_the_same_payload_gives_the_same_bytes() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from metaeval.base.simulation import REAL
 from metaeval.cli import cli
 from metaeval.kinds.exposure.data.imports.coat import import_coat
 from metaeval.kinds.exposure.data.loading import load, save
@@ -15,6 +16,8 @@ from metaeval.kinds.exposure.propensity.options import PropensityOptions
 from metaeval.kinds.exposure.propensity.overlap import balance_frame, overlap_frame
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.propensity.report import overlap_report
+from metaeval.kinds.exposure.propensity.sheets import overlap_sheet
+from metaeval.reports.sheets import cells
 from tests.kinds.exposure.propensity.logs import planted_set
 
 
@@ -81,6 +84,14 @@ def test_items_that_were_never_shown_are_counted() -> None:
     never = 1 - data.log["item_id"].nunique() / 60
     assert never > 0
     assert frame["unshown"][0] == pytest.approx(never)
+
+
+def test_no_small_propensity_is_printed_as_zero() -> None:
+    data, *_ = planted_set(2, users=30, items=60)
+    frame = overlap_frame(propensities_of(data, PropensityOptions())).assign(minimum=2e-5, q01=2e-9)
+    sheet = overlap_sheet(frame, REAL)
+    at = [[c.name for c in sheet.columns].index(name) for name in ("minimum", "q01")]
+    assert {float(row[i]) for row in cells(sheet) for i in at} == {2e-5, 2e-9}
 
 
 def test_a_fitted_model_is_shown_with_its_calibration(tmp_path) -> None:

@@ -20,12 +20,13 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.files import replacing_folder, write_text
 from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
+from metaeval.reports import escapes
 from metaeval.reports.latex import label_of
 from metaeval.reports.report.page import payload_of, with_payload
 from metaeval.runs.folder import LEADERBOARDS, REPORT, digest_of, read_output, read_record
-from metaeval.study.commands.site_pages import SitePage, site_index, site_study
-from metaeval.study.commands.site_people import Pseudonyms, addresses_in
 from metaeval.study.results import read_board
+from metaeval.study.site.pages import SitePage, site_index, site_study
+from metaeval.study.site.people import Pseudonyms, addresses_in
 from metaeval.study.steps import leaderboard_records, records
 
 if TYPE_CHECKING:
@@ -64,12 +65,12 @@ def write_site(
     pseudonyms
         Whether to write u1, u2, … for the ids of users.
     with_addresses
-        Whether reports may show e-mail addresses.
+        Whether e-mail addresses may be published; those in the source and the licence of the data always may.
 
     Raises
     ------
     MetaevalError
-        If there is no run, one is not finished or was changed since, a report shows e-mail addresses, or
+        If there is no run, one is not finished or was changed since, a file shows e-mail addresses, or
         ``out`` holds anything else.
     """
     target = Path(out)
@@ -155,17 +156,20 @@ def _write_study(to: Path, page: SitePage, names: Pseudonyms | None, *, with_add
     write_text(to / "citation.bib", page.citation)
     if names:
         names.files(to)
-    tables = [(to / f).read_text(encoding="utf-8") for f in page.copied if f.endswith(".csv")]
-    found = [] if with_addresses else addresses_in(payload, [page.study_file, *tables])
-    if found:
+    made = {key: value for key, value in page.record.content().items() if key in _MADE}
+    facts = _json({**made, "outputs": {f: digest_of(to / f) for f in page.copied}})
+    write_text(to / "record.json", names.text(facts) if names else facts)
+    data = page.record.data
+    forms = (str, _json, escapes.latex)  # in which it is written
+    of_authors = addresses_in(form(said) for said in (data.source, data.licence) for form in forms)
+    texts = [_json(payload), *(file.read_text(encoding="utf-8") for file in sorted(to.iterdir()))]
+    found = [address for address in addresses_in(texts) if address not in of_authors]
+    if found and not with_addresses:
         how = "take them out of the data" if names else "replace ids of users with --pseudonyms"
         raise MetaevalError(
             f"the run {page.folder} shows {counted(len(found), 'e-mail address', 'e-mail addresses')}, "
             f"such as {found[0]}: {how}, or publish them with --with-addresses"
         )
-    made = {key: value for key, value in page.record.content().items() if key in _MADE}
-    facts = _json({**made, "outputs": {f: digest_of(to / f) for f in page.copied}})
-    write_text(to / "record.json", names.text(facts) if names else facts)
 
 
 def _study_file(record: Record, names: Pseudonyms | None) -> str:

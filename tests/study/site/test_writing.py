@@ -19,8 +19,8 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
 from metaeval.runs.folder import read_record
-from metaeval.study.commands import site as site_module
-from metaeval.study.commands.site import write_site
+from metaeval.study.site import writing as site_module
+from metaeval.study.site.writing import write_site
 from tests.reports.report.conftest import browser  # noqa: F401 - a fixture
 from tests.study.runs import tiny_run
 from tests.tiny import write_tiny

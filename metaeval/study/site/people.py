@@ -6,24 +6,22 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from metaeval.base.formulas import to_csv
-from metaeval.base.keys import USER
+from metaeval.base.formulas import read_csv, to_csv
+from metaeval.base.keys import USER, noun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-_KEY = f"{USER}_id"
-_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+# The last label of a domain has letters alone, or is "xn--" and their code; `sacrebleu@2.4.0` is no address.
+# No match begins within a word, which keeps the search linear.
+_ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.(?:xn--[\w-]+|[^\W\d_]{2,})")
 _TEXTS = (".html", ".csv", ".md", ".tex", ".json", ".yaml", ".bib")
 
 
-def addresses_in(payload: dict[str, Any], texts: Iterable[str]) -> list[str]:
-    """Return the e-mail addresses in the payload of a report and in texts, but those of the data's source."""
-    told = [_json({**payload, "facts": []}), *texts]
-    return list(dict.fromkeys(address for text in told for address in _ADDRESS.findall(text)))
+def addresses_in(texts: Iterable[str]) -> list[str]:
+    """Return the e-mail addresses in texts, each once."""
+    return list(dict.fromkeys(address for text in texts for address in _ADDRESS.findall(text)))
 
 
 class Pseudonyms:
@@ -33,21 +31,21 @@ class Pseudonyms:
         self._names: dict[str, str] = {}
 
     def of(self, user: str) -> str:
-        """Return the pseudonym of a user."""
-        return self._names.setdefault(user, f"u{len(self._names) + 1}")
+        """Return the pseudonym of a user; an empty id has none."""
+        return self._names.setdefault(user, f"u{len(self._names) + 1}") if user else user
 
     def study(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return a study with pseudonyms for the users that it leaves out."""
         out = given.get("exclude", {})
-        return {**given, "exclude": {k: [*map(self.of, v)] if k == _KEY else v for k, v in out.items()}}
+        return {**given, "exclude": {k: [*map(self.of, v)] if _of_users(k) else v for k, v in out.items()}}
 
     def payload(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the payload of a report with pseudonyms for the ids of its users."""
         for column in given["units"]["columns"]:
-            if column["name"] == _KEY:
+            if _of_users(column["name"]):
                 column["values"] = [*map(self.of, column["values"])]
         for groups in given["groups"]:
-            at = [key == _KEY for key in groups["keys"]]
+            at = [*map(_of_users, groups["keys"])]
             groups["ids"] = [
                 [self.of(i) if own else i for i, own in zip(ids, at, strict=True)] for ids in groups["ids"]
             ]
@@ -70,15 +68,16 @@ class Pseudonyms:
         """Replace ids of users in all text files of a folder."""
         for file in sorted(folder.iterdir()):
             if file.suffix == ".csv":
-                frame = pd.read_csv(file, dtype=str, keep_default_na=False)
-                if _KEY in frame:
-                    to_csv(frame.assign(**{_KEY: frame[_KEY].map(self.of)}), file)
+                frame = read_csv(file)
+                if own := [*filter(_of_users, frame.columns)]:
+                    to_csv(frame.assign(**{key: frame[key].map(self.of) for key in own}), file)
             if file.suffix in _TEXTS:
                 file.write_bytes(self.text(file.read_bytes().decode()).encode())
 
 
 def _of_users(title: str) -> bool:
-    return title.lower() == USER
+    """Say whether a key column, or the title of a column, is that of users."""
+    return noun(title.lower()) == USER
 
 
 def _json(payload: dict[str, Any]) -> str:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 
+from metaeval.base.formulas import read_csv, to_csv
 from metaeval.cli import main
 from metaeval.runs.folder import digest_of
-from metaeval.study.commands.site_people import Pseudonyms
+from metaeval.study.site.people import Pseudonyms
 from tests.study.runs import tiny_run
 from tests.tiny import write_tiny
 
@@ -70,6 +71,27 @@ def test_an_address_in_a_text_is_refused_with_pseudonyms_too(tmp_path: Path, cap
     run = tiny_run(tmp_path, "study")
     assert main(["site", str(run), "--out", str(tmp_path / "site"), "--pseudonyms"]) == 2
     assert "such as anna@shop.example: take them out of the data, or" in capsys.readouterr().err
+
+
+def test_only_the_source_and_the_licence_of_the_data_may_hold_addresses(tmp_path: Path, capsys: Any) -> None:
+    file = write_tiny(tmp_path / "tiny") / "dataset.yaml"
+    text = file.read_text().replace("made by hand", "made by лена@пример.рф, yu_li@lab.xn--p1ai")
+    text = text.replace("CC0", "ask legal@uni.example").replace("taste", "taste (ask anna@shop.example)")
+    file.write_text(text.replace("recommended", "recommended (by sacrebleu@2.4.0)"), encoding="utf-8")
+    assert main(["site", str(tiny_run(tmp_path, "study")), "--out", str(tmp_path / "site")]) == 2
+    assert "shows 1 e-mail address, such as anna@shop.example: " in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()
+
+
+def test_ids_that_look_like_formulas_have_the_pseudonym_that_they_have_in_the_report(tmp_path: Path) -> None:
+    ids = ["-a", "'=x", "", "=b", "-a"]
+    names = Pseudonyms()
+    assert [names.of(user) for user in ids[:2]] == ["u1", "u2"]
+    to_csv(pd.DataFrame({"user_id": ids, "text": ids[::-1]}), tmp_path / "table.csv")
+    names.files(tmp_path)
+    table = read_csv(tmp_path / "table.csv")
+    assert table["user_id"].tolist() == ["u1", "u2", "", "u3", "u1"]
+    assert table["text"].tolist() == ids[::-1]
 
 
 def test_users_of_any_name_get_pseudonyms_in_tables_and_figures(tmp_path: Path) -> None:
