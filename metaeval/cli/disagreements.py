@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from metaeval.cli.group import tell, tell_address
+from metaeval.cli.group import tell, tell_label_page
 from metaeval.cli.options import PATH, aspects, judges, resampled, run_argument, served, several
 from metaeval.cli.sheets import Sheets, prints_sheets
 
@@ -55,7 +56,7 @@ def disagreements(
         session = session_of_disagreements(
             run_folder, options["judges"], rater=rater, aspects=aspects, n=options["n"], data=data
         )
-        label_units(session, port=port, browser=not no_browser, ready=tell_address)
+        label_units(session, port=port, browser=not no_browser, ready=partial(tell_label_page, run_folder))
         tell(session.line())
         click.get_current_context().exit()
     from metaeval.study.commands.disagreements import disagreements_of, labels_of_disagreements

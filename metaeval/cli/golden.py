@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, is_on, talk, tell, tell_address, tell_json
+from metaeval.cli.group import Group, is_on, talk, tell, tell_json, tell_label_page
 from metaeval.cli.options import PATH, PLACE, seed, served, several
 
 _asked = several("--aspect", "aspects", help="Aspect to ask for.  [default: all]")
@@ -79,12 +80,7 @@ def label(folder: Path, *, port: int, no_browser: bool, **options: Any) -> None:
         if not (sys.stdin.isatty() and click.confirm(f"{said}. Change them?", err=is_on("json"))):
             raise click.UsageError(f"{said}; choose another --rater")
 
-    def ready(address: str) -> None:
-        if not (is_on("quiet") or is_on("json")):
-            click.echo(f"Each label goes into {folder} at once. End with Ctrl-C.", err=True)
-        tell_address(address)
-
-    label_units(session, port=port, browser=not no_browser, ready=ready)
+    label_units(session, port=port, browser=not no_browser, ready=partial(tell_label_page, folder))
     tell(session.line())
 
 

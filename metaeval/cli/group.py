@@ -93,6 +93,15 @@ def tell_address(address: str) -> None:
         click.echo(address)
 
 
+def tell_label_page(folder: Path, address: str) -> None:
+    """Print where labels go, and the address of the page that they are given on."""
+    if not (is_on("quiet") or is_on("json")):
+        # A browser may be unable to read the file that it is given (Snap, Flatpak, WSL).
+        told = "If no browser opens the page, open this address in one. End with Ctrl-C."
+        click.echo(f"Each label goes into {folder} at once. {told}", err=True)
+    tell_address(address)
+
+
 def tell_simulated(simulated: Simulation) -> None:
     """Print on stderr what is simulated."""
     if not simulated or is_on("quiet"):

@@ -66,7 +66,11 @@ def coherence(path: Path, *, map_file: Path | None, resamples: int, seed: int) -
 
 @verdicts.command()
 @click.argument("path", metavar="FILE|RUN", type=PATH)
-@click.option("--gold", type=PATH, help="Others' verdicts to hold them against; of several, the majority.")
+@click.option(
+    "--gold",
+    type=PATH,
+    help="Others' verdicts to hold them against; of several, what over half say, or a tie.",
+)
 @several("--by", "by", metavar="COLUMN", help="Count by this too.  [default: the columns that were kept]")
 @resampled()
 @prints_sheets()

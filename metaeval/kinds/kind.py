@@ -181,8 +181,9 @@ class StudyKind(ABC):
         del data
         return SIDES if self.labels.showing else {}
 
-    def of_pairs(self) -> StudyKind | None:
-        """Return the kind whose units are two of this one's side by side, for people to label; or None."""
+    def of_pairs(self, data: DataOfKind) -> tuple[StudyKind, DataOfKind] | None:
+        """Return the kind and the data whose units are two of these side by side, to be labelled; or None."""
+        del data
         return None
 
     def tables(self, data: DataOfKind) -> Sequence[pd.DataFrame]:

@@ -87,7 +87,8 @@ def test_other_users_do_not_see_the_address_in_the_list_of_processes(tiny: Path)
 
 def test_it_is_said_where_labels_go_and_how_to_end(tiny: Path) -> None:
     command = [sys.executable, "-m", "metaeval", "golden", "label", "tiny", "--rater", "anna", "--no-browser"]
-    for quiet, said in ([], ["Each label goes into tiny at once. End with Ctrl-C."]), (["-q"], []):
+    told = "Each label goes into tiny at once. If no browser opens the page, open this address in one. "
+    for quiet, said in ([], [f"{told}End with Ctrl-C."]), (["-q"], []):
         with subprocess.Popen(
             [*command, *quiet],
             stdout=subprocess.PIPE,

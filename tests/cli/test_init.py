@@ -487,3 +487,16 @@ def test_force_replaces_what_it_wrote_and_keeps_the_rest(here: Path) -> None:
     assert main(["init", "wide.csv", "--yes", "--force"]) == 0
     assert (here / "wide" / "notes.txt").read_text() == "mine"
     assert (here / "wide" / "map.yaml").read_text(encoding="utf-8").startswith("# Which column")
+
+
+def test_force_does_not_replace_labels(here: Path, capsys) -> None:
+    wide(here / "wide.csv")
+    assert main(["init", "wide.csv", "--yes"]) == 0
+    (here / "wide" / "data" / "verdicts.csv").write_text("by hand")
+    before = {path: path.read_bytes() for path in here.rglob("*.*") if path.is_file()}
+    capsys.readouterr()
+    assert main(["init", "wide.csv", "--yes", "--force"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "'verdicts.csv', with labels that people gave; give another folder\n"
+    )
+    assert {path: path.read_bytes() for path in here.rglob("*.*") if path.is_file()} == before

@@ -87,11 +87,12 @@ class Explanations(CorrelatedKind):
         """Show the text, its references, and whom and what it was for."""
         return reading.unit_view(data, aspects)
 
-    def of_pairs(self) -> StudyKind:
+    def of_pairs(self, data: ExplanationSet) -> tuple[StudyKind, ExplanationSet]:
         """Return the showings of two texts for the same item and user."""
         from metaeval.kinds.explanations.pairwise.showings import ShownPairs
 
-        return ShownPairs()
+        kind = ShownPairs()
+        return kind, kind.paired(data)
 
     def tables(self, data: ExplanationSet) -> Sequence[pd.DataFrame]:
         """Return what is known of the explanations, and of the users."""

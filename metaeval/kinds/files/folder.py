@@ -227,15 +227,13 @@ class DataFolder(Generic[D]):
         if not target.is_dir():
             raise DataError(f"{str(target)!r} is a file; give a folder that does not exist yet")
         names = {p.name for p in target.iterdir()}
-        own = {FILE, LABELLING, LABELLING_LOCK, *self.folders}
-        tables = (*self.tables, LABELLED_PAIRS)
-        foreign = sorted(names - own - {f"{k}.{f}" for k in tables for f in FORMATS})
+        own = {FILE, LABELLING_LOCK, *self.folders}
+        foreign = sorted(names - own - {f"{k}.{f}" for k in self.tables for f in FORMATS})
         if foreign or (names and FILE not in names):
             held = foreign[0] if foreign else sorted(names)[0]
-            raise DataError(
-                f"the folder {str(target)!r} holds {held!r}, which is not part of a data set; give another "
-                "folder"
-            )
+            labels = held in {LABELLING, *(f"{LABELLED_PAIRS}.{f}" for f in FORMATS)}
+            what = "with labels that people gave" if labels else "which is not part of a data set"
+            raise DataError(f"the folder {str(target)!r} holds {held!r}, {what}; give another folder")
         if names and not force:
             raise DataError(f"the folder {str(target)!r} holds a data set already; replace it with --force")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError
+from metaeval.base.errors import DataError, Problem
 from metaeval.base.files import replacing
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.kinds.files.folder import FORMATS, LABELLED_PAIRS, LABELLING_LOCK, write_table
@@ -80,7 +80,7 @@ class LabelTable:
     ) -> dict[str, dict[tuple[str, ...], float]]:
         """Return rater → (*key, aspect) → label; ``aspect`` is the one of a table that does not say it."""
         found: dict[str, dict[tuple[str, ...], float]] = {}
-        frame = self._read(self._path(folder))
+        frame = self._read(self._path(folder), keys)
         if frame is None:
             return found
         for who, name, label in zip(
@@ -110,7 +110,7 @@ class LabelTable:
             (*key, aspect) → label; None takes one away.
         """
         path = self._path(folder)
-        frame = self._read(path)
+        frame = self._read(path, keys)
         if frame is None:
             columns = [*keys, self.rater, *([self.aspect] if self.aspect else []), self.label]
             frame = pd.DataFrame(columns=columns, dtype=str)
@@ -171,13 +171,17 @@ class LabelTable:
         there = (p for f in FORMATS if (p := folder / f"{self.name}.{f}").is_file())
         return next(there, folder / f"{self.name}.csv")
 
-    def _read(self, path: Path) -> pd.DataFrame | None:
+    def _read(self, path: Path, keys: Sequence[str]) -> pd.DataFrame | None:
         if not path.is_file():
             return None
         table, problems = read_table(path)
         if table is None or problems:
             raise DataError(problems)
         frame = table.frame
+        for column in (*keys, self.rater, self.label):
+            if column not in frame:
+                has = ", ".join(map(repr, frame.columns))
+                raise DataError([Problem(path.name, None, column, f"is missing; the table has {has}")])
         # A table of one aspect may leave it out.
         return frame.assign(**{self.aspect: ""}) if self.aspect and self.aspect not in frame else frame
 

@@ -9,6 +9,7 @@ from metaeval.engine.drilldown import Groups, Rated, UnitColumn, UnitText, UnitV
 from metaeval.engine.measured_groups import measured_groups
 from metaeval.kinds.reading import called, fields_text, histories_text
 from metaeval.kinds.slates.data.slate_set import ASKED, DUEL, ITEM, KEYS, POSITION, SLATE, USER
+from metaeval.kinds.slates.data.utilities import UTILITIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +27,8 @@ def unit_view(data: SlateSet, aspects: Sequence[str]) -> UnitView:
     table = data.table
     users, tasks = table[USER].tolist(), table[_TASK].tolist()
     profiles, histories = fields_text(data.profiles, USER), histories_text(data, _judged(data))
-    asked = {**ASKED, **data.tasks}
+    # What the utility of a slate is would tell a rater little.
+    asked = {**ASKED, **{t: text for t, text in data.tasks.items() if text != UTILITIES.get(t)}}
     return UnitView(
         (
             *(UnitColumn(key, data.nouns[key], table[key].astype(str).tolist()) for key in KEYS),

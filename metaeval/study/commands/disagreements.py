@@ -13,8 +13,7 @@ from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.engine.alignment.policy import whole_number
 from metaeval.evaluators.verdicts import pair_keys
-from metaeval.kinds.explanations.pairwise.showings import ShownPairs
-from metaeval.kinds.files.labels import WINNERS, LabelTable
+from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import open_run
 from metaeval.study.commands.analyses import judges_of
@@ -133,11 +132,11 @@ def session_of_disagreements(
         As of `disagreements_of`; if the data set is not there or is another one, or the rater has no name.
     """
     run = open_run(folder)
-    if pairwise := _pairwise(run, judges):
-        asked = _disputed_pairs(run, pairwise, aspects, n)
-        place, pairs = replace(WINNERS, name="labelled_pairs"), ShownPairs().paired(data_of(run, data))
-        return LabelSession(ShownPairs(), pairs, Path(folder), place, rater=rater, asked=asked)
     found, kind = data_of(run, data), kind_named(run.record.study.kind)
+    if (pairwise := _pairwise(run, judges)) and (of_pairs := kind.of_pairs(found)):
+        asked, (kind, found) = _disputed_pairs(run, pairwise, aspects, n), of_pairs
+        table = replace(kind.labels, name="labelled_pairs")
+        return LabelSession(kind, found, Path(folder), table, rater=rater, asked=asked)
     listed = _units(run, judges_of(run, judges), aspects).head(n)
     asked = {}
     for *key, aspect in listed[[*found.keys, "aspect"]].itertuples(index=False, name=None):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from metaeval.base.errors import DataError, MetaevalError, sound
 from metaeval.base.records import USER_RATER
 from metaeval.base.validation import read_model
-from metaeval.kinds.explanations.data.folder import save
+from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.tables.asking import propose
 from metaeval.kinds.explanations.data.tables.importer import convert
 from metaeval.kinds.explanations.data.tables.map import TableMap
@@ -86,6 +86,7 @@ def start(
         )
     if is_data_set(source):
         return _of_data_set(source, target)
+    refuse_if_in_the_way(target / DATA, force=force)  # before any question is asked
     table = any_table(source, split)
     made = propose(table, said, ask, tell)
     name = target.resolve().name

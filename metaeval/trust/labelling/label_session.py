@@ -149,11 +149,13 @@ class LabelSession:
                 if aspect not in self._aspects[at]:
                     raise DataError(unknown("there is no aspect", aspect, self._aspects[at]))
                 label = self._on_scale(aspect, request.get("label"))
-                before = self._complete(at)
                 was = self._labels.get((*self.units[at], aspect))
-                if request.get("was", was) != was:
+                news = request.get("was", was) == was
+                if not news and label != was:
                     raise DataError("another window has labelled this meanwhile; reload the page to see it")
-                self._record("label", at, {"aspect": aspect, "label": label, "was": was})
+                before = news and self._complete(at)
+                if news:  # else it is sent twice
+                    self._record("label", at, {"aspect": aspect, "label": label, "was": was})
                 return self._next(at) if self._complete(at) and not before else at
             case "skip" if at is not None:
                 self._record("skip", at, {})
@@ -195,8 +197,10 @@ class LabelSession:
 
     def _catch_up(self) -> None:
         """Count what the rater has done since, here or in another process."""
-        lines = self._file()[self._read :]
-        whole = lines[: lines.rfind(b"\n") + 1]
+        lines = self._file()
+        if shorter := len(lines) < self._read:
+            self._read, self._done, self._notes = 0, [], {}
+        whole = lines[self._read : lines.rfind(b"\n") + 1]
         self._read += len(whole)
         for event in _events(whole):
             at = self._at.get(tuple(event["unit"]))
@@ -204,6 +208,8 @@ class LabelSession:
                 continue
             if event.get("aspect") in (None, *self._aspects[at]):
                 self._take(event, at)
+        if shorter:  # it lacks what the table has
+            self._labels = self._given().get(self.rater, {})
 
     def _take(self, event: dict[str, Any], at: int) -> None:
         if "aspect" in event:
@@ -214,8 +220,12 @@ class LabelSession:
         match event["do"]:
             case "note":
                 self._notes[at] = event["text"]
-            case "undo" if self._done:
-                self._done.pop()
+            case "undo":
+                # Not always the last of all: another session may be of fewer aspects.
+                of = event["unit"], event.get("aspect")
+                same = [i for i, d in enumerate(self._done) if (d["unit"], d.get("aspect")) == of]
+                if same:
+                    del self._done[same[-1]]
             case "skip" | "label":
                 self._done.append(event)
 

@@ -54,9 +54,9 @@ def label_set(
     if not place.is_dir():
         raise DataError(f"there is no folder {str(place)!r}; labels are written into that of the data set")
     kind = kind_named(kind_of(place))
-    if pairs:
-        kind = _of_pairs(kind, rubric)
     data = kind.load(place.resolve())
+    if pairs:
+        kind, data = _of_pairs(kind, data, rubric)
     if kind.labels.people and not kind.labels.is_in(place):
         raise DataError(
             f"{folder} has no table {kind.labels.name!r} for people's labels; another table is named in the "
@@ -72,8 +72,8 @@ def label_set(
     return LabelSession(kind, data, place, kind.labels, rater=rater, asked=asked, rubric=shown)
 
 
-def _of_pairs(kind: StudyKind, rubric: str | None) -> StudyKind:
-    found = kind.of_pairs()
+def _of_pairs(kind: StudyKind, data: DataOfKind, rubric: str | None) -> tuple[StudyKind, DataOfKind]:
+    found = kind.of_pairs(data)
     if found is None:
         raise DataError(
             f"--pairs is for explanations; label this data set, of kind {kind.name!r}, without it"

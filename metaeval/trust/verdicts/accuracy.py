@@ -81,7 +81,10 @@ def accuracy_sheet(
 
 
 def preferred_by(gold: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return verdicts with what others prefer as ``gold``: the majority, or a tie where none is.
+    """Return verdicts with what others prefer as ``gold``: what most say, or a tie.
+
+    The gold preference is the side that more than half of the others' verdicts name, ties included. Where no
+    side has more than half, it is a tie.
 
     Parameters
     ----------
@@ -98,10 +101,11 @@ def preferred_by(gold: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     if pair_keys(gold) != pair_keys(verdicts):
         named = [", ".join(pair_keys(frame)) for frame in (gold, verdicts)]
         raise DataError(f"the gold preferences name pairs by {named[0]}, and the verdicts by {named[1]}")
-    votes = said.assign(votes=points(said["outcome"]) - 0.5).dropna(subset=["votes"])
+    votes = said.assign(points=points(said["outcome"])).dropna(subset=["points"])
     votes[by] = votes[by].astype(str)
-    total = votes.groupby(by, as_index=False)["votes"].sum()
-    total["gold"] = np.select([total["votes"] > 0, total["votes"] < 0], [FIRST, SECOND], TIE)
+    votes = votes.assign(one=votes["points"] == 1, two=votes["points"] == 0)
+    total = votes.groupby(by, as_index=False)[["one", "two"]].mean()
+    total["gold"] = np.select([total["one"] > 0.5, total["two"] > 0.5], [FIRST, SECOND], TIE)
     plain = verdicts.drop(columns="gold", errors="ignore").astype(dict.fromkeys(by, str))
     return plain.merge(total[[*by, "gold"]], on=by, how="left").fillna({"gold": ""})
 

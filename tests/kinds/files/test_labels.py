@@ -97,6 +97,20 @@ def test_a_broken_table_is_named(tmp_path: Path) -> None:
         TABLE.put(tmp_path, "anna", KEYS, {})
 
 
+@pytest.mark.parametrize(
+    ("lacks", "has"), [("evaluator", "user_id"), ("winner", "evaluator"), ("order", "winner")]
+)
+def test_a_table_with_other_columns_is_refused(tmp_path: Path, lacks: str, has: str) -> None:
+    keys = ("user_id", "order")
+    columns = [c for c in (*keys, "evaluator", "aspect", "winner") if c != lacks]
+    (tmp_path / "verdicts.csv").write_text(",".join(columns) + "\n", encoding="utf-8")
+    message = rf"verdicts\.csv, column '{lacks}': is missing; the table has .*'{has}'"
+    with pytest.raises(DataError, match=message):
+        WINNERS.given(tmp_path, keys, "a")
+    with pytest.raises(DataError, match=message):
+        WINNERS.put(tmp_path, "anna", keys, {("u", "first", "a"): 1})
+
+
 def label_many(folder: Path, who: str) -> None:
     for number in range(15):
         with alone(folder):

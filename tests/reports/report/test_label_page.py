@@ -211,6 +211,24 @@ def test_the_file_that_a_browser_is_started_with_leads_to_the_page(
         server.server_close()
 
 
+def test_a_double_click_labels_one_unit(label: Label, tmp_path: Path) -> None:
+    page = label(texts(tmp_path / "gold", 4))
+    page.page.get_by_role("button", name="清晰: 4").dblclick()
+    page.saved()
+    assert (page.title, page.status) == ("Unit 2 of 4", "1 of 4 labelled")
+    # Both clicks come before the answer.
+    page.page.evaluate("for (const n of [1, 2]) document.querySelector('#rate button').click()")
+    page.saved()
+    assert (page.title, page.status) == ("Unit 3 of 4", "2 of 4 labelled")
+    assert page.page.locator("#wrong").is_hidden()
+    # A note that is being saved holds nothing up.
+    page.page.get_by_role("textbox").fill("hm")
+    page.page.get_by_role("button", name="清晰: 2").click()
+    page.saved()
+    assert (page.title, page.status) == ("Unit 4 of 4", "3 of 4 labelled")
+    assert [event["do"] for event in page.events()] == ["label", "label", "note", "label"]
+
+
 def test_undo_skip_note_and_going_back(label: Label, tmp_path: Path) -> None:
     page = label(texts(tmp_path / "gold", 4))
     page.press("4", "s", "2")

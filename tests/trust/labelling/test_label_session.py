@@ -130,6 +130,43 @@ def test_two_processes_of_a_rater_see_what_the_other_did(tiny: Path) -> None:
     assert labels(tiny, "anna") == {}
 
 
+def test_undo_of_one_aspect_leaves_what_was_done_of_another(tiny: Path) -> None:
+    both = label_set("tiny", rater="anna")
+    one, other = (label_set("tiny", rater="anna", aspects=[aspect]) for aspect in ASPECTS)
+    say(one, "label", 0, aspect="clear", label=4)
+    say(one, "skip", 1)
+    say(other, "label", 0, aspect="fitting", label=2)
+    assert say(one, "undo")["unit"]["at"] == 1
+    assert say(one, "undo")["unit"]["at"] == 0
+    assert say(other, "show")["undo"]
+    assert say(both, "undo")["unit"]["at"] == 0
+    assert not any(say(session, "show")["undo"] for session in (both, one, other))
+    assert labels(tiny, "anna") == {}
+
+
+def test_a_label_that_is_sent_twice_is_given_once(tiny: Path) -> None:
+    session = label_set("tiny", rater="anna", aspects=["clear"])
+    for _ in range(2):
+        state = say(session, "label", 0, aspect="clear", label=4, was=None)
+        assert (state["unit"]["at"], state["labelled"]) == (1, 1)
+    assert not say(session, "undo")["undo"]
+    assert labels(tiny, "anna") == {}
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_labels_stay_known_if_what_was_done_is_deleted_meanwhile(tiny: Path, left: int) -> None:
+    session, log = label_set("tiny", rater="anna"), tiny / "labelling.jsonl"
+    unit(session, 0, 4, 2)
+    say(session, "label", 0, aspect="clear", label=5)
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:left]))
+    state = unit(session, 1, 1, 3)
+    assert (state["unit"]["at"], state["labelled"]) == (2, 2)
+    assert [a["label"] for a in say(session, "show", 0)["unit"]["aspects"]] == [5, 2]
+    assert [say(session, "undo")["unit"]["at"] for _ in range(2 + left)] == [1, 1, 0][: 2 + left]
+    assert not say(session, "show")["undo"]
+
+
 EQUAL = "anna: 100% of 8 labels are equal; Krippendorff's α 1.00"
 STEPS = st.lists(
     st.one_of(
@@ -188,6 +225,8 @@ def test_a_rater_sees_no_author_no_score_and_no_other_rater(tiny: Path) -> None:
     told = json.dumps([say(slates, "show", at) for at in range(20)])
     assert "utility" not in told
     assert "sharp" not in told
+    assert "which items in which order the user prefers" in told
+    assert "nDCG" not in told
 
 
 def test_the_rubric_stands_beside_its_aspects(tiny: Path) -> None:

@@ -62,19 +62,27 @@ def test_of_people_one_verdict_per_pair_is_due() -> None:
 
 
 def test_the_majority_of_people_is_the_gold_preference() -> None:
-    judge = verdicts(*((item, "first", "second", "tie") for item in "12345"))
-    said = {"1": "first first second", "2": "second tie", "3": "first second", "4": "tie tie first"}
+    judge = verdicts(*((item, "first", "second", "tie") for item in "1234567"))
+    said = {
+        "1": "first first second",
+        "2": "second second tie",
+        "3": "first second",
+        "4": "tie tie first",
+        "5": "first tie tie tie",
+        "6": "second tie",
+    }
     people = [
         {"item_id": item, "order": "second", "winner": winner, "evaluator": who}
         for item, words in said.items()
-        for who, winner in zip("abc", words.split(), strict=False)
+        for who, winner in zip("abcd", words.split(), strict=False)
     ]
     gold = pd.DataFrame(people).assign(first="a", second="b", aspect="").sort_values("evaluator")
     found = preferred_by(
         gold[["item_id", "first", "second", "aspect", "evaluator", "order", "winner"]], judge
     )
     preferred = dict(zip(found["item_id"], found["gold"], strict=True))
-    assert preferred == {"1": "first", "2": "second", "3": "tie", "4": "first", "5": ""}
+    wanted = {"1": "first", "2": "second", **dict.fromkeys("3456", "tie"), "7": ""}
+    assert preferred == wanted
     assert found[judge.columns.drop("gold")].equals(judge.drop(columns="gold"))
     with pytest.raises(DataError, match="name pairs by user_id, item_id, and the verdicts by item_id"):
         preferred_by(gold.assign(user_id="u")[["user_id", "item_id", *gold.columns[1:]]], judge)

@@ -10,7 +10,6 @@ import pandas as pd
 from metaeval.base.records import FIRST, SECOND, Scale
 from metaeval.engine.drilldown import UnitText
 from metaeval.kinds.explanations import reading
-from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.explanations.kind import Explanations
 from metaeval.kinds.explanations.pairwise.pairings import all_matches, compared_groups
 from metaeval.kinds.explanations.text.texts import reference_columns
@@ -18,7 +17,6 @@ from metaeval.kinds.files.labels import WINNERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from metaeval.engine.drilldown import UnitView
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
@@ -31,10 +29,6 @@ class ShownPairs(Explanations):
     """
 
     labels = WINNERS
-
-    def load(self, place: str | Path) -> ExplanationSet:
-        """Load a data set of explanations, and pair them."""
-        return self.paired(load(place))
 
     def paired(self, data: ExplanationSet) -> ExplanationSet:
         """Return the showings of the explanations of a data set.

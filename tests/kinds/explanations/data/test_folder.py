@@ -147,6 +147,16 @@ def test_save_refuses_what_is_in_the_way(tiny, tmp_path):
         loading.save(data, tmp_path / "other", "parket")
 
 
+@pytest.mark.parametrize("name", ["labelling.jsonl", "verdicts.csv", "verdicts.jsonl"])
+def test_labels_that_people_gave_are_not_replaced(tiny, name):
+    data = loading.load(tiny.folder)
+    tiny.write(name, "by hand")
+    with pytest.raises(DataError, match=f"{name}', with labels that people gave; give another folder"):
+        loading.save(data, tiny.folder, force=True)
+    assert (tiny.folder / name).read_text() == "by hand"
+    assert loading.load(tiny.folder).fingerprint == data.fingerprint
+
+
 def test_a_failure_leaves_the_old_data_set_and_nothing_else(tiny, monkeypatch):
     data = loading.load(tiny.folder)
     monkeypatch.setattr("metaeval.kinds.files.folder.write_table", lambda *_: 1 / 0)
