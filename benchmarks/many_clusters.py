@@ -144,7 +144,9 @@ def prepared(users: int, evaluators: int) -> Prepared:
     policy = Policy.of(list(groupings), ["pearson", "kendall"], None, "skip", "common")
     none = np.zeros((evaluators, 1), dtype=np.int64)
     names = [f"E{e}" for e in range(evaluators)]
-    return Prepared(policy, names, ["fit"], scores, truth[None], None, none, none[0], groupings, keys, labels)
+    return Prepared(
+        policy, names, ["fit"], scores, truth[None], None, none, none[0], none[0], groupings, keys, labels
+    )
 
 
 def _child(users: int, evaluators: int) -> None:

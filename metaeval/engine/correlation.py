@@ -158,14 +158,13 @@ def correlated(data: Prepared, scores: ScoreTable | pd.DataFrame, wanted: Bootst
 
 def _left_out(data: Prepared) -> dict[str, dict[str, Any]]:
     """Return how many ratings are left out of all evaluators because some have no score, and who has none."""
-    if data.n_left_out is None or not data.n_left_out.any():
+    rated, left_out = data.n_rated, data.n_left_out
+    if left_out is None or not left_out.any():
         return {}
-    rated = data.n_left_out + data.entering.any(axis=0).sum(axis=1)
     # An evaluator without any score for an aspect takes nothing from the others.
     missing = np.where(data.n_missing < rated, data.n_missing, 0).sum(axis=1)
-    at = np.flatnonzero(missing)[np.argsort(-missing[missing > 0], kind="stable")]
-    lacking = {data.evaluators[e]: int(missing[e]) for e in at}
-    return {"left_out": {"ratings": int(data.n_left_out.sum()), "of": int(rated.sum()), "missing": lacking}}
+    lacking = {data.evaluators[e]: int(missing[e]) for e in np.flatnonzero(missing)}
+    return {"left_out": {"ratings": int(left_out.sum()), "of": int(rated.sum()), "missing": lacking}}
 
 
 def estimates(p: Prepared) -> dict[tuple[str, str], Estimates]:

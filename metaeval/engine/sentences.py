@@ -52,7 +52,8 @@ def left_out_sentences(policy: Mapping[str, Any], least: float = 0) -> tuple[str
     told = policy.get("left_out")
     if not told or told["ratings"] <= least * told["of"]:
         return ()
-    missing = [f"{name}: {n:,}" for name, n in told["missing"].items()]
+    most_first = sorted(told["missing"].items(), key=lambda of: -of[1])
+    missing = [f"{name}: {n:,}" for name, n in most_first]
     more = [f"and {counted(len(missing) - _NAMED, 'other')}"] if len(missing) > _NAMED else []
     who = f" ({', '.join(missing[:_NAMED] + more)})" if missing else ""
     return (f"Left out: {told['ratings']:,} of {told['of']:,} ratings, because a score is missing{who}.",)

@@ -137,6 +137,8 @@ class Prepared:
     """Shape (E, A): units without a score of the evaluator, filled or left out."""
     truth_missing: Ints
     """Shape (A,): questions that a person was asked and did not answer."""
+    n_rated: Ints
+    """Shape (A,): units with a truth."""
     groupings: Mapping[str, Grouping]
     keys: Mapping[str, Ints]
     """Key column, in order → the code of each unit's value, shape (U,)."""
@@ -298,6 +300,7 @@ def under(policy: Policy, data: Aligned) -> Prepared:
         mask,
         n_missing,
         unanswered.sum(axis=1),
+        judged.sum(axis=1),
         {level: data.groupings[level] for level in policy.levels},
         data.keys,
         data.labels,

@@ -86,7 +86,12 @@ class Blocks:
             return data
         if not self._policy.common:
             return replace(data, used=common.entering)
-        return replace(data, mask=data.entering & common.shared, used=common.shared & common.entering)
+        return replace(
+            data,
+            mask=data.entering & common.shared,
+            n_left_out=np.maximum(data.n_rated - common.shared.sum(axis=1), 0),
+            used=common.shared & common.entering,
+        )
 
     def correlated(self, wanted: Bootstrap | None, about: ScoreTable) -> Correlations:
         """Correlate all evaluators with the truth, as `metaeval.correlate` does; ``about`` has no scores."""
@@ -94,6 +99,8 @@ class Blocks:
         found = [part for _, part in work]
         policy: dict[str, Any] = {**found[0].policy, "engine": DUCKDB}
         for part in found[1:]:
+            if "left_out" in policy:
+                policy["left_out"]["missing"].update(part.policy["left_out"]["missing"])
             for reason, of_evaluators in part.policy.get("no_interval", {}).items():
                 policy.setdefault("no_interval", {}).setdefault(reason, {}).update(of_evaluators)
         return replace(

@@ -61,7 +61,7 @@ def correlate_parts(
     )
     everyone, n_aspects = counted.evaluators, len(aspects)
     n_units, n_missing = np.zeros((2, len(everyone), n_aspects), dtype=np.int64)
-    n_shared, truth_missing = np.zeros((2, n_aspects), dtype=np.int64)
+    n_rated, n_shared, truth_missing = np.zeros((3, n_aspects), dtype=np.int64)
     kept: list[tuple[int, Loaded]] = []
     with tempfile.TemporaryFile() as file:
         with progress("reading the units", n_parts) as advance:
@@ -94,6 +94,7 @@ def correlate_parts(
                     evaluators = np.arange(part.start, part.stop)
                     sums.add(data, evaluators[:, None] * n_aspects + at, nested)
                 truth_missing[at] += data.truth_missing
+                n_rated[at] += data.n_rated
                 advance()
     if policy.common and len(everyone) > 1:
         refuse_nothing_common(aspects, everyone, n_units, n_shared)
@@ -107,9 +108,11 @@ def correlate_parts(
         None,
         n_missing,
         truth_missing,
+        n_rated,
         {},
         dict.fromkeys(source.keys, np.empty(0, dtype=np.int64)),
         {},
+        np.maximum(n_rated - n_shared, 0) if policy.common and len(everyone) > 1 else None,
     )
     whole.found.update(sums.estimates())
     return correlated(whole, ScoreTable(pd.DataFrame()), None)

@@ -220,7 +220,7 @@ def test_a_judge_that_is_constant_has_no_accuracy_and_adds_nothing() -> None:
     ("judges", "aspects", "users", "message"),
     [
         (1, None, 3, "an ensemble takes 2 to 16 judges, not 1"),
-        (17, None, 3, "not 17: .* choose them with --judge"),
+        (17, None, 3, "not 17, because every subset is computed; choose them with --judge"),
         (2, ["a9"], 3, "there is no aspect 'a9'"),
         (2, None, 1, "all units are of one user"),
     ],

@@ -36,7 +36,7 @@ def test_nobody_on_the_frontier_is_beaten_at_its_price() -> None:
         n: v for n, v in USD.items() if n != "unknown"
     }
     assert set(sheet.frame["unit"]) == {"usd"}
-    assert "left out: unknown." in sheet.notes[-1]
+    assert "of unknown cost: unknown." in sheet.notes[-1]
 
 
 def test_tokens_stand_in_where_prices_are_unknown_or_nothing() -> None:
