@@ -98,13 +98,12 @@ def correlate_parts(
                 advance()
     if policy.common and len(everyone) > 1:
         refuse_nothing_common(aspects, everyone, n_units, n_shared)
-    none = np.empty((n_aspects, 0))
     whole = Prepared(
         policy,
         everyone,
         aspects,
         np.empty((len(everyone), n_aspects, 0)),
-        none,
+        np.empty((n_aspects, 0)),
         None,
         n_missing,
         truth_missing,
