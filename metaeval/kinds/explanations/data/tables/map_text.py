@@ -16,7 +16,7 @@ from metaeval.kinds.explanations.data.tables.proposal import raters_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metaeval.kinds.explanations.data.tables.guess import Cell
+    from metaeval.kinds.explanations.data.tables.grid import Cell
     from metaeval.kinds.explanations.data.tables.proposal import Proposal, ProposedAspect
 
 _PLAIN = re.compile(r"[^\W\d][\w.-]*(?: \w[\w.-]*)*")

@@ -16,7 +16,9 @@ ROLES = (
 """What a column may be said to be."""
 _USER = (
     r"user|participant|person|respondent|customer|subject|reader|member|uid|pid|prolific|e.?mail.*"
-    r"|nutzer(in)?|teilnehmer(in)?|proband(in)?|用户|参与者"
+    r"|nutzer(in)?|teilnehmer(in)?|proband(in)?|kund(e|in)|befragter?|用户|参与者"
+    r"|utilisat(eur|rice)|cliente?|usager|participante?|sujet|usuari[oa]|sujeto|viajer[oa]|utente|partecipante"
+    r"|soggetto|gebruiker|deelnemer|klant|utilizador(a)?"
 )
 _ITEM = (
     r"item|movie|film|book|product|song|track|article|hotel|restaurant|story|place|game|asin|isbn|recipe|dish"
@@ -59,17 +61,19 @@ _KEYS = (
     ("ignore", rf"({_IGNORED})(\W.*)?"),
 )  # fmt: skip
 """Role → what a column is called that has it; an earlier one goes first."""
+_ME = r"me|self|selbst|own|moi|yo|io|ich|ik|zelf|soi"
 VALUE = r"(.*\W)?(rating|score|value|stars?|points?|label|answer|mark|评分)s?"
 SUFFIX = re.compile(r"(.+?)([\W_]+(?:score|rating|value|mark)s?)", re.IGNORECASE)
 PERSON = re.compile(
-    rf"\(?({_USER}|me|self|selbst|own|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
+    rf"\(?({_USER}|{_ME}|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
     r"|[arh](?=\W?\d))[\W_]?(\d+|[a-z])?(\W(rating|score)s?)?\)?",
     re.IGNORECASE,
 )
-_THE_USER = re.compile(rf"\(?({_USER}|me|self|selbst|own)(\W*(rating|self|id))?\)?", re.IGNORECASE)
+_THE_USER = re.compile(rf"\(?({_USER}|{_ME})(\W*(rating|self|id))?\)?", re.IGNORECASE)
 TOOL = re.compile(
     r"gpt|llm|bleu|rouge|chr.?f|meteor|bert|comet|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|judge"
-    r"|metric|eval|length|perplex|ppl|cosine|similar|readab|flesch|distinct|nli|\bmodell?\b|\b[ak]i\b|\bauto",
+    r"|metric|eval|length|perplex|ppl|cosine|similar|readab|flesch|distinct|nli|\b[ak]i\b|\bia\b|\bauto"
+    r"|(?<![^\W_])mod[eè]l(l?[eo]?|os?)(?![^\W_])",
     re.IGNORECASE,
 )
 _ASPECTS = (

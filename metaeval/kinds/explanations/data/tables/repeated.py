@@ -39,7 +39,8 @@ def repeated(texts: Mapping[str, list[str]]) -> Repeated | None:
     for column in texts:
         for found in _PLACE.finditer(column):
             before = column[: found.start()]
-            if not PERSON.fullmatch(re.split(r"[\s_(]", before.rstrip(" _-"))[-1]):
+            apart = re.search(r"\)\W*$|\s-\s$", before)  # from the person who is named before it
+            if apart or not PERSON.fullmatch(re.split(r"[\s_(]", before.rstrip(" _-"))[-1]):
                 families.setdefault(f"{before}{NTH}{column[found.end() :]}", {})[found[0]] = column
     families = {p: of for p, of in families.items() if len(of) > 1}
     of_texts = [p for p, of in families.items() if all(_is_text(p, texts[c]) for c in of.values())]

@@ -47,3 +47,5 @@ def test_names_of_aspects_are_short_and_the_user_is_found() -> None:
     assert aspect_name("Would you see it again, my dear friend?") == "Would you see it"
     assert the_user(["anna", "participant"]) == "participant"
     assert not the_user(["anna", "ben"])
+    for word in ("client", "cliente", "utente", "Nutzer", "utilisateur", "usuario", "gebruiker", "moi", "yo"):
+        assert the_user(["anna", word]) == word
