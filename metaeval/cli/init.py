@@ -64,7 +64,9 @@ def init(
             )
             return read(default)
         if not sys.stdin.isatty():
-            raise click.UsageError("there is no terminal to ask on; take what is proposed with --yes")
+            raise click.UsageError(
+                "there is no terminal to ask questions on; accept the proposals with --yes"
+            )
         found: Answer = click.prompt(
             question, default=default, show_default=bool(default), value_proc=understood, err=is_on("json")
         )

@@ -40,13 +40,16 @@ _IGNORED = (
     r"|ip\W*\w*|status|progress|finished|location|latitude|longitude|response\W*type|comments?|year"
     r"|(.*\W)?id|trial|position|order|(n|number of|word)\W*(words?|counts?|tokens|characters)"
     r"|last\W*page|(start\W*)?language|seed|zeitstempel|datum|kommentare?|letzte\W*seite|zufallsstartwert"
-    r"|年份|时间"
+    r"|n[°º]|num[eé]ro|número|nummer|date de.*|fecha.*|data di.*|年份|时间"
 )
 _RATER = (
     r"rater|annotator|assessor|coder|who|rated\W*by|by|judge|evaluator|worker|labell?er"
     r"|评价者|评分者|标注者|标注员"
 )
-_PROFILE = r"age|gender|sex|country|education|occupation|experience|alter|geschlecht|年龄|性别"
+_PROFILE = (
+    r"age|gender|sex|country|education|occupation|experience|alter|geschlecht|年龄|性别"
+    r"|âge|sexe|edad|sexo|età|sesso|idade|leeftijd|geslacht"
+)
 _ID = r"(\W*(p?id|name|nr|no|key|code|address))?"
 _KEYS = (
     ("user_id", rf"(.*\byour\W+)?({_USER}){_ID}"),
