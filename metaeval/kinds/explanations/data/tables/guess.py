@@ -287,5 +287,8 @@ def rated_by(cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def missing_words(texts: Sequence[str]) -> list[str]:
-    """Return the words in a column that stand for no answer."""
-    return sorted({t for t in texts if t.casefold() in MISSING})
+    """Return the words in a column that stand for no answer; among numbers, one word alone does."""
+    known = {t for t in texts if t.casefold() in MISSING}
+    other = {t for t in texts if t not in known and not _DECIMAL.fullmatch(t)}
+    alone = len(other) == 1 and not any(re.search(r"\d", t) for t in other) and numbers_of(texts) == {}
+    return sorted(known | other if alone else known)
