@@ -6,7 +6,14 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.kinds.explanations.data.tables.labels import numbers_of
-from metaeval.kinds.explanations.data.tables.names import NTH, NUMBERED_ITEM, NUMBERED_TEXT, PERSON, role_of
+from metaeval.kinds.explanations.data.tables.names import (
+    NTH,
+    NUMBERED_ITEM,
+    NUMBERED_SYSTEM,
+    NUMBERED_TEXT,
+    PERSON,
+    role_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +65,8 @@ def repeated(texts: Mapping[str, list[str]]) -> Repeated | None:
         return None
     order = [*texts]
     kept = dict(sorted(kept.items(), key=lambda item: order.index(next(iter(item[1].values())))))
+    if NUMBERED_SYSTEM.search(anchor):
+        return Repeated(kept, "generator")
     return Repeated(kept, "item_id" if of_texts or NUMBERED_ITEM.search(anchor) else "generator")
 
 

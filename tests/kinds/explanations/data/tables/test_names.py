@@ -25,6 +25,13 @@ from metaeval.kinds.explanations.data.tables.names import aspect_name, role_of, 
         ("评价者", "rater"),
         ("made.gold_review", "reference"),
         ("Bewertung des Nutzers", "reference"),
+        *((word, "user_id") for word in ("Usuario", "ID utente", "Utilisateur", "Gebruiker", "Utilizador")),
+        *((word, "item_id") for word in ("Alojamiento", "Vin proposé", "Ricetta", "Livro", "Boek")),
+        *((word, "generator") for word in ("Sistema", "Système", "Modelo", "Systeem", "Verfahren")),
+        *((word, "rater") for word in ("Evaluador", "Évaluatrice", "Valutatore", "Beoordelaar", "Avaliador")),
+        *((word, "aspect") for word in ("Criterio", "Critère", "Aspetto", "Kriterium", "Dimensão")),
+        *((word, "explanation") for word in ("Texto de la explicación", "Spiegazione", "Uitleg", "Texte")),
+        *((word, "reference") for word in ("Reseña", "Recensione", "Référence")),
     ],
 )
 def test_headers_of_forms_and_of_other_languages(column, role) -> None:
