@@ -417,6 +417,26 @@ def test_what_cannot_be_done_is_one_sentence_and_nothing_is_written(
     assert sorted(p.name for p in here.rglob("*")) == before
 
 
+def test_a_word_among_numbers_is_no_answer(here: Path, capsys) -> None:
+    odd = {3: "n/d", 5: "vu", 9: "n/d", 11: "vu"}
+    rows = [f"u{i},i{i},A,{odd.get(i, i % 5 + 1)},{i % 4 + 1}" for i in range(60)]
+    (here / "t.csv").write_text("\n".join(["user,item,system,trust,fun", *rows]), encoding="utf-8")
+    assert main(["init", "t.csv", "--yes"]) == 0
+    assert "Note: 'vu' among numbers is taken for no answer" in capsys.readouterr().out
+    assert me.load("t/data").ratings["rating"].isna().sum() == 4
+
+
+def test_a_map_that_cannot_be_used_is_left_to_be_changed(here: Path, capsys) -> None:
+    (here / "u.csv").write_text("user,item,fun\na,x,4\nb,y,4 or 5\n", encoding="utf-8")
+    assert main(["init", "u.csv", "--yes", "--column", "fun=rating"]) == 2
+    told = capsys.readouterr().err
+    assert "row 3, column 'fun': is '4 or 5'" in told
+    assert "or change u/map.yaml, which says how to import it" in told
+    (here / "u.csv").write_text("user,item,fun\na,x,4\nb,y,4\n", encoding="utf-8")
+    first = (here / "u" / "map.yaml").read_text(encoding="utf-8").splitlines()[1]
+    assert main(shlex.split(first.removeprefix("#   metaeval"))) == 0
+
+
 def test_a_saved_folder_is_left_alone_and_a_study_is_known(here: Path, capsys) -> None:
     import datasets
 

@@ -17,6 +17,7 @@ from metaeval.kinds.explanations.data.tables.asking import propose
 from metaeval.kinds.explanations.data.tables.importer import convert
 from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.kinds.explanations.data.tables.map_text import map_text, quoted
+from metaeval.kinds.explanations.data.tables.prepare import few
 from metaeval.kinds.files.loading import load, summary
 from metaeval.sources.hub.repository import any_table, is_data_set
 from metaeval.study.plan import plan
@@ -72,7 +73,7 @@ def start(
     Raises
     ------
     MetaevalError
-        If the table cannot be used, or ``out`` is in the way; nothing is written.
+        If the table cannot be used, or ``out`` is in the way; at most the map is written, to be changed.
     """
     if (study := Path(source) / STUDY).is_file():
         raise MetaevalError(f"{source} holds a study already: metaeval run {shlex.quote(str(study))}")
@@ -100,7 +101,15 @@ def start(
         except DataError as error:
             more = f" (and {len(error.problems) - 1:,} more)" if len(error.problems) > 1 else ""
             first = error.problems[0] if error.problems else error
-            raise DataError(f"{first}{more}; say what a column is with --column 'NAME=ROLE'") from error
+            advice = "say what a column is with --column 'NAME=ROLE'"
+            if error.problems and error.problems[0].column is None and made.guess.left:
+                columns = few(made.guess.left)
+                advice = f"if an unused column tells them apart ({columns}), add --column 'NAME=item_id'"
+            if not (target / MAP).exists():
+                target.mkdir(exist_ok=True)
+                (new / MAP).replace(target / MAP)
+                advice += f", or change {target / MAP}, which says how to import it"
+            raise DataError(f"{first}{more}; {advice}") from error
         save(data, new / DATA)
         _write_study(new, data, target)
         if target.is_dir():

@@ -106,7 +106,8 @@ def test_any_table_is_a_study_or_a_sentence(table: list[list[str]], encoding: st
         except MetaevalError:
             made = None
             assert table != ACCEPTED
-        assert out.exists() == (made is not None)
+        assert (out / "data").exists() == (made is not None)
+        assert made or not out.exists() or [p.name for p in out.iterdir()] == ["map.yaml"]
         if made is None:
             return
         assert plan(out / "study.yaml").data.fingerprint == me.load(out / "data").fingerprint

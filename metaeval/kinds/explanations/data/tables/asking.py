@@ -14,6 +14,8 @@ from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.tables.aspects import find_aspects
 from metaeval.kinds.explanations.data.tables.guess import guess, rated_by, texts_by_column
+from metaeval.kinds.explanations.data.tables.labels import MISSING
+from metaeval.kinds.explanations.data.tables.map_text import words_for_none
 from metaeval.kinds.explanations.data.tables.names import NTH, PLACE, ROLES, TOOL, the_user
 from metaeval.kinds.explanations.data.tables.prepare import few
 from metaeval.kinds.explanations.data.tables.proposal import Proposal, cut, raters_of, texts_of
@@ -75,6 +77,10 @@ def propose(table: Table, said: Mapping[str, str], ask: Ask, tell: Callable[[str
         made.generator = ask("No column names the generator. Which model or system was it?", "model", str)
     find_aspects(made, ask)
     _find_keys(made)
+    if words := [repr(w) for w in words_for_none(made) if w.casefold() not in MISSING]:
+        made.notes.append(
+            f"{', '.join(words)} among numbers is taken for no answer: see `missing` in the map."
+        )
     return made
 
 

@@ -14,7 +14,7 @@ from metaeval.kinds.explanations.data.tables.prepare import few
 from metaeval.kinds.explanations.data.tables.proposal import ProposedAspect, texts_of
 
 if TYPE_CHECKING:
-    from metaeval.kinds.explanations.data.tables.guess import Cell
+    from metaeval.kinds.explanations.data.tables.grid import Cell
     from metaeval.kinds.explanations.data.tables.proposal import Ask, Proposal
 
 

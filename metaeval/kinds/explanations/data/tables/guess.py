@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.records import USER_RATER
+from metaeval.kinds.explanations.data.tables.grid import Cell, grid, is_tool, splits
 from metaeval.kinds.explanations.data.tables.labels import MISSING, numbers_of
 from metaeval.kinds.explanations.data.tables.names import (
     NTH,
@@ -33,24 +34,12 @@ if TYPE_CHECKING:
 
     from metaeval.sources.tables.table import Table
 
-_SPLIT = re.compile(r"\s+by\s+|\s*[_.:/|-]\s*|\s+|(?<=[a-z])(?=[A-Z])")
 _OWN = re.compile(r"(\w+\.)*((user|self|own)_?)?(rating|mark|answer)s?\.[^\W\d]\w*", re.IGNORECASE)
 _PLACE = re.compile(r"((?:\w+\.)*)([^\W\d]\w*)\.(\d+)")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
+_MANY = 12  # rows whose numbers rise by no chance
 OVERALL = "overall"
 """The aspect of ratings that name none."""
-
-
-class Cell(NamedTuple):
-    """What a column of numbers holds: by whom, and of which aspect, as the column's name says it."""
-
-    column: str
-    who: str
-    """A rater or evaluator; empty if a column says it row by row."""
-    aspect: str
-    """The aspect, as in the column's name; empty if it holds for all, or a column says it."""
-    pattern: str
-    """The name of the column with ``{who}`` and ``{aspect}`` in their places."""
 
 
 @dataclass(slots=True)
@@ -79,7 +68,9 @@ def guess(table: Table, said: Mapping[str, str]) -> Guess:
         role = said.get(column) or role_of(
             column, texts[column], numeric=numbers is not None, taken=found.roles
         )
-        if role in ("rating", "score") or (not role and numbers is not None):
+        if not role and numbers == {} and _counts_rows(column, table):
+            found.left.append(column)
+        elif role in ("rating", "score") or (not role and numbers is not None):
             rest.append(column)
             if numbers:
                 found.labels[column] = numbers
@@ -91,9 +82,9 @@ def guess(table: Table, said: Mapping[str, str]) -> Guess:
             found.left.append(column)
     _find_texts(found, texts)
     _find_raters(found, texts, said)
+    _find_profiles(found, table, rest, said.keys())
+    _cross_numbers(found, rest, texts, said, sure="header of two rows" in table.read_as)
     _sort_numbers(found, rest, texts, said)
-    ignored = {c for c in found.left if role_of(c, texts[c], numeric=False, taken=found.roles) == "ignore"}
-    _find_profiles(found, table, ignored | said.keys())
     used = {c.column for c in (*found.people, *found.tools)}
     found.labels = {c: words for c, words in found.labels.items() if c in used}
     return found
@@ -150,6 +141,22 @@ def _find_raters(found: Guess, texts: Mapping[str, list[str]], said: Mapping[str
         found.left.remove(others[0])
 
 
+def _cross_numbers(
+    found: Guess, columns: list[str], texts: Mapping[str, list[str]], said: Mapping[str, str], *, sure: bool
+) -> None:
+    """Take the columns that cross aspects with raters; all of one rater are of a person, or of a tool."""
+    if found.roles.keys() & {"rater", "aspect"}:
+        return
+    cells = grid(columns, sure=sure)
+    whole = {c for c in cells if c in found.labels or is_rating(texts[c], 100)}
+    for who in rated_by([*cells.values()]):
+        of = [c for c in cells.values() if c.who == who]
+        told = {said.get(c.column) for c in of}
+        tool = is_tool(who) or (bool(whole) and whole.isdisjoint(c.column for c in of))
+        (found.tools if "score" in told or (tool and "rating" not in told) else found.people).extend(of)
+    columns[:] = [c for c in columns if c not in cells]
+
+
 def _sort_numbers(
     found: Guess, columns: Sequence[str], texts: Mapping[str, list[str]], said: Mapping[str, str]
 ) -> None:
@@ -162,11 +169,9 @@ def _sort_numbers(
             found.people.append(Cell(column, "" if whose else USER_RATER, "", column))
         columns = [c for c in columns if c not in values[:1]]
     cells: dict[str, Cell | None] = dict.fromkeys(columns)
-    is_tool = {
-        c: said.get(c) == "score" or (bool(TOOL.search(c)) and said.get(c) != "rating") for c in columns
-    }
+    tools = {c: said.get(c) == "score" or (bool(TOOL.search(c)) and said.get(c) != "rating") for c in columns}
     for column in columns:
-        if is_tool[column]:
+        if tools[column]:
             continue
         if whose and not what:  # ratings that do not stand beside the rater are of the user
             cells[column] = _whole(column, "" if column.rpartition(".")[0].startswith(beside) else USER_RATER)
@@ -176,18 +181,18 @@ def _sort_numbers(
             cells[column] = _alone(column, "" if what else OVERALL) or _split(
                 column, lambda side, _: bool(PERSON.fullmatch(side))
             )
-    by_people = {c.aspect.casefold() for c in cells.values() if c}
+    by_people = {c.aspect.casefold() for c in (*found.people, *cells.values()) if c}
     rated = {c for c in columns if said.get(c) == "rating" or c in found.labels or is_rating(texts[c], 10)}
-    short = any(not is_tool[c] for c in rated)  # else people rated on sliders
+    short = any(not tools[c] for c in rated)  # else people rated on sliders
     rated |= {c for c in columns if is_rating(texts[c], 100) and (is_aspect(c) or not short)}
     known = by_people | {c.casefold() for c in rated if not TOOL.search(c)}
     # People first: a tool's score is of an aspect that people rated.
-    for column in sorted((c for c in columns if cells[c] is None), key=lambda c: is_tool[c]):
+    for column in sorted((c for c in columns if cells[c] is None), key=lambda c: tools[c]):
         cell = _split(column, lambda _, other: other.casefold() in known) or (
-            None if is_tool[column] or by_people else _split(column, lambda _, other: is_aspect(other))
+            None if tools[column] or by_people else _split(column, lambda _, other: is_aspect(other))
         )
         # Beside ratings, fractions are of tools, whosever name stands there.
-        tool = is_tool[column] or (column not in rated and (short or cell is None)) or (what and cell is None)
+        tool = tools[column] or (column not in rated and (short or cell is None)) or (what and cell is None)
         if tool and cell is None:
             name = without_place(column.rpartition(".")[2] if PATH.fullmatch(column) else column)
             cell = Cell(column, m[1] if (m := SUFFIX.fullmatch(name)) else name, "", column)
@@ -218,18 +223,13 @@ def is_rating(texts: Sequence[str], most: int) -> bool:
 def _split(column: str, fits: Any) -> Cell | None:  # noqa: ANN401 - (side, other side) → whether the side says who
     """Split a column's name into who and aspect, where a side fits; the longest name of who wins."""
     found: list[Cell] = []
-    suffix = SUFFIX.fullmatch(column)
-    core, end = (suffix[1], suffix[2]) if suffix else (column, "")
-    if len(core.split()) > QUESTION or core.endswith(("?", "]", ".", "!")):
-        return None  # a question
-    if core.endswith(")"):  # the rater, or the aspect, in brackets
-        core, end = core[:-1], f"){end}"
-    for at in _SPLIT.finditer(core) if end[:1] != ")" else re.finditer(r"\s*\(", core):
-        left, right = core[: at.start()], core[at.end() :]
-        if left and right and NTH not in left and fits(left, right):
-            found.append(Cell(column, left, right, f"{{who}}{at[0]}{{aspect}}{end}"))
-        if left and right and NTH not in right and fits(right, left):
-            found.append(Cell(column, right, left, f"{{aspect}}{at[0]}{{who}}{end}"))
+    for left, between, right, end in splits(column):
+        if len(f"{left}{between}{right}".split()) > QUESTION:
+            continue
+        if NTH not in left and fits(left, right):
+            found.append(Cell(column, left, right, f"{{who}}{between}{{aspect}}{end}"))
+        if NTH not in right and fits(right, left):
+            found.append(Cell(column, right, left, f"{{aspect}}{between}{{who}}{end}"))
     return max(found, key=lambda c: len(c.who), default=None)
 
 
@@ -242,16 +242,43 @@ def _alone(column: str, aspect: str) -> Cell | None:
     return Cell(column, core, aspect, f"{{who}}{end}") if PERSON.fullmatch(core) else None
 
 
-def _find_profiles(found: Guess, table: Table, known: Collection[str]) -> None:
-    """Take for a user's profile what is the same in all rows of each of several users."""
+def _counts_rows(column: str, table: Table) -> bool:
+    """Say whether numbers are those of the rows: they rise from each to the next."""
+    numbers = pd.to_numeric(table.frame[column], errors="coerce").groupby(table.rows).first()
+    rise = numbers.is_monotonic_increasing and numbers.is_unique and bool((numbers % 1 == 0).all())
+    return rise and len(numbers) >= _MANY and not is_aspect(column) and not TOOL.search(column)
+
+
+def _find_profiles(found: Guess, table: Table, numbers: list[str], known: Collection[str]) -> None:
+    """Take for a user's profile what is the same in all rows of each of several users.
+
+    Of ``numbers`` these are ages, years and what stands beside the user's id in JSON; others are ratings.
+    """
     user, frame = found.roles.get("user_id"), table.frame
     if user is None or frame[user].nunique() == len({*table.rows}):
         return
-    for column in [c for c in found.left if c not in known]:
-        by_user = frame[column].astype(str).groupby(frame[user].astype(str)).nunique()
-        if by_user.max() == 1 and len(set(frame[column].astype(str))) > 1:
+
+    def is_theirs(column: str) -> bool:
+        cells = frame[column].astype(str)
+        return len({*cells}) > 1 and cells.groupby(frame[user].astype(str)).nunique().max() == 1
+
+    theirs = user.rpartition(".")[0]
+    beside = f"{theirs}." if the_user([theirs.rpartition(".")[2]]) else None
+    for column in [c for c in (*found.left, *numbers) if c not in known]:
+        if column in numbers:
+            ages = pd.to_numeric(frame[column], errors="coerce").dropna()
+            age = any(ages.between(*ends).all() for ends in ((10, 110), (1900, 2100)))
+            fits = (beside and column.startswith(beside)) or (age and 2 * frame[user].nunique() <= len(frame))
+            fits = fits and not is_aspect(column)
+        else:
+            fits = role_of(column, [], numeric=False, taken=found.roles) != "ignore"
+        if fits and is_theirs(column):
             found.profiles.append(column)
-            found.left.remove(column)
+            (numbers if column in numbers else found.left).remove(column)
+    for column in [c for c in found.profiles if c not in known]:
+        if frame[column].astype(str).groupby(frame[user].astype(str)).nunique().max() > 1:
+            found.profiles.remove(column)  # called so, but not the same in all rows of a user
+            found.left.append(column)
 
 
 def rated_by(cells: Sequence[Cell]) -> Iterator[str]:
@@ -260,5 +287,8 @@ def rated_by(cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def missing_words(texts: Sequence[str]) -> list[str]:
-    """Return the words in a column that stand for no answer."""
-    return sorted({t for t in texts if t.casefold() in MISSING})
+    """Return the words in a column that stand for no answer; among numbers, one word alone does."""
+    known = {t for t in texts if t.casefold() in MISSING}
+    other = {t for t in texts if t not in known and not _DECIMAL.fullmatch(t)}
+    alone = len(other) == 1 and not any(re.search(r"\d", t) for t in other) and numbers_of(texts) == {}
+    return sorted(known | other if alone else known)

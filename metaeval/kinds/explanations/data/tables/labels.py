@@ -14,7 +14,10 @@ MISSING = frozenset(
         *("n/a", "na", "n.a.", "#n/a", "nan", "none", "null", "-", "--", "?", "don't know", "do not know"),
         *("i don't know", "i do not know", "not sure", "unsure", "no answer", "prefer not to say"),
         *("not applicable", "can't say", "k.a.", "k. a.", "keine angabe", "weiß nicht", "weiss nicht"),
-        *("不知道", "无"),
+        *("n/d", "n.d.", "n. d.", "nd", "n.a", "s/o", "ns/nc", "sin dato", "sin respuesta", "no sabe"),
+        *("sans réponse", "sans avis", "ne sait pas", "nsp", "sans objet", "nvt", "n.v.t.", "weet niet"),
+        *("geen antwoord", "geen mening", "non so", "nessuna risposta", "não sei", "sem resposta"),
+        *("不知道", "无", "\u2013", "\u2014"),
     }
 )
 """Words that stand for no answer, in lower case."""

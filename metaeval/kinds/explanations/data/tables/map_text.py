@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.tables.guess import OVERALL, missing_words, rated_by
+from metaeval.kinds.explanations.data.tables.guess import OVERALL, missing_words, rated_by, texts_by_column
 from metaeval.kinds.explanations.data.tables.names import NTH, without_place
 from metaeval.kinds.explanations.data.tables.proposal import raters_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metaeval.kinds.explanations.data.tables.guess import Cell
+    from metaeval.kinds.explanations.data.tables.grid import Cell
     from metaeval.kinds.explanations.data.tables.proposal import Proposal, ProposedAspect
 
 _PLAIN = re.compile(r"[^\W\d][\w.-]*(?: \w[\w.-]*)*")
@@ -53,7 +53,7 @@ def map_text(made: Proposal, file: str, split: str | None, folder: str, name: st
     if made.tools:
         tools += _entries(made, [c for c in found.people if not c.who], "evaluator", tools=True)
     lines += renames
-    words = sorted({w for c in (*found.people, *found.tools) for w in _missing(made, c.column)})
+    words = words_for_none(made)
     if words:
         lines.append(f"missing: [{', '.join(map(quoted, words))}]   # words that stand for no answer")
     lines.append("units:                      # what names an explanation, and its texts: ours ← the table's")
@@ -147,10 +147,12 @@ def _renames(made: Proposal, entries: Sequence[_Entry]) -> list[str]:
     return ["rename:                     # cells, before they are read", *lines] if lines else []
 
 
-def _missing(made: Proposal, column: str) -> list[str]:
+def words_for_none(made: Proposal) -> list[str]:
     """Return the words for no answer that `_renames` does not have."""
-    words = missing_words([str(v).strip() for v in made.table.frame[column].dropna()])
-    return words if not any(made.guess.labels.get(column, {}).values()) else []
+    cells = (*made.guess.people, *made.guess.tools)
+    columns = [c.column for c in cells if not any(made.guess.labels.get(c.column, {}).values())]
+    cells_of = texts_by_column(made.table.frame)
+    return sorted({w for c in columns for w in missing_words(cells_of[c])})
 
 
 def _scale(aspect: ProposedAspect) -> str:

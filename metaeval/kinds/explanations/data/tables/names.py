@@ -16,60 +16,86 @@ ROLES = (
 """What a column may be said to be."""
 _USER = (
     r"user|participant|person|respondent|customer|subject|reader|member|uid|pid|prolific|e.?mail.*"
-    r"|nutzer(in)?|teilnehmer(in)?|proband(in)?|用户|参与者"
+    r"|nutzer(in)?|teilnehmer(in)?|proband(in)?|kund(e|in)|befragter?|用户|参与者"
+    r"|utilisat(eur|rice)|cliente?|usager|participante?|sujet|usuari[oa]|sujeto|viajer[oa]|utente|partecipante"
+    r"|soggetto|gebruiker|deelnemer|klant|utilizador(a)?"
 )
 _ITEM = (
     r"item|movie|film|book|product|song|track|article|hotel|restaurant|story|place|game|asin|isbn|recipe|dish"
     r"|video|course|job|paper|podcast|app|destination|artikel|produkt|buch|rezept|物品|商品|电影"
+    r"|objet|produit|livre|vin|vino|vinho|wijn|wein|plat|recette|lieu|objeto|[íi]tem|producto|pel[íi]cula|libro|receta"
+    r"|alojamiento|lugar|viaje|oggetto|prodotto|ricetta|luogo|albergo|canzone|canción|chanson|produto|filme|livro"
+    r"|receita|música|boek|recept|gerecht|liedje|plaats|bestemming|unterkunft|reiseziel|lied"
 )
 _SYSTEM = (
     r"generator|system|model|method|algorithm|llm|condition|variant|version|arm|author|writer"
     r"|(written|generated)\W*by|bedingung|modell|verfahren|模型|系统"
+    r"|système|modèle|méthode|algorithme|sistema|modelo|método|algoritmo|modello|metodo|systeem|methode|algoritme"
 )
 _REFERENCE = (
     r"reference|review|own\W*words|ground\W*truth|gold\W*(text|standard)?"
     r"|rezension|bewertung\W(des|der)\W.*|评论"
+    r"|référence|critique|referencia|reseña|riferimento|recensione|referência|resenha|referentie|recensie|referenz"
 )
 _TEXT = (
     r"explanation|text|justification|rationale|output|response|message|erklärung|begründung|解释|(推荐)?理由"
+    r"|explication|explicación|spiegazione|explicação|uitleg|verklaring|texte|texto|testo|tekst"
+    r"|text[eo]?\W+de\W+(la|l)\W+explicaci[oó]n|testo\W+della\W+spiegazione"
 )
 _IGNORED = (
     r"time\W*stamp|date|time|start\w*|end\w*|submit\w*|recorded|duration|index|row|#|unnamed.*|column \d+"
     r"|ip\W*\w*|status|progress|finished|location|latitude|longitude|response\W*type|comments?|year"
     r"|(.*\W)?id|trial|position|order|(n|number of|word)\W*(words?|counts?|tokens|characters)"
     r"|last\W*page|(start\W*)?language|seed|zeitstempel|datum|kommentare?|letzte\W*seite|zufallsstartwert"
-    r"|年份|时间"
+    r"|n[°º]|num[eé]ro|número|nummer|date de.*|fecha.*|data di.*|年份|时间"
 )
 _RATER = (
     r"rater|annotator|assessor|coder|who|rated\W*by|by|judge|evaluator|worker|labell?er"
     r"|评价者|评分者|标注者|标注员"
+    r"|évaluat(eur|rice)|annotat(eur|rice)|juge|evaluador(a)?|anotador(a)?|juez|valutatore|valutatrice|annotatore"
+    r"|giudice|avaliador(a)?|beoordelaar|annotator(in)?|bewerter(in)?|gutachter(in)?"
 )
-_PROFILE = r"age|gender|sex|country|education|occupation|experience|alter|geschlecht|年龄|性别"
+_ASPECT = (
+    r"aspect|criterion|criteria|dimension|question|facet|attribute|critère|criterio|critério|aspecto|aspetto"
+    r"|dimensión|dimensione|dimensão|aspekt|kriterium|frage|pregunta|domanda|vraag"
+)
+_PROFILE = (
+    r"age|gender|sex|country|education|occupation|experience|alter|geschlecht|年龄|性别"
+    r"|âge|sexe|edad|sexo|età|sesso|idade|leeftijd|geslacht"
+)
 _ID = r"(\W*(p?id|name|nr|no|key|code|address))?"
+_SHOWN = (
+    r"(proposée?|recommandée?|propuest[oa]|recomendad[oa]|consigliat[oa]|propost[oa]|aanbevolen|empfohlen\w*)"
+)
 _KEYS = (
-    ("user_id", rf"(.*\byour\W+)?({_USER}){_ID}"),
-    ("item_id", rf"({_ITEM})(\W*(id|nr|no|key|code))?"),
+    ("user_id", rf"(.*\byour\W+)?(id\W+)?({_USER}){_ID}|token(\W+(zugangscode|access code))?"),
+    ("item_id", rf"(id\W+)?({_ITEM})(\W*(id|nr|no|key|code)|\W+{_SHOWN})?"),
     ("generator", rf"({_SYSTEM}){_ID}|(explanation|text)\W*(type|source|version)"),
     ("item_title", rf"(({_ITEM})\W*)?(title|titel|name|标题)"),
     ("reference", rf"((user|gold|human)\W*)?({_REFERENCE})(\W*(text|\d+))?"),
     ("explanation", rf"(generated\W*|model\W*)?({_TEXT})(\W*(text|shown))?"),
     ("rater", rf"({_RATER}){_ID}"),
-    ("aspect", rf"(aspect|criterion|criteria|dimension|question|facet|attribute){_ID}"),
+    ("aspect", rf"({_ASPECT}){_ID}"),
     ("profile", rf"(.*\byour\W+)?({_PROFILE})|(how\W+old|wie\W+alt)\W.*"),
     ("ignore", rf"({_IGNORED})(\W.*)?"),
 )  # fmt: skip
 """Role → what a column is called that has it; an earlier one goes first."""
-VALUE = r"(.*\W)?(rating|score|value|stars?|points?|label|answer|mark|评分)s?"
+_ME = r"me|self|selbst|own|moi|yo|io|ich|ik|zelf|soi"
+VALUE = r"(.*\W)?(rating|score|value|stars?|points?|label|answer|mark|评分|note|étoile"
+VALUE += (
+    r"|estrella|puntuación|valoración|nota|voto|valutazione|avaliação|estrela|cijfer|waardering|bewertung)s?"
+)
 SUFFIX = re.compile(r"(.+?)([\W_]+(?:score|rating|value|mark)s?)", re.IGNORECASE)
 PERSON = re.compile(
-    rf"\(?({_USER}|me|self|selbst|own|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
+    rf"\(?({_USER}|{_ME}|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
     r"|[arh](?=\W?\d))[\W_]?(\d+|[a-z])?(\W(rating|score)s?)?\)?",
     re.IGNORECASE,
 )
-_THE_USER = re.compile(rf"\(?({_USER}|me|self|selbst|own)(\W*(rating|self|id))?\)?", re.IGNORECASE)
+_THE_USER = re.compile(rf"\(?({_USER}|{_ME})(\W*(rating|self|id))?\)?", re.IGNORECASE)
 TOOL = re.compile(
     r"gpt|llm|bleu|rouge|chr.?f|meteor|bert|comet|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|judge"
-    r"|metric|eval|length|perplex|ppl|cosine|similar|readab|flesch|distinct|nli|\bmodell?\b|\b[ak]i\b|\bauto",
+    r"|metric|eval|length|perplex|ppl|cosine|similar|readab|flesch|distinct|nli|\b[ak]i\b|\bia\b|\bauto"
+    r"|(?<![^\W_])mod[eè]l(l?[eo]?|os?)(?![^\W_])",
     re.IGNORECASE,
 )
 _ASPECTS = (
@@ -100,6 +126,7 @@ NTH = f"{{{PLACE}}}"
 NUMBERED_TEXT = re.compile(
     rf"({_TEXT}|recommendation|empfehlung|system|version|variant|condition)s?\W*\{{n\}}", re.IGNORECASE
 )
+NUMBERED_SYSTEM = re.compile(rf"\b({_SYSTEM})\W*\{{n\}}", re.IGNORECASE)
 NUMBERED_ITEM = re.compile(rf"(?!item)\b({_ITEM})\W*\{{n\}}", re.IGNORECASE)
 _NOTE = re.compile(r"\([^)]*\)\s*$")
 QUESTION = 4  # words from which a name is a question

@@ -13,7 +13,8 @@ from metaeval.sources.tables.columns import text_column
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from metaeval.kinds.explanations.data.tables.guess import Cell, Guess
+    from metaeval.kinds.explanations.data.tables.grid import Cell
+    from metaeval.kinds.explanations.data.tables.guess import Guess
     from metaeval.sources.tables.table import Table
 
     Answer = TypeVar("Answer")

@@ -6,7 +6,14 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.kinds.explanations.data.tables.labels import numbers_of
-from metaeval.kinds.explanations.data.tables.names import NTH, NUMBERED_ITEM, NUMBERED_TEXT, PERSON, role_of
+from metaeval.kinds.explanations.data.tables.names import (
+    NTH,
+    NUMBERED_ITEM,
+    NUMBERED_SYSTEM,
+    NUMBERED_TEXT,
+    PERSON,
+    role_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +46,8 @@ def repeated(texts: Mapping[str, list[str]]) -> Repeated | None:
     for column in texts:
         for found in _PLACE.finditer(column):
             before = column[: found.start()]
-            if not PERSON.fullmatch(re.split(r"[\s_(]", before.rstrip(" _-"))[-1]):
+            apart = re.search(r"\)\W*$|\s-\s$", before)  # from the person who is named before it
+            if apart or not PERSON.fullmatch(re.split(r"[\s_(]", before.rstrip(" _-"))[-1]):
                 families.setdefault(f"{before}{NTH}{column[found.end() :]}", {})[found[0]] = column
     families = {p: of for p, of in families.items() if len(of) > 1}
     of_texts = [p for p, of in families.items() if all(_is_text(p, texts[c]) for c in of.values())]
@@ -57,6 +65,8 @@ def repeated(texts: Mapping[str, list[str]]) -> Repeated | None:
         return None
     order = [*texts]
     kept = dict(sorted(kept.items(), key=lambda item: order.index(next(iter(item[1].values())))))
+    if NUMBERED_SYSTEM.search(anchor):
+        return Repeated(kept, "generator")
     return Repeated(kept, "item_id" if of_texts or NUMBERED_ITEM.search(anchor) else "generator")
 
 

@@ -96,6 +96,20 @@ def test_an_address_is_no_profile_even_if_each_user_has_one() -> None:
     assert guessed(table).profiles == ["home"]
 
 
+def test_numbers_of_rows_and_of_people_are_no_ratings() -> None:
+    rated = {"user": [f"u{i // 4}" for i in range(16)], "fun": [i * 7 % 5 + 1 for i in range(16)]}
+    found = guessed({"No.": [*range(4, 20)], **rated, "joined": [2001 + i // 4 for i in range(16)]})
+    assert (found.left, found.profiles, cells(found)[0]) == (["No."], ["joined"], {("user", "fun")})
+    nested = {"by.user.id": rated["user"], "by.user.level": [i // 4 for i in range(16)]}
+    found = guessed({**nested, "leeftijd": [20 + i for i in range(16)], "fun": rated["fun"]})
+    assert (found.profiles, cells(found)[0]) == (["by.user.level"], {("user", "fun")})
+    assert found.left == ["leeftijd"]  # it differs within a user
+    found = guessed(
+        {**rated, "level": [i // 4 + 1 for i in range(16)], "No.": [*range(4, 20)]}, **{"No.": "rating"}
+    )
+    assert {c.column for c in found.people} == {"fun", "level", "No."}
+
+
 def test_a_column_is_what_the_user_says() -> None:
     table = {"who": ["a", "b"], "notes": ["x", "y"], "q1": [3, 4], "q2": [1, 2]}
     found = guessed(table, who="user_id", notes="explanation", q1="score", q2="ignore")

@@ -25,6 +25,13 @@ from metaeval.kinds.explanations.data.tables.names import aspect_name, role_of, 
         ("评价者", "rater"),
         ("made.gold_review", "reference"),
         ("Bewertung des Nutzers", "reference"),
+        *((word, "user_id") for word in ("Usuario", "ID utente", "Utilisateur", "Gebruiker", "Utilizador")),
+        *((word, "item_id") for word in ("Alojamiento", "Vin proposé", "Ricetta", "Livro", "Boek")),
+        *((word, "generator") for word in ("Sistema", "Système", "Modelo", "Systeem", "Verfahren")),
+        *((word, "rater") for word in ("Evaluador", "Évaluatrice", "Valutatore", "Beoordelaar", "Avaliador")),
+        *((word, "aspect") for word in ("Criterio", "Critère", "Aspetto", "Kriterium", "Dimensão")),
+        *((word, "explanation") for word in ("Texto de la explicación", "Spiegazione", "Uitleg", "Texte")),
+        *((word, "reference") for word in ("Reseña", "Recensione", "Référence")),
     ],
 )
 def test_headers_of_forms_and_of_other_languages(column, role) -> None:
@@ -47,3 +54,5 @@ def test_names_of_aspects_are_short_and_the_user_is_found() -> None:
     assert aspect_name("Would you see it again, my dear friend?") == "Would you see it"
     assert the_user(["anna", "participant"]) == "participant"
     assert not the_user(["anna", "ben"])
+    for word in ("client", "cliente", "utente", "Nutzer", "utilisateur", "usuario", "gebruiker", "moi", "yo"):
+        assert the_user(["anna", word]) == word
