@@ -151,12 +151,13 @@ def leaderboard_records(board: Leaderboard) -> dict[str, Any]:
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a frame as plain JSON values; NaN becomes None, and a rank a number."""
-    plain = frame.astype(object)
+    import pandas as pd
+
+    plain = frame.astype(object).where(frame.notna(), None)
     for column in plain.columns.intersection(["rank", "cluster"]):
-        plain[column] = [int(t) if str(t).isdecimal() else t for t in plain[column]]
-    return [
-        {str(k): v for k, v in row.items()} for row in plain.where(plain.notna(), None).to_dict("records")
-    ]
+        numbers = [int(t) if str(t).isdecimal() else t for t in plain[column]]
+        plain[column] = pd.Series(numbers, plain.index, dtype=object)
+    return [{str(k): v for k, v in row.items()} for row in plain.to_dict("records")]
 
 
 def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
