@@ -287,12 +287,17 @@ def test_a_film_that_a_person_saw_twice_is_two_items(here: Path, capsys) -> None
     assert len(me.load("t/data")) == 6
 
 
-def test_raters_of_some_units_each_are_averaged_where_they_are_there(here: Path) -> None:
+def test_raters_of_some_units_each_are_averaged_where_they_are_there(here: Path, capsys) -> None:
     by = [(i, rater) for i in range(30) for rater in (i % 3, (i + 1) % 3)]
     rows = [f"i{i},A,long enough for a text {i},r{rater},{(i + rater) % 5 + 1}" for i, rater in by]
     (here / "crowd.csv").write_text("\n".join(["item,system,text,rater,trust", *rows]), encoding="utf-8")
     assert main(["init", "crowd.csv", "--yes"]) == 0
     assert "skip_missing=True" in (here / "crowd" / "study.yaml").read_text(encoding="utf-8")
+    assert "truth: \"Mean(Annotator('r0'), Annotator('r1')" in capsys.readouterr().out
+    (here / "odd.csv").write_text("\n".join(["item,system,text,Xyz,trust", *rows]), encoding="utf-8")
+    main(["init", "odd.csv", "--yes"])
+    told = "Note: 1 column not used; is 'Xyz', with 3 names, the rater? --column 'Xyz=rater'"
+    assert told in capsys.readouterr().out
     assert main(["run", "crowd/study.yaml"]) == 0
     assert set(pd.read_csv(here / "results" / "crowd" / "correlations.csv")["n_units"]) == {30}
 
