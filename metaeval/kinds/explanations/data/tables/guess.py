@@ -29,9 +29,10 @@ from metaeval.kinds.explanations.data.tables.names import (
     the_user,
     without_place,
 )
+from metaeval.kinds.explanations.data.tables.profiles import counts_rows, find_profiles
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.sources.tables.table import Table
 
@@ -39,7 +40,6 @@ _OWN = re.compile(r"(\w+\.)*((user|self|own)_?)?(rating|mark|answer)s?\.[^\W\d]\
 _PLACE = re.compile(r"((?:\w+\.)*)([^\W\d]\w*)\.(\d+)")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 _NAME = 40  # characters of a name, at most
-_MANY = 12  # rows whose numbers rise by no chance
 OVERALL = "overall"
 """The aspect of ratings that name none."""
 
@@ -70,7 +70,7 @@ def guess(table: Table, said: Mapping[str, str]) -> Guess:
         role = said.get(column) or role_of(
             column, texts[column], numeric=numbers is not None, taken=found.roles
         )
-        if not role and numbers == {} and _counts_rows(column, table):
+        if not role and numbers == {} and counts_rows(column, table):
             found.left.append(column)
         elif role in ("rating", "score") or (not role and numbers is not None):
             rest.append(column)
@@ -84,7 +84,7 @@ def guess(table: Table, said: Mapping[str, str]) -> Guess:
             found.left.append(column)
     _find_texts(found, texts, len({*table.rows}), said)
     _find_raters(found, table, texts, said)
-    _find_profiles(found, table, rest, said.keys())
+    find_profiles(found, table, rest, said.keys())
     _cross_numbers(found, rest, texts, said, sure="header of two rows" in table.read_as)
     _sort_numbers(found, rest, texts, said)
     used = {c.column for c in (*found.people, *found.tools)}
@@ -263,45 +263,6 @@ def _alone(column: str, aspect: str) -> Cell | None:
     suffix = SUFFIX.fullmatch(column)
     core, end = (suffix[1], suffix[2]) if suffix else (column, "")
     return Cell(column, core, aspect, f"{{who}}{end}") if PERSON.fullmatch(core) else None
-
-
-def _counts_rows(column: str, table: Table) -> bool:
-    """Say whether numbers are those of the rows: they rise from each to the next."""
-    numbers = pd.to_numeric(table.frame[column], errors="coerce").groupby(table.rows).first()
-    rise = numbers.is_monotonic_increasing and numbers.is_unique and bool((numbers % 1 == 0).all())
-    return rise and len(numbers) >= _MANY and not is_aspect(column) and not TOOL.search(column)
-
-
-def _find_profiles(found: Guess, table: Table, numbers: list[str], known: Collection[str]) -> None:
-    """Take for a user's profile what is the same in all rows of each of several users.
-
-    Of ``numbers`` these are ages, years and what stands beside the user's id in JSON; others are ratings.
-    """
-    user, frame = found.roles.get("user_id"), table.frame
-    if user is None or frame[user].nunique() == len({*table.rows}):
-        return
-
-    def is_theirs(column: str) -> bool:
-        cells = frame[column].astype(str)
-        return len({*cells}) > 1 and cells.groupby(frame[user].astype(str)).nunique().max() == 1
-
-    theirs = user.rpartition(".")[0]
-    beside = f"{theirs}." if the_user([theirs.rpartition(".")[2]]) else None
-    for column in [c for c in (*found.left, *numbers) if c not in known]:
-        if column in numbers:
-            ages = pd.to_numeric(frame[column], errors="coerce").dropna()
-            age = any(ages.between(*ends).all() for ends in ((10, 110), (1900, 2100)))
-            fits = (beside and column.startswith(beside)) or (age and 2 * frame[user].nunique() <= len(frame))
-            fits = fits and not is_aspect(column)
-        else:
-            fits = role_of(column, [], numeric=False, taken=found.roles) != "ignore"
-        if fits and is_theirs(column):
-            found.profiles.append(column)
-            (numbers if column in numbers else found.left).remove(column)
-    for column in [c for c in found.profiles if c not in known]:
-        if frame[column].astype(str).groupby(frame[user].astype(str)).nunique().max() > 1:
-            found.profiles.remove(column)  # called so, but not the same in all rows of a user
-            found.left.append(column)
 
 
 def rated_by(cells: Sequence[Cell]) -> Iterator[str]:
