@@ -278,6 +278,25 @@ def test_texts_side_by_side(here: Path, header: str, roles: str, capsys) -> None
     assert len(me.load("kept/data")) == 6  # whoever says what one of the columns is wants them as they are
 
 
+def test_raters_and_aspects_of_any_language_cross_in_columns_that_repeat(here: Path) -> None:
+    raters = ["client", "Zoé", "modèle"]
+    rated = [f"{a} ({r}) - {s}" for a in ("Vivacité", "Humour") for s in "AB" for r in raters]
+    table = [["N°", "Client", "Vin proposé", "Explication système A", "Explication système B", *rated]]
+    for i in range(12):
+        texts = [f"{s} {i} est un texte assez long pour l'être" for s in "AB"]
+        table.append(
+            [i, f"P{i // 3}", f"vin {i % 3}", *texts, *((i + at) % 5 + 1 for at in range(len(rated)))]
+        )
+    with (here / "vins.csv").open("w", encoding="cp1252", newline="") as file:
+        csv.writer(file, delimiter=";").writerows(table)
+    assert main(["init", "vins.csv", "--yes"]) == 0
+    data = me.load("vins/data")
+    assert (set(data.raters), set(data.aspects)) == ({"user", "Zoé"}, {"Vivacité", "Humour"})
+    assert set(data.scores["evaluator"]) == {"modèle"}
+    units = data.explanations[["user_id", "item_id", "generator"]].drop_duplicates()
+    assert (len(units), set(units["generator"])) == (24, {"A", "B"})
+
+
 def test_a_film_that_a_person_saw_twice_is_two_items(here: Path, capsys) -> None:
     rows = [f"u{i},same,{TEXT} {i},4,same,{TEXT} too,2" for i in range(3)]
     head = "pid,Q1_film,Q1_text,Q1_trust,Q2_film,Q2_text,Q2_trust"
@@ -287,12 +306,17 @@ def test_a_film_that_a_person_saw_twice_is_two_items(here: Path, capsys) -> None
     assert len(me.load("t/data")) == 6
 
 
-def test_raters_of_some_units_each_are_averaged_where_they_are_there(here: Path) -> None:
+def test_raters_of_some_units_each_are_averaged_where_they_are_there(here: Path, capsys) -> None:
     by = [(i, rater) for i in range(30) for rater in (i % 3, (i + 1) % 3)]
     rows = [f"i{i},A,long enough for a text {i},r{rater},{(i + rater) % 5 + 1}" for i, rater in by]
     (here / "crowd.csv").write_text("\n".join(["item,system,text,rater,trust", *rows]), encoding="utf-8")
     assert main(["init", "crowd.csv", "--yes"]) == 0
     assert "skip_missing=True" in (here / "crowd" / "study.yaml").read_text(encoding="utf-8")
+    assert "truth: \"Mean(Annotator('r0'), Annotator('r1')" in capsys.readouterr().out
+    (here / "odd.csv").write_text("\n".join(["item,system,text,Xyz,trust", *rows]), encoding="utf-8")
+    main(["init", "odd.csv", "--yes"])
+    told = "Note: 1 column not used; is 'Xyz', with 3 names, the rater? --column 'Xyz=rater'"
+    assert told in capsys.readouterr().out
     assert main(["run", "crowd/study.yaml"]) == 0
     assert set(pd.read_csv(here / "results" / "crowd" / "correlations.csv")["n_units"]) == {30}
 

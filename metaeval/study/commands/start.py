@@ -86,7 +86,7 @@ def start(
             f"{target} holds {there[0]!r} already; replace it with --force, or give another folder"
         )
     if is_data_set(source):
-        return _of_data_set(source, target)
+        return _of_data_set(source, target, tell)
     refuse_if_in_the_way(target / DATA, force=force)  # before any question is asked
     table = any_table(source, split)
     made = propose(table, said, ask, tell)
@@ -111,7 +111,7 @@ def start(
                 advice += f", or change {target / MAP}, which says how to import it"
             raise DataError(f"{first}{more}; {advice}") from error
         save(data, new / DATA)
-        _write_study(new, data, target)
+        tell(_write_study(new, data, target))
         if target.is_dir():
             save(data, target / DATA, force=True)
             for file in (MAP, STUDY):
@@ -121,7 +121,7 @@ def start(
     return Started(target, data, made.notes, f"{MAP}, {STUDY} and the data set ({summary(data)})")
 
 
-def _of_data_set(source: str, target: Path) -> Started:
+def _of_data_set(source: str, target: Path, tell: Callable[[str], None]) -> Started:
     """Write a study of a data set, which stays where it is."""
     data = load(source)
     if data.kind != "explanations":
@@ -133,18 +133,19 @@ def _of_data_set(source: str, target: Path) -> Started:
     dataset = os.path.relpath(Path(source).resolve(), target.resolve()) if here else source
     target.resolve().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.resolve().parent) as place:
-        _write_study(Path(place), data, target, dataset)
+        tell(_write_study(Path(place), data, target, dataset))
         target.mkdir(exist_ok=True)
         (Path(place) / STUDY).replace(target / STUDY)
     return Started(target, data, [], f"{STUDY} of the data set {source} ({summary(data)})")
 
 
-def _write_study(folder: Path, data: ExplanationSet, target: Path, dataset: str = DATA) -> None:
+def _write_study(folder: Path, data: ExplanationSet, target: Path, dataset: str = DATA) -> str:
+    """Write the study, and return its line of the truth."""
     place = shlex.quote(str(target / STUDY))
-    (folder / STUDY).write_text(
-        study_text(data, target.resolve().name, place, dataset), encoding="utf-8", newline="\n"
-    )
+    text = study_text(data, target.resolve().name, place, dataset)
+    (folder / STUDY).write_text(text, encoding="utf-8", newline="\n")
     plan(folder / STUDY)  # a study that cannot be run is not written
+    return next(line for line in text.splitlines() if line.startswith("truth:"))
 
 
 def study_text(data: ExplanationSet, name: str, place: str, dataset: str = DATA) -> str:

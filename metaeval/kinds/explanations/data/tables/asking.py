@@ -13,10 +13,10 @@ from metaeval.base.errors import DataError, nearest, one_of
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.tables.aspects import find_aspects
-from metaeval.kinds.explanations.data.tables.guess import guess, rated_by, texts_by_column
+from metaeval.kinds.explanations.data.tables.guess import guess, rated_by, texts_by_column, varies
 from metaeval.kinds.explanations.data.tables.labels import MISSING
 from metaeval.kinds.explanations.data.tables.map_text import words_for_none
-from metaeval.kinds.explanations.data.tables.names import NTH, PLACE, ROLES, TOOL, the_user
+from metaeval.kinds.explanations.data.tables.names import NTH, PLACE, ROLES, TOOL, role_of, the_user
 from metaeval.kinds.explanations.data.tables.prepare import few
 from metaeval.kinds.explanations.data.tables.proposal import Proposal, cut, raters_of, texts_of
 from metaeval.kinds.explanations.data.tables.repeated import repeated
@@ -212,6 +212,13 @@ def _find_keys(made: Proposal) -> None:
         made.notes.append(f"{told}.")
     elif not made.row_is_user:
         _find_doubles(made, keys, selected=bool({"rater", "aspect"} & roles.keys()))
+    if text is not None and not {"rater", "user_id"} <= roles.keys():
+        left = [c for c in made.guess.left if role_of(c, [], numeric=False, taken={}) != "ignore"]
+        for column in [c for c in left if varies(c, made.guess, made.table)][:1]:
+            names = frame[column].nunique()
+            unused = f"{counted(len(made.guess.left), 'column')} not used"
+            asked = f"is {column!r}, with {names} names, the rater? --column '{column}=rater'"
+            made.notes.append(f"{unused}; {asked}")
     user = roles.get("user_id")
     if user is not None and frame[user].astype(str).str.contains("@").any():
         made.notes.append(f"{user!r} holds e-mail addresses: replace them before you share the data.")

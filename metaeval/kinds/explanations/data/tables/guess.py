@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.records import USER_RATER
+from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.tables.grid import Cell, grid, is_tool, splits
 from metaeval.kinds.explanations.data.tables.labels import MISSING, numbers_of
 from metaeval.kinds.explanations.data.tables.names import (
@@ -28,16 +29,17 @@ from metaeval.kinds.explanations.data.tables.names import (
     the_user,
     without_place,
 )
+from metaeval.kinds.explanations.data.tables.profiles import counts_rows, find_profiles
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from metaeval.sources.tables.table import Table
 
 _OWN = re.compile(r"(\w+\.)*((user|self|own)_?)?(rating|mark|answer)s?\.[^\W\d]\w*", re.IGNORECASE)
 _PLACE = re.compile(r"((?:\w+\.)*)([^\W\d]\w*)\.(\d+)")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
-_MANY = 12  # rows whose numbers rise by no chance
+_NAME = 40  # characters of a name, at most
 OVERALL = "overall"
 """The aspect of ratings that name none."""
 
@@ -68,7 +70,7 @@ def guess(table: Table, said: Mapping[str, str]) -> Guess:
         role = said.get(column) or role_of(
             column, texts[column], numeric=numbers is not None, taken=found.roles
         )
-        if not role and numbers == {} and _counts_rows(column, table):
+        if not role and numbers == {} and counts_rows(column, table):
             found.left.append(column)
         elif role in ("rating", "score") or (not role and numbers is not None):
             rest.append(column)
@@ -80,9 +82,9 @@ def guess(table: Table, said: Mapping[str, str]) -> Guess:
             found.roles[role] = column
         else:
             found.left.append(column)
-    _find_texts(found, texts)
-    _find_raters(found, texts, said)
-    _find_profiles(found, table, rest, said.keys())
+    _find_texts(found, texts, len({*table.rows}), said)
+    _find_raters(found, table, texts, said)
+    find_profiles(found, table, rest, said.keys())
     _cross_numbers(found, rest, texts, said, sure="header of two rows" in table.read_as)
     _sort_numbers(found, rest, texts, said)
     used = {c.column for c in (*found.people, *found.tools)}
@@ -102,7 +104,7 @@ def _is_empty(value: object) -> bool:
     return bool(pd.isna(value)) or not str(value).strip()  # type: ignore[call-overload]  # any object
 
 
-def _find_texts(found: Guess, texts: Mapping[str, list[str]]) -> None:
+def _find_texts(found: Guess, texts: Mapping[str, list[str]], rows: int, said: Mapping[str, str]) -> None:
     """Take the column of the longest texts for the explanations if none is called so."""
     long = {c: float(np.mean([len(t) for t in texts[c]])) for c in found.left if texts[c]}
     best = max(long, key=lambda c: long[c], default="")
@@ -110,7 +112,10 @@ def _find_texts(found: Guess, texts: Mapping[str, list[str]]) -> None:
         found.roles["explanation"] = best
         found.left.remove(best)
     if "item_id" not in found.roles and "item_title" in found.roles:
-        found.roles["item_id"] = found.roles["item_title"]
+        ids = [c for c in found.left if re.fullmatch(r"(.*\.)?id", c, re.IGNORECASE) and c not in said]
+        own = next((c for c in ids if len({*texts[c]}) == rows and numbers_of(texts[c]) is None), None)
+        found.roles["item_id"] = own or found.roles["item_title"]
+        found.left = [c for c in found.left if c != own]
     form = r"id|" if "lastpage" in texts else ""  # of LimeSurvey
     response = next(
         (c for c in found.left if re.fullmatch(rf"{form}(response|antwort)\W*id", c, re.IGNORECASE)), None
@@ -120,8 +125,18 @@ def _find_texts(found: Guess, texts: Mapping[str, list[str]]) -> None:
         found.left.remove(response)
 
 
-def _find_raters(found: Guess, texts: Mapping[str, list[str]], said: Mapping[str, str]) -> None:
-    """Of several columns of raters, take one that names the user or a tool; another is the user."""
+def _find_raters(found: Guess, table: Table, texts: Mapping[str, list[str]], said: Mapping[str, str]) -> None:
+    """Of several columns of raters, take one that names the user or a tool; another is the user.
+
+    Without one, take a column that names people and tools, several of them for one text.
+    """
+    if "rater" not in found.roles and "explanation" in found.roles:
+        for column in [c for c in found.left if c not in said]:
+            tools = {t for t in texts[column] if TOOL.search(t)}
+            if tools and {*texts[column]} - tools and varies(column, found, table):
+                found.roles["rater"] = column
+                found.left.remove(column)
+                break
     taken = found.roles.get("rater", "")
     others = [
         c for c in found.left if c not in said and role_of(c, texts[c], numeric=False, taken={}) == "rater"
@@ -139,6 +154,14 @@ def _find_raters(found: Guess, texts: Mapping[str, list[str]], said: Mapping[str
     if "user_id" not in found.roles:
         found.roles["user_id"] = others[0]
         found.left.remove(others[0])
+
+
+def varies(column: str, found: Guess, table: Table) -> bool:
+    """Say whether a column of short words has several of them for one unit, as one of raters has."""
+    keys = [found.roles[k] for k in (*KEYS, "explanation") if k in found.roles]
+    cells = table.frame[column].astype(str)
+    by = cells.groupby([table.frame[k].astype(str) for k in keys]).nunique()
+    return cells.str.len().max() <= _NAME and 2 * cells.nunique() <= len(cells) and by.median() > 1
 
 
 def _cross_numbers(
@@ -240,45 +263,6 @@ def _alone(column: str, aspect: str) -> Cell | None:
     suffix = SUFFIX.fullmatch(column)
     core, end = (suffix[1], suffix[2]) if suffix else (column, "")
     return Cell(column, core, aspect, f"{{who}}{end}") if PERSON.fullmatch(core) else None
-
-
-def _counts_rows(column: str, table: Table) -> bool:
-    """Say whether numbers are those of the rows: they rise from each to the next."""
-    numbers = pd.to_numeric(table.frame[column], errors="coerce").groupby(table.rows).first()
-    rise = numbers.is_monotonic_increasing and numbers.is_unique and bool((numbers % 1 == 0).all())
-    return rise and len(numbers) >= _MANY and not is_aspect(column) and not TOOL.search(column)
-
-
-def _find_profiles(found: Guess, table: Table, numbers: list[str], known: Collection[str]) -> None:
-    """Take for a user's profile what is the same in all rows of each of several users.
-
-    Of ``numbers`` these are ages, years and what stands beside the user's id in JSON; others are ratings.
-    """
-    user, frame = found.roles.get("user_id"), table.frame
-    if user is None or frame[user].nunique() == len({*table.rows}):
-        return
-
-    def is_theirs(column: str) -> bool:
-        cells = frame[column].astype(str)
-        return len({*cells}) > 1 and cells.groupby(frame[user].astype(str)).nunique().max() == 1
-
-    theirs = user.rpartition(".")[0]
-    beside = f"{theirs}." if the_user([theirs.rpartition(".")[2]]) else None
-    for column in [c for c in (*found.left, *numbers) if c not in known]:
-        if column in numbers:
-            ages = pd.to_numeric(frame[column], errors="coerce").dropna()
-            age = any(ages.between(*ends).all() for ends in ((10, 110), (1900, 2100)))
-            fits = (beside and column.startswith(beside)) or (age and 2 * frame[user].nunique() <= len(frame))
-            fits = fits and not is_aspect(column)
-        else:
-            fits = role_of(column, [], numeric=False, taken=found.roles) != "ignore"
-        if fits and is_theirs(column):
-            found.profiles.append(column)
-            (numbers if column in numbers else found.left).remove(column)
-    for column in [c for c in found.profiles if c not in known]:
-        if frame[column].astype(str).groupby(frame[user].astype(str)).nunique().max() > 1:
-            found.profiles.remove(column)  # called so, but not the same in all rows of a user
-            found.left.append(column)
 
 
 def rated_by(cells: Sequence[Cell]) -> Iterator[str]:

@@ -110,6 +110,21 @@ def test_numbers_of_rows_and_of_people_are_no_ratings() -> None:
     assert {c.column for c in found.people} == {"fun", "level", "No."}
 
 
+def test_a_column_of_people_and_models_is_the_rater_and_an_id_beside_a_title_the_item() -> None:
+    of_two = [f"a text that is long enough, number {i // 3}" for i in range(12)]
+    table = {
+        "key": of_two,
+        "Xyz": ["Ana", "Luis", "gpt-4o"] * 4,
+        "model": ["llama3"] * 12,
+        "fun": [1, 3, 4] * 4,
+    }
+    assert guessed(table).roles == {"explanation": "key", "rater": "Xyz", "generator": "model"}
+    titled = {"id": ["r1", "r2", "r3"], "film title": ["Up", "Up", "Heat"], "fun": [1, 3, 4]}
+    assert guessed(titled).roles == {"item_id": "id", "item_title": "film title"}
+    again = {**titled, "id": ["r1", "r1", "r3"]}
+    assert guessed(again).roles == {"item_id": "film title", "item_title": "film title"}
+
+
 def test_a_column_is_what_the_user_says() -> None:
     table = {"who": ["a", "b"], "notes": ["x", "y"], "q1": [3, 4], "q2": [1, 2]}
     found = guessed(table, who="user_id", notes="explanation", q1="score", q2="ignore")
