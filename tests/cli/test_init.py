@@ -394,6 +394,13 @@ def test_whoever_stops_in_the_middle_leaves_nothing(here: Path) -> None:
     assert [p.name for p in here.iterdir()] == ["long.csv"]
 
 
+def test_a_question_names_some_of_many_raters(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"u{k % 6},i{k % 6},text {k % 6},w{k // 6},{1 + k % 5}" for k in range(72)]
+    (here / "t.csv").write_text("\n".join(["user_id,item_id,text,rater,rating", *rows]), encoding="utf-8")
+    assert main(["init", "t.csv", "--yes"]) == 0
+    assert "(w0, w1, w10, w11, w2, w3, w4, w5, w6, … (12 in all; ? lists them), or" in capsys.readouterr().out
+
+
 def test_it_asks_on_a_terminal_and_takes_other_answers(here: Path) -> None:
     long(here / "long.csv")
     answers = "textt=reference\ntext=reference\n\nanna, gpt-4, participant\nnone\nhanna\nANNA\n7\n1-7\n"

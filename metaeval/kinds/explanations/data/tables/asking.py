@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 NONE = "none"
 _ELSE = "Is a column something else, such as 'my text=explanation'? (or no)"
 _FEW = 3  # columns in a question
+_MANY = 9  # names in a question
 _HTML = r"</[a-zA-Z]+>|<br\s*/?>|&(?:nbsp|amp|quot|#\d+);"
 _OTHER_KINDS = (
     ("slates", {"winner", "verdict", "first", "second", "left", "right"}, 2, "how-to/slates"),
@@ -155,7 +156,7 @@ def _ask_for_raters(made: Proposal, ask: Ask) -> None:
     raters = raters_of(made) if long else list(rated_by(found.people))
     if len(raters) > 1:
         tools = ", ".join(r for r in raters if TOOL.search(r)) if long else ""
-        question = f"Which raters are models or tools? ({', '.join(raters)}, or {NONE})"
+        question = f"Which raters are models or tools? ({_shown(raters)}, or {NONE})"
         named = ask(question, tools or NONE, lambda told: _listed(told, raters, most=len(raters) - 1))
         if long:
             made.tools = named
@@ -166,7 +167,7 @@ def _ask_for_raters(made: Proposal, ask: Ask) -> None:
         made.users = [USER_RATER]
     else:
         else_ = f"or {NONE}: then the truth is {'their mean' if len(raters) > 1 else 'what they said'}"
-        question = f"Which rater is the person the item was recommended to? ({', '.join(raters)}, {else_})"
+        question = f"Which rater is the person the item was recommended to? ({_shown(raters)}, {else_})"
         likely = the_user(raters) or ", ".join(_rating_for_themselves(made)) or NONE
         made.users = ask(question, likely, lambda told: _listed(told, raters))
     if not made.users:
@@ -182,6 +183,12 @@ def _rating_for_themselves(made: Proposal) -> list[str]:
         return []
     pairs = {*zip(texts_of(made, roles["rater"]), texts_of(made, roles["user_id"]), strict=True)}
     return sorted({r for r, _ in pairs} - {r for r, user in pairs if r != user} - {""})
+
+
+def _shown(raters: Sequence[str]) -> str:
+    """Return the names for a question; the answer to ``?`` has all of many."""
+    more = [f"… ({len(raters)} in all; ? lists them)"] if len(raters) > _MANY else []
+    return ", ".join([*raters[:_MANY], *more])
 
 
 def _listed(answer: str, known: Sequence[str], most: int | None = None) -> list[str]:
