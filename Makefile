@@ -13,12 +13,13 @@ install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint bench docs vendor clean
+.PHONY: help install demo test test-slow lint bench docs vendor clean
 
 help:
 	@echo "make install   .venv with the package"
 	@echo "make demo      the main job on the bundled, simulated sample"
-	@echo "make test      every test"
+	@echo "make test      the tests, but those that are slow by their nature"
+	@echo "make test-slow simulated coverage, kills, clusters, whole studies, the site"
 	@echo "make lint      ruff and the strict type check"
 	@echo "make bench     speed as ratios to the naive path, one JSON object per line"
 	@echo "make docs      the documentation as a site"
@@ -36,6 +37,9 @@ demo: install
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
+
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow $(ARGS)
 
 lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -15,11 +15,13 @@ import pandas as pd
 
 import metaeval as me
 from benchmarks import inputs, naive
-from metaeval.base.records import COEFFICIENTS, Correlations
+from metaeval.base.records import COEFFICIENTS
 from metaeval.stats.coefficients.levels import Grouping, estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from metaeval.engine.correlation import Correlations
 
 LEVELS = ("dataset", "user", "pair")
 RECEXP_UNITS = 39 * 8 * 8  # users × items × generators of the recexp study, nearly

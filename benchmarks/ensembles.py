@@ -8,8 +8,7 @@ import numpy as np
 
 from benchmarks.engine import clock
 from metaeval.stats.coefficients.levels import Grouping, estimate
-from metaeval.stats.subsets.moments import every_subset
-from metaeval.stats.subsets.pearson import subset_statistic
+from metaeval.stats.subsets.pearson import every_subset, subset_statistic
 from metaeval.stats.weighted.statistic import Clusters
 
 if TYPE_CHECKING:

@@ -20,15 +20,16 @@ import pandas as pd
 
 from metaeval.base.records import ScoreTable
 from metaeval.base.simulation import Simulation
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.kinds.exposure.charts import BIAS, WEIGHTINGS, bias_figure
 from metaeval.kinds.exposure.data.loading import log_of
 from metaeval.kinds.exposure.data.log_set import KEYS, PREFERENCE
-from metaeval.kinds.exposure.figures import WEIGHTINGS, exposure_bias
-from metaeval.kinds.exposure.pair_auc import ALL, IPS, NONE, PairCells
+from metaeval.kinds.exposure.kind import EXPOSURE
+from metaeval.kinds.exposure.measures import ALL, IPS, NONE
 from metaeval.kinds.exposure.pairs import matched_pairs
-from metaeval.kinds.exposure.propensity.options import PropensityOptions
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
-from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.scored import Scored
+from metaeval.kinds.exposure.scored import ExposureScored
+from metaeval.kinds.exposure.study import ExposureStudy, PropensityOptions
 
 LOGS, USERS, ITEMS = 12, 100, 300
 PROPENSITIES = np.array([0.75, 0.5, 0.33, 0.22, 0.15])
@@ -73,7 +74,9 @@ def agreement(seed: int) -> dict[str, dict[str, float]]:
     table = ScoreTable(pd.concat(frames), {name: {} for name in RIGHT}, {})
     study = ExposureStudy(kind="exposure", dataset="-", evaluators=["Random()"], bootstrap=None)
     ratings = data.ratings.drop(columns="rater")
-    board = PairCells(Scored(study, data.scale, data.cluster, table, ratings, None, data)).board()
+    board = ExposureScored(
+        EXPOSURE, study, data.scale, data.cluster, table, ratings, None, data
+    ).cells.board()
     cells = {name: {"bin": ALL, "weighting": w, "measure": "PairAUC"} for name, w in _WEIGHTS.items()}
     found = {name: board.of(at)[["evaluator", "estimate"]].to_numpy().tolist() for name, at in cells.items()}
     return {name: {str(evaluator): float(auc) for evaluator, auc in of} for name, of in found.items()}
@@ -99,5 +102,10 @@ def bias(logs: int = LOGS) -> pd.DataFrame:
 if __name__ == "__main__":
     from metaeval.reports.drawing import draw
 
-    figure = exposure_bias(bias(), Simulation(data=True))
-    Path("docs/images/exposure_bias.svg").write_bytes(draw(figure, "svg"))
+    columns = (*BIAS.columns, Column("truth", "Truth", "decimal"))
+    notes = (
+        "Where popular items are shown more, unweighted agreement is that on popular items.",
+        "The grey tick is the agreement if all items were shown alike.",
+    )
+    sheet = Sheet(BIAS.name, BIAS.title, bias(), columns, notes, Simulation(data=True))
+    Path("docs/images/exposure_bias.svg").write_bytes(draw(bias_figure(sheet, {}), "svg"))

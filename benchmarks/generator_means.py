@@ -15,8 +15,7 @@ import numpy as np
 from benchmarks.shares import COVERS, row
 from metaeval.base.records import COEFFICIENTS
 from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.regression.noisy_means import NoisyMeans
-from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
+from metaeval.stats.regression.true_means import NoisyMeans, Normals, draw, interval_of_draws
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import Resamples, expanded, percentile_interval
 from metaeval.stats.weighted.statistic import Clusters, coefficients_of_means, statistic

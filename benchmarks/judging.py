@@ -1,10 +1,9 @@
 """Judging from stored replies, by what the judge is told and how it replies, against a plain script.
 
 The script does one thing after the other for each unit: it fills the prompt, looks one reply up in SQLite,
-reads its JSON and adds to a list. All times are CPU time. Before prompts were filled in pieces (commit
-ec372ec), judging reached 0.43 of the script's rate, 0.34 with profiles and examples, and 0.065 with replies
-in words; where the script does 9,000 units per second, these 0.43 are the 3,900 that were once measured. The
-targets are three times that.
+reads its JSON and adds to a list. All times are CPU time. Before commit ec372ec, judging reached 0.43 of the
+script's rate, 0.34 with profiles and examples, and 0.065 with replies in words; where the script does 9,000
+units per second, these 0.43 are the 3,900 that were once measured. The targets are three times that.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ def _reply(number: int, form: str) -> Reply:
 
 def _fill(connection: StoreConnection, judge: Judge, of: ExplanationSet, form: str) -> None:
     for number, question in enumerate(judge.questions(of, list(of.aspects))):
-        put(connection, question.request.key, question.request, _reply(number, form), 0.0)
+        put(connection, question.request.key, question.request.fields, _reply(number, form), 0.0)
 
 
 def rate(of: ExplanationSet, form: str, told: dict[str, Any]) -> float:

@@ -60,10 +60,9 @@ def _names(letter: str, codes: np.ndarray[tuple[int], np.dtype[np.int32]], n: in
 def _child(folder: str) -> None:
     """Evaluate a policy in a process of its own; prints its seconds, peak memory and the values."""
     from metaeval.engine.intervals import Bootstrap
-    from metaeval.kinds.exposure.off_policy.evaluation import OffPolicy
-    from metaeval.kinds.exposure.off_policy.report import off_policy_of
-    from metaeval.kinds.exposure.propensity.options import PropensityOptions
-    from metaeval.stats.off_policy.terms import ESTIMATORS
+    from metaeval.kinds.exposure.commands import off_policy_of
+    from metaeval.kinds.exposure.study import OffPolicy, PropensityOptions
+    from metaeval.stats.off_policy.estimators import ESTIMATORS
 
     wanted = OffPolicy(estimators=ESTIMATORS, clip=(2.0,))
     how = Bootstrap(resamples=1_000)

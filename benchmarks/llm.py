@@ -21,9 +21,10 @@ import openai
 import metaeval as me
 from benchmarks.engine import clock
 from metaeval.judging.settings import judging
+from metaeval.llm.calls.caller import Caller
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Message, Reply, Request
-from metaeval.llm.calls.runner import RequestRun
+from metaeval.llm.calls.runner import CallLoop, RequestRun
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.rows import put
 
@@ -80,11 +81,11 @@ async def bare(number: int, base_url: str, in_flight: int, *, aiohttp: bool) -> 
 
 def ours(number: int, base_url: str, in_flight: int, folder: Path, word: str) -> float:
     """Return the calls per second of a run with a store."""
-    limits = Limits(concurrency=in_flight)
+    loop = CallLoop(Caller(limits=Limits(concurrency=in_flight)))
     with Store(folder / f"{word}.sqlite") as store:
         list(RequestRun(requests(1, base_url, "warm up"), store))
         start = time.perf_counter()
-        done = sum(1 for _ in RequestRun(requests(number, base_url, word), store, limits=limits))
+        done = sum(1 for _ in RequestRun(requests(number, base_url, word), store, loop))
         seconds = time.perf_counter() - start
     return done / seconds
 
@@ -147,7 +148,7 @@ def fill(store: Store, number: int, base_url: str) -> None:
     """Put replies into a store without asking anybody."""
     reply = Reply(text='{"persuasiveness": 3}', finish_reason="stop", prompt_tokens=400, raw="x" * 500)
     every = requests(number, base_url)
-    store.write(lambda connection: sum(put(connection, r.key, r, reply, 0.0) for r in every))
+    store.write(lambda connection: sum(put(connection, r.key, r.fields, reply, 0.0) for r in every))
 
 
 def reading() -> Iterator[dict[str, Any]]:

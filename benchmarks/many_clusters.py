@@ -1,4 +1,4 @@
-"""The jackknife and bags of little bootstraps against the bootstrap: coverage, widths, time and memory.
+"""The jackknife against the bootstrap: coverage, widths, time and memory.
 
 ``python -m benchmarks.many_clusters [--studies N]`` prints the tables of docs/statistics.md as JSON lines;
 the sizes up to 2,000 users are a part of ``python -m benchmarks --coverage``, time and memory one of
@@ -22,10 +22,9 @@ from benchmarks.engine import clock, row
 from benchmarks.shares import COVERS
 from benchmarks.shares import row as shares_row
 from metaeval.engine.alignment.policy import Policy, Prepared
-from metaeval.engine.comparison import compare_prepared, correlation_cell
 from metaeval.engine.correlation import estimates
 from metaeval.engine.intervals import Bootstrap, intervals, statistics_of
-from metaeval.engine.paired_tests import Tests
+from metaeval.engine.paired_tests import Tests, compare_prepared, correlation_cell
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import Stack, mean_of
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.weights import Method
 
-METHODS: tuple[Method, ...] = ("percentile", "jackknife", "bags")
+METHODS: tuple[Method, ...] = ("percentile", "jackknife")
 NAMES = ("pearson", "kendall", "user_mean", "regret", "ratio", "near_one", "rare")
 BOUNDS = [(-1.0, 1.0)] * 3 + [(0.0, np.inf)] * 2 + [(-1.0, 1.0), (0.0, 1.0)]
 RESAMPLES, POPULATION = 1_000, 1_000_000

@@ -9,16 +9,16 @@ import numpy as np
 from benchmarks.shares import COVERS, row
 from benchmarks.simulated_bandits import bandit
 from metaeval.engine.intervals import Bootstrap
-from metaeval.kinds.exposure.off_policy.evaluation import OffPolicy, evaluate
-from metaeval.stats.off_policy.estimators import policy_sums
-from metaeval.stats.off_policy.terms import Estimator, Rounds
+from metaeval.kinds.exposure.off_policy.evaluation import evaluate
+from metaeval.kinds.exposure.study import OffPolicy
+from metaeval.stats.off_policy.estimators import Estimator, Rounds, policy_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from benchmarks.simulated_bandits import Bandit
     from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.off_policy.terms import EstimatorName
+    from metaeval.stats.off_policy.estimators import EstimatorName
 
 NAMES: tuple[EstimatorName, ...] = ("ips", "snips", "dr")
 EVERY: tuple[EstimatorName, ...] = (*NAMES, "switch-dr", "dros")
@@ -35,7 +35,7 @@ def covered(
         simulated = bandit(rng, users)
         wanted, how = OffPolicy(estimators=tuple(names)), Bootstrap(resamples=resamples, seed=i)
         for value in evaluate(simulated.log, simulated.policy, wanted, how).estimates:
-            name, found = value.estimator.name, value.found
+            name, found = value.estimator.name, value.estimate
             hits[name] += found.low <= simulated.value <= found.high
     return {name: count / logs for name, count in hits.items()}
 
@@ -64,7 +64,7 @@ def _estimates(simulated: Bandit, wrong: Wrong) -> Floats:
     weight = table[group, log.item] / propensity
     rounds = Rounds(log.outcome, weight, interest[group, log.item], (table * interest).sum(axis=1)[group])
     sums = policy_sums([(rounds, log.cluster)], log.n_clusters, [Estimator(name) for name in NAMES])
-    return np.asarray(sums.statistic.at(np.ones((sums.n_clusters, 1)))[:, 0] - simulated.value)
+    return np.asarray(sums.statistic.at(np.ones((sums.n_clusters, 1)))[: len(NAMES), 0] - simulated.value)
 
 
 def run(studies: int, *, quick: bool = False) -> Iterator[dict[str, Any]]:

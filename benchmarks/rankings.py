@@ -117,7 +117,6 @@ def prediction_powered(studies: int, users: int, rated: int, judge: float) -> di
         studies,
         cluster.ravel(),
         users,
-        pool=False,
     )
     share = float(((found.ci_low <= 0) & (found.ci_high >= 0)).mean())
     what = f"prediction-powered means, {rated} of {users} users rated, scores that correlate at {judge}"

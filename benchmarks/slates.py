@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.records import Kind, ScoreTable
-from metaeval.kinds.scored import Scored
 from metaeval.kinds.slates.data.slate_set import KEYS, PREFERENCE, SlateSet, units_of, utilities_of
 from metaeval.kinds.slates.kind import SLATES
 from metaeval.kinds.slates.study import SlatesStudy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from metaeval.kinds.scored import Scored
 
 _DUELS, _JUDGES = 100_000, 5
 _SECONDS = {1000: 10, 10_000: 18}
@@ -60,7 +61,9 @@ def _scored(users: int) -> Scored[SlatesStudy]:
     given = ScoreTable(scores, {j: {} for j in judges}, dict.fromkeys(judges, Kind.RECORDED))
     study = SlatesStudy(kind="slates", dataset="none", evaluators=[f"Recorded('{j}')" for j in judges])
     truth = data.ratings.drop(columns="rater")
-    return Scored(SLATES.resolve(study, data), data.scale, data.cluster, given, truth, None, data)
+    return SLATES.scored(
+        SLATES, SLATES.resolve(study, data), data.scale, data.cluster, given, truth, None, data
+    )
 
 
 def run(quick: bool = False) -> Iterator[dict[str, Any]]:
@@ -69,6 +72,7 @@ def run(quick: bool = False) -> Iterator[dict[str, Any]]:
         scored = _scored(users)
         start = time.process_time()
         found = SLATES.results(scored)
+        SLATES.details(scored)
         seconds = time.process_time() - start
         yield {
             "benchmark": f"study of {_DUELS:,} duels × {_JUDGES} judges, {users:,} users, 10,000 resamples",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.judging import URL, data
 from metaeval.kinds.explanations.judge.judge import Judge
 from metaeval.llm.calls.request import Reply
-from metaeval.llm.store.address import is_address
+from metaeval.llm.store.database import is_address
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.rows import put
 from metaeval.llm.store.tools import info
@@ -68,7 +68,7 @@ def per_reply(place: str, replies: int) -> dict[str, Any]:
 
             def fill(connection: StoreConnection, first: int = first) -> None:
                 for number, request in enumerate(wanted[first : first + _AT_ONCE], first):
-                    put(connection, request.key, request, _reply(number), 1_795_000_000.0 + number)
+                    put(connection, request.key, request.fields, _reply(number), 1_795_000_000.0 + number)
 
             store.write(fill)
         found = info(store)

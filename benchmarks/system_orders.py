@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.shares import COVERS, row
-from metaeval.kinds.relevance.systems.agreement import MeasurePair, tau_interval
+from metaeval.kinds.relevance.measures import MeasurePair
+from metaeval.kinds.relevance.systems.agreement import tau_interval
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness
-from metaeval.stats.ranking.taus import TauOfMeans, tau_of
+from metaeval.stats.ranking.taus import tau_of, tau_of_means
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.threads import one_thread
 
@@ -65,7 +66,7 @@ def study(
     own = SHARED * noise + np.sqrt(1 - SHARED**2) * together(how.alike, users)
     level = rng.normal(size=(2, users))
     values = (by_judge[:, None] + NOISE * own + level[0], true[:, None] + NOISE * noise + level[1])
-    everybody, nobody = np.ones(users, dtype=bool), np.zeros(systems, dtype=np.int64)
+    everybody, nobody = np.ones((1, users), dtype=bool), np.zeros(systems, dtype=np.int64)
     judge, truth = (
         Effectiveness({name: of_user}, {}, everybody, nobody)
         for name, of_user in zip(PAIR, values, strict=True)
@@ -87,7 +88,7 @@ def covered(studies: int, systems: int, users: int, how: Systems, *, draws: int 
             none += 1
             continue
         hits += found.low - 1e-8 <= exact <= found.high + 1e-8
-        statistic = TauOfMeans.of(judge.means(PAIR.judge), truth.means(PAIR.truth))
+        statistic = tau_of_means(judge.sums(PAIR.judge), truth.sums(PAIR.truth))
         drawn = bootstrap(statistic, resampler, stretch=False)
         of_bootstrap += drawn.low[0] - 1e-8 <= exact <= drawn.high[0] + 1e-8
         bias += [drawn.value[0] - exact, found.corrected - exact]

@@ -19,10 +19,10 @@ from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.weighted.statistic import Clusters
-from metaeval.trust.bias.clustered import measured
+from metaeval.trust.bias.bias import measured
 from metaeval.trust.gate.tests_of_means import cluster_mean
 from metaeval.trust.panel.gain import Fitting, panel_gains
-from metaeval.trust.verdicts.rates import shares_of
+from metaeval.trust.verdicts.agreement import shares_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,8 @@ def verdicts(studies: int, users: int, p: float) -> dict[str, Any]:
     user = np.repeat(np.arange(users), UNITS)
     for i in range(studies):
         won = rng.random(len(user)) < rng.beta(8 * p, 8 * (1 - p), users)[user]
-        (found,) = shares_of(won[:, None], np.ones((len(won), 1)), user, users, resamples=RESAMPLES, seed=i)
+        pairs = pd.DataFrame({"user_id": user, "first": "a"})
+        (found,) = shares_of(pairs, won[:, None], np.ones((len(won), 1)), resamples=RESAMPLES, seed=i)
         hits += int(found.low <= p <= found.high)
     what = f"shares of verdicts (accuracy, shown first, consistency), {users} users, {p:g}"
     return row(what, studies, {"share": hits / studies}, COVERS)

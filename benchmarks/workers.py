@@ -13,7 +13,7 @@ import aiohttp
 
 from benchmarks.llm import requests, server
 from metaeval.judging.settings import JudgingOptions
-from metaeval.judging.workers.spool import Spool
+from metaeval.judging.workers.asking import Shards
 from metaeval.llm.providers.openai import OpenAIClient
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ DELAY, PLACES, WORKERS = 0.2, 64, 4
 
 def asked(workers: int, number: int, base_url: str, store: Path) -> float:
     """Return the calls per second of some workers, without the time that they take to start."""
-    from metaeval.judging.workers.pool import Pool
+    from metaeval.judging.workers.crew import Crew
 
     options = JudgingOptions(store=str(store), study_id=f"of {workers}", concurrency=PLACES)
-    with Pool(options, {}, workers, 0) as pool:
+    with Crew(options, {}, workers, 0) as crew:
         for count, word in ((workers * PLACES, "warm up"), (number, "text")):
-            with Spool() as spool:
+            with Shards(PLACES // 2) as shards:
                 for request in requests(count, base_url, f"{word} of {workers}"):
-                    spool.add(request)
+                    shards.add(request)
                 start = time.perf_counter()
-                pool.ask(spool)
+                crew.ask(iter(shards), shards.total)
                 seconds = time.perf_counter() - start
     return number / seconds
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from metaeval.base.records import ScoreTable
-    from metaeval.engine.comparison import compare
-    from metaeval.engine.correlation import correlate
+    from metaeval.engine.frames_or_files import compare, correlate
     from metaeval.integrations import evaluate_module
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.data.hf_datasets import from_datasets, scores_from_dataset, to_datasets
     from metaeval.kinds.explanations.data.loading import from_frames
-    from metaeval.kinds.explanations.data.tables.memory import from_table
+    from metaeval.kinds.explanations.data.tables.importer import from_table
     from metaeval.kinds.files.loading import load
     from metaeval.kinds.functions import of_frame
+    from metaeval.kinds.relevance.systems.topics import order_systems, read_topics
     from metaeval.kinds.scoring import score
     from metaeval.reports import leaderboard
     from metaeval.sources.replies import read_replies, read_reply
@@ -30,17 +30,19 @@ __version__ = "0.1.0"
 _HOME = {
     "ExplanationSet": "metaeval.kinds.explanations.data.explanation_set",
     "ScoreTable": "metaeval.base.records",
-    "compare": "metaeval.engine.comparison",
-    "correlate": "metaeval.engine.correlation",
+    "compare": "metaeval.engine.frames_or_files",
+    "correlate": "metaeval.engine.frames_or_files",
     "evaluate_module": "metaeval.integrations",
     "from_datasets": "metaeval.kinds.explanations.data.hf_datasets",
     "from_frames": "metaeval.kinds.explanations.data.loading",
-    "from_table": "metaeval.kinds.explanations.data.tables.memory",
+    "from_table": "metaeval.kinds.explanations.data.tables.importer",
     "leaderboard": "metaeval.reports",
     "load": "metaeval.kinds.files.loading",
     "of_frame": "metaeval.kinds.functions",
+    "order_systems": "metaeval.kinds.relevance.systems.topics",
     "read_replies": "metaeval.sources.replies",
     "read_reply": "metaeval.sources.replies",
+    "read_topics": "metaeval.kinds.relevance.systems.topics",
     "run": "metaeval.study.pipeline",
     "save": "metaeval.study.steps",
     "score": "metaeval.kinds.scoring",
@@ -61,8 +63,10 @@ __all__ = [
     "leaderboard",
     "load",
     "of_frame",
+    "order_systems",
     "read_replies",
     "read_reply",
+    "read_topics",
     "run",
     "save",
     "score",

@@ -8,8 +8,8 @@ import io
 import os
 import shutil
 import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
@@ -19,11 +19,9 @@ from metaeval.cli import main
 from tests.llm.postgres import Postgres, programs
 from tests.tiny import write_tiny
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 # How long an example takes says more of what else the machine does; pytest-timeout ends what hangs.
-settings.register_profile("metaeval", deadline=None)
+# The same examples are drawn every time: what passed here passes elsewhere.
+settings.register_profile("metaeval", deadline=None, derandomize=True)
 settings.load_profile("metaeval")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -96,6 +94,14 @@ def demo_of(once: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[
 def demo(demo_of: Callable[[str], Path]) -> Path:
     """A folder in which ``metaeval demo`` was run."""
     return demo_of("explanations")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_store_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep replies of fixtures of a module or session apart from the user's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("METAEVAL_STORE", str(tmp_path_factory.mktemp("store") / "replies.sqlite"))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import metaeval as me
 from tests.tiny import write_study, write_tiny
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LONG = "a_judge_with_a_name_of_200_characters_" + "x" * 162
 EVALUATORS = f"""\

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from metaeval.base.errors import MissingExtraError
 from metaeval.cli import cli
-from metaeval.engine.out_of_core.database import database
+from metaeval.engine.out_of_core.files import database
 from metaeval.judging.settings import JudgingOptions
-from metaeval.judging.workers.options import workers_of
-from metaeval.kinds.explanations.text.tokenizers import check_tokenizer
+from metaeval.judging.workers.cluster import workers_of
+from metaeval.kinds.explanations.text.texts import check_tokenizer
 from metaeval.kinds.known.similarity import text_vectors
 from metaeval.llm.calls.client import client_for
 from metaeval.llm.providers import Connection
 from metaeval.llm.store.database import database_at
 from metaeval.reports.drawing import check_drawing
 from tests.docs.commands import EXTRAS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 OURS = {"docs", "lint", "test"}
 """Extras that only developers need."""
@@ -62,7 +59,7 @@ def test_a_missing_library_is_answered_with_the_install_command(
     extra: str, tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library, what, need = NEEDS[extra]
-    for name in [n for n in sys.modules if n == library or n.startswith("metaeval.llm.store.server")]:
+    for name in [n for n in sys.modules if n == library or n.startswith("metaeval.llm.store.postgres")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingExtraError) as said:

@@ -6,7 +6,6 @@ import ast
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -134,28 +133,6 @@ def test_help_loads_no_heavy_library() -> None:
     code = f"import sys, metaeval.cli as cli; cli.main(['--help']); {shown}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("[]\n")
-
-
-def fastest(*arguments: str) -> float:
-    """Return the shortest of several tries in seconds, less the start of Python itself."""
-
-    def seconds(command: list[str]) -> float:
-        times = []
-        for _ in range(5):
-            started = time.perf_counter()
-            subprocess.run(command, capture_output=True, check=True)
-            times.append(time.perf_counter() - started)
-        return min(times)
-
-    return seconds([sys.executable, *arguments]) - seconds([sys.executable, "-c", "pass"])
-
-
-def test_import_is_fast() -> None:
-    assert fastest("-c", "import metaeval") < 0.3
-
-
-def test_help_is_fast() -> None:
-    assert fastest("-m", "metaeval", "--help") < 0.6
 
 
 def test_no_two_public_classes_have_one_name() -> None:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+import pytest
 import scipy.stats
 
 import metaeval as me
 from metaeval.kinds.explanations.data.studies.recexp import import_recexp
 from metaeval.kinds.explanations.data.tables.importer import import_table
 from tests.conftest import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction", "average")
 TABLE_1 = {
@@ -61,6 +57,7 @@ def test_recexp(real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     compare(done.folder, "recexp")
 
 
+@pytest.mark.slow
 def test_hanna(real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     table = real_data / "hanna" / "hanna_wide.csv"
@@ -83,6 +80,7 @@ def as_fraction(value: float) -> Fraction:
     return fraction if float(fraction) == value else Fraction(value)
 
 
+@pytest.mark.slow
 def test_hanna_generator_ranks_are_those_of_exact_arithmetic(
     real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

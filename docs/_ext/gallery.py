@@ -14,8 +14,8 @@ from docutils import nodes
 from ruamel.yaml import YAML
 from sphinx.util.docutils import SphinxDirective
 
-from metaeval.base.resources import bundled
-from metaeval.study.commands.figure_files import write_figures
+from metaeval.base.files import bundled
+from metaeval.study.commands.analyses import write_figures
 from metaeval.study.pipeline import run
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@
     ├── SpecError                 an evaluator's name or arguments
     ├── YamlError                 a YAML file: lives with its reader, `metaeval.base.yaml_lines`
     ├── StudyError                a study file
-    ├── DataError                 a data set: carries every problem found, with file, row and column
-    ├── PromptError               a prompt file, or the values that one is filled with
+    ├── SeveralError              several things at once: all are in ``problems``
+    │   ├── DataError             a data set: every problem with its file, row and column
+    │   └── PromptError           a prompt file, or the values that one is filled with
     ├── MissingExtraError         an optional library is not installed; says the install command
     ├── RunFolderError            a run folder is in use, or is not one
     └── StoppedError              exit code 3: broke off early (budget, interrupt), can be resumed
@@ -16,10 +17,8 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -73,24 +72,28 @@ class Problem(NamedTuple):
         return f"{where}: {self.message}"
 
 
-class DataError(MetaevalError):
+class SeveralError(MetaevalError):
+    """Several things are wrong: the text is the first, how many more there are, and where they are listed."""
+
+    def __init__(self, problems: Sequence[object] | str, *, listed_by: str = "") -> None:
+        self.problems = () if isinstance(problems, str) else tuple(problems)
+        self.listed_by = listed_by
+        where = f"`{listed_by}` lists them" if listed_by else "they are in the error's `problems`"
+        more = f" (and {len(self.problems) - 1:,} more; {where})" if len(self.problems) > 1 else ""
+        super().__init__(problems if isinstance(problems, str) else f"{problems[0]}{more}")
+
+
+class DataError(SeveralError):
     """A data set that cannot be used; ``problems`` holds all that was found."""
 
     problems: tuple[Problem, ...]
 
     def __init__(self, problems: Sequence[Problem] | str, *, listed_by: str = "") -> None:
-        self.problems = () if isinstance(problems, str) else tuple(problems)
-        self.listed_by = listed_by
-        super().__init__(problems if isinstance(problems, str) else first_of(self.problems, listed_by))
+        super().__init__(problems, listed_by=listed_by)
 
 
-class PromptError(MetaevalError):
+class PromptError(SeveralError):
     """A prompt file that cannot be used, or values that do not fit it."""
-
-    def __init__(self, problems: Sequence[object] | str, *, listed_by: str = "") -> None:
-        self.problems = () if isinstance(problems, str) else tuple(problems)
-        self.listed_by = listed_by
-        super().__init__(problems if isinstance(problems, str) else first_of(self.problems, listed_by))
 
 
 class MissingExtraError(MetaevalError):
@@ -112,16 +115,9 @@ class StoppedError(MetaevalError):
     exit_code: ClassVar[int] = 3
 
 
-def first_of(problems: Sequence[object], listed_by: str) -> str:
-    """Return the first of several problems, how many more there are, and where they are listed."""
-    more = len(problems) - 1
-    where = f"`{listed_by}` lists them" if listed_by else "they are in the error's `problems`"
-    return f"{problems[0]} (and {more:,} more; {where})" if more else str(problems[0])
-
-
-def sound(found: tuple[T | None, Sequence[Problem]]) -> T:
+def sound(result: tuple[T | None, Sequence[Problem]]) -> T:
     """Return what was read of a file, or raise `DataError` with every problem that was found on the way."""
-    value, problems = found
+    value, problems = result
     if value is None or problems:
         raise DataError(problems)
     return value
@@ -133,11 +129,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
     Case and surrounding blanks are ignored when comparing. A word that is begun counts as near, and so does
     the same number; any other shares two thirds of its letters.
     """
-    given = word.strip().casefold()
+    folded = word.strip().casefold()
     by_folded = {k.strip().casefold(): k for k in known}
-    found = difflib.get_close_matches(given, by_folded, n=1, cutoff=_NEAR)
-    found += [k for k in by_folded if _begun(given, k) or _same_number(given, k)]
-    return f"; did you mean {by_folded[found[0]]!r}?" if found else ""
+    near = difflib.get_close_matches(folded, by_folded, n=1, cutoff=_NEAR)
+    near += [k for k in by_folded if len(folded) >= _BEGUN and k.startswith(folded)]
+    near += [k for k in by_folded if folded.isdecimal() and k.isdecimal() and int(folded) == int(k)]
+    return f"; did you mean {by_folded[near[0]]!r}?" if near else ""
 
 
 def shown(value: object) -> str:
@@ -171,11 +168,3 @@ def one_of(
     if word not in (names := [*known]):
         raise error(unknown(said, word, names, listed))
     return word
-
-
-def _begun(word: str, known: str) -> bool:
-    return len(word) >= _BEGUN and known.startswith(word)
-
-
-def _same_number(word: str, known: str) -> bool:
-    return word.isdecimal() and known.isdecimal() and word.lstrip("0") == known.lstrip("0")

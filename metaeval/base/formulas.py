@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable
     from pathlib import Path
 
     import pandas as pd
@@ -53,20 +53,15 @@ def to_csv(frame: pd.DataFrame, file: Path | None = None) -> str:
 
 
 def read_csv(
-    file: str | os.PathLike[str], numbers: Iterable[str] = (), *, texts: Iterable[str] | None = None
+    file: str | os.PathLike[str] | TextIO, numbers: Iterable[str] = (), *, texts: Iterable[str] | None = None
 ) -> pd.DataFrame:
-    """Return a result that `to_csv` wrote: the columns ``numbers`` to the last bit, the others as text.
-
-    ``texts`` names those instead.
-    """
+    """Return a result of `to_csv`: ``numbers`` (or all but ``texts``) to the last bit, the others as text."""
     import pandas as pd
 
     frame = pd.read_csv(file, dtype=str, keep_default_na=False).rename(columns=unprotected)
     wanted = set(numbers) if texts is None else {*frame.columns} - {*texts}
-    return frame.assign(
-        **{
-            # Python reads a number back to the last bit.
-            c: [float(t) if t else math.nan for t in frame[c]] if c in wanted else frame[c].map(unprotected)
-            for c in frame.columns
-        }
-    )
+    for name in frame:
+        # Python reads a number back to the last bit.
+        read = [float(t) if t else math.nan for t in frame[name]] if name in wanted else None
+        frame[name] = frame[name].map(unprotected) if read is None else read
+    return frame

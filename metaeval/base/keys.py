@@ -8,16 +8,16 @@ such as scores and ratings, and without numbers that are not whole. One rule say
   means of their units. Where no key ends in ``_id``, this holds for the last key alone.
 - The first key names what is resampled. In a bare table users come first, then items, then other groups.
 - A value is called by the name of its key without ``_id``: a ``user``, an ``item``, a ``generator``.
+- A row without a key is refused with its number, in a frame as in a file, of scores as of the truth.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import pandas as pd
 
 DATASET, PAIR, UNIT = "dataset", "pair", "unit"
@@ -49,17 +49,18 @@ class Level:
 
 def key_columns(frame: pd.DataFrame) -> tuple[str, ...]:
     """Return the columns of a long table that name its units."""
-    given = [
+    names = [
         str(column)
         for column, dtype in zip(frame.columns, frame.dtypes, strict=True)
         if column not in _VALUES and (dtype.kind != "f" or _whole(frame[column]))
     ]
-    return tuple(sorted(given, key=_rank))
+    return tuple(sorted(names, key=_rank))
 
 
 def _whole(column: pd.Series[float]) -> bool:
-    """Say whether floats are ids that were read as floats: whole numbers."""
-    return bool((column % 1 == 0).all())
+    """Say whether floats are ids that were read as floats: whole numbers, beside missing ones."""
+    known = column.dropna()
+    return len(known) > 0 and bool((known % 1 == 0).all())
 
 
 def index_names(frame: pd.DataFrame) -> list[str]:
@@ -74,8 +75,7 @@ def index_names(frame: pd.DataFrame) -> list[str]:
 
 def matched(frame: pd.DataFrame, other: pd.DataFrame) -> list[str]:
     """Return the key columns that two tables have in common, in order."""
-    of_other = key_columns(other)
-    return [k for k in key_columns(frame) if k in of_other]
+    return [k for k in key_columns(frame) if k in key_columns(other)]
 
 
 def _rank(column: str) -> int:
@@ -97,15 +97,13 @@ def nouns_of(keys: Iterable[str]) -> dict[str, str]:
 
 def levels_of(keys: Sequence[str]) -> dict[str, Level]:
     """Return the levels at which units with these keys are correlated, by name."""
-    named = [k for k in keys if k.endswith(_SUFFIX)]
-    within = named or list(keys[:-1])
-    found = [Level(DATASET), *(Level(noun(k), (k,)) for k in within)]
+    within = [k for k in keys if k.endswith(_SUFFIX)] or list(keys[:-1])
+    levels = [Level(DATASET), *(Level(noun(k), (k,)) for k in within)]
     if len(within) > 1:
-        found.insert(2, Level(PAIR, tuple(within[:2])))
+        levels.insert(2, Level(PAIR, tuple(within[:2])))
     # A key that is called as one of the two levels of every data set has none of its own.
     own = [k for k in keys if k not in within and noun(k) not in (DATASET, PAIR)]
-    found += [Level(noun(k), (k,), between=True) for k in own]
-    return {level.name: level for level in found}
+    return {level.name: level for level in [*levels, *(Level(noun(k), (k,), between=True) for k in own)]}
 
 
 def compared_key(keys: Sequence[str]) -> str | None:

@@ -1,21 +1,26 @@
-"""The same work on many items, on all cores if they are very many."""
+"""Work on all cores or in a thread, and the engines of a run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, wait
+from typing import TypeVar
 
 from metaeval.base.progress import progress
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+RAY, DUCKDB, MEMORY = ENGINES = ("ray", "duckdb", "memory")
+"""What ``engine`` of a run may be."""
 
 PARALLEL_FROM = 4_000
 """Items: starting the workers takes longer than the work on fewer."""
 
 _CHUNK = 1_000
+_LOOK_AGAIN = 0.5  # seconds
 
 
 def spread(
@@ -48,3 +53,26 @@ def _results(
     parallel = joblib.Parallel(n_jobs=processes, backend="loky", return_as="generator")
     results: Iterable[list[Result]] = parallel(joblib.delayed(work)(c) for c in chunks)
     return results
+
+
+def in_thread(work: Callable[[], Result]) -> Future[Result]:
+    """Have work done in a thread that a program which ends does not wait for."""
+    done: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - whoever waits is told
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="metaeval waits", daemon=True).start()
+    return done
+
+
+def within(seconds: float, work: Callable[[], Result], more: Callable[[], float] = lambda: 0.0) -> Result:
+    """Return the result of work; raise `TimeoutError` if it takes longer than some seconds and ``more``."""
+    done, since = in_thread(work), time.monotonic()
+    while (left := since + seconds + more() - time.monotonic()) > 0:
+        if wait([done], timeout=min(left, _LOOK_AGAIN)).done:
+            return done.result()
+    raise TimeoutError(f"no end of it after {time.monotonic() - since:.0f} s")

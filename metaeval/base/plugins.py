@@ -1,14 +1,19 @@
-"""What installed packages add by entry points; nothing of theirs is imported before it is used."""
+"""What there is of a sort, by name: of this package, registered by a program, or of an installed package.
+
+Nothing is imported before it is used.
+"""
 
 from __future__ import annotations
 
 import functools
 import logging
 import sys
+from collections.abc import Mapping
 from importlib import metadata
-from typing import NamedTuple, TypeVar
+from pkgutil import resolve_name
+from typing import NamedTuple, TypeVar, cast
 
-from metaeval.base.errors import MetaevalError
+from metaeval.base.errors import MetaevalError, one_of
 
 T = TypeVar("T")
 
@@ -25,13 +30,7 @@ class Plugin(NamedTuple):
     point: metadata.EntryPoint
 
     def load(self, wanted: type[T], what: str) -> T:
-        """Return the object; ``what`` says what it must be.
-
-        Raises
-        ------
-        MetaevalError
-            If it cannot be imported, is something else, or several packages offer it.
-        """
+        """Return the object, or raise `MetaevalError` if it cannot be used; ``what`` says what it must be."""
         whose = f"{self.name!r} is offered by the installed package {self.package}"
         if " and " in self.package:
             raise MetaevalError(f"{whose}, which cannot both have that name; uninstall one of them")
@@ -80,3 +79,48 @@ def warn_of_clash(group: str, name: str) -> None:
 @functools.cache
 def _warn(sentence: str) -> None:
     _log.warning("metaeval: %s", sentence)
+
+
+class Registry(dict[str, T]):
+    """Things of one sort by name; a text says where one is, ``module:object``.
+
+    ``group`` are the entry points by which installed packages offer further ones, ``sort`` is their class,
+    which messages call ``what``, and one of them ``noun``.
+    """
+
+    def __init__(
+        self, group: str, sort: type[T], what: str, noun: str, known: Mapping[str, T | str] | None = None
+    ) -> None:
+        super().__init__(cast("dict[str, T]", known or {}))
+        self.group, self.sort, self.noun, self._what = group, sort, noun, what
+
+    def register(self, name: str, thing: T) -> None:
+        """Make a thing known by a name; raise `MetaevalError` if the name is taken."""
+        if self.get(name, thing) is not thing:
+            raise MetaevalError(f"{name!r} is registered already; choose another name for the {self.noun}")
+        self[name] = thing
+
+    @property
+    def names(self) -> list[str]:
+        """Those of this package, of a program, and of installed packages."""
+        return list(dict.fromkeys([*self, *plugins(self.group)]))
+
+    def named(self, name: str) -> T:
+        """Return a thing, or raise `MetaevalError` if there is none of that name that can be used."""
+        if name in self:
+            warn_of_clash(self.group, name)
+            return self.loaded(self[name])
+        one_of(name, self.names, f"there is no {self.noun}", f"{self.noun}s")
+        return plugins(self.group)[name].load(self.sort, self._what)
+
+    def loaded(self, thing: T | str) -> T:
+        """Return a thing, or what a text says the place of; raise `MetaevalError` if it is none there."""
+        if not isinstance(thing, str):
+            return thing
+        try:
+            found = resolve_name(thing)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise MetaevalError(f"{self.noun}: {thing!r} cannot be imported: {error}") from error
+        if not isinstance(found, self.sort):
+            raise MetaevalError(f"{self.noun}: {thing!r} is not {self._what} but {found!r}")
+        return found

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rich.console import Console, RenderableType
     from rich.progress import Progress
 
@@ -33,12 +32,7 @@ def show_progress(shown: bool) -> None:
 def progress(description: str, total: int | None = None) -> Iterator[Advance]:
     """Yield a function to call as the work goes on; a line shows the work until it is done.
 
-    Parameters
-    ----------
-    description
-        What is done; it is cut where the terminal is too narrow.
-    total
-        How many steps it has; None if that is not known, and the line only shows that something goes on.
+    ``total`` is the number of steps, if it is known.
     """
     if _state["quiet"] or total == 0:
         yield _silent
@@ -77,11 +71,11 @@ def _display(console: Console) -> Progress:
 
         def get_renderables(self) -> Iterable[RenderableType]:
             yield self.make_tasks_table(self.tasks)
-            said = [(t.description, t.fields["note"]) for t in self.tasks if t.fields["note"]]
-            if len(self.tasks) + len(said) > console.height:
+            notes = [(t.description, t.fields["note"]) for t in self.tasks if t.fields["note"]]
+            if len(self.tasks) + len(notes) > console.height:
                 return  # each line of the table says more than what a part of them would
-            for of, note in said:
-                whose = f"{of[:_NAME]}: " if len(said) > 1 else ""
+            for of, note in notes:
+                whose = f"{of[:_NAME]}: " if len(notes) > 1 else ""
                 yield Text(f"  {whose}{note}", no_wrap=True, overflow="ellipsis")
 
     # Each but the description keeps the width that it needs.

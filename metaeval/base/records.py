@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
-from metaeval.base import notebook as html
 from metaeval.base.counts import counted
-from metaeval.base.frames import flat, typed
+from metaeval.base.errors import DataError
+from metaeval.base.frames import html_heading, html_table
 from metaeval.base.keys import key_columns
 from metaeval.base.simulation import Simulation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     import pandas as pd
 
     from metaeval.base.spec import EvaluatorSpec
@@ -71,6 +69,8 @@ class Scale:
     integer: bool = True
     own: tuple[tuple[str, Scale], ...] = ()
     """Aspect → its scale, where aspects have different ones."""
+    labels: tuple[str, ...] = ()
+    """The words that people chose from, in no order; a rating is the position of one. Empty for numbers."""
 
     @classmethod
     def over(cls, scales: Mapping[str, Scale]) -> Scale:
@@ -84,26 +84,41 @@ class Scale:
     @classmethod
     def read(cls, facts: Sequence[Any]) -> Scale:
         """Return the scale that `facts` wrote."""
-        own = facts[3] if len(facts) > 3 else {}
         low, high, integer = facts[:3]
-        return cls(low, high, integer, tuple((aspect, cls.read(scale)) for aspect, scale in own.items()))
+        own, labels = facts[3] if len(facts) > 3 else {}, facts[4] if len(facts) > 4 else ()
+        of_aspects = tuple((aspect, cls.read(scale)) for aspect, scale in own.items())
+        return cls(low, high, integer, of_aspects, tuple(labels))
 
     def facts(self) -> list[Any]:
-        """Return plain JSON values: the ends, whether values are whole and, if there are any, own scales."""
-        ends = [self.min, self.max, self.integer]
-        return [*ends, {aspect: scale.facts() for aspect, scale in self.own}] if self.own else ends
+        """Return plain JSON values: ends, whether values are whole and, if any, own scales and labels."""
+        own = {aspect: scale.facts() for aspect, scale in self.own}
+        return [
+            self.min,
+            self.max,
+            self.integer,
+            *([own, [*self.labels]] if self.labels else [own] if own else []),
+        ]
 
     def of(self, aspect: str) -> Scale:
         """Return the scale of an aspect."""
         return dict(self.own).get(aspect, self)
 
+    def check_numbers(self, aspects: Iterable[str], what: str) -> None:
+        """Raise `DataError` if ratings of an aspect are words, and so have no ``what``."""
+        for aspect in aspects:
+            if self.of(aspect).labels:
+                raise DataError(
+                    f"the ratings of {aspect!r} are words without an order, so there is no {what}; for κ and "
+                    "nominal α: metaeval calibrate DATA"
+                )
+
     @property
     def averaged(self) -> list[str]:
         """What is to be said of an average over aspects in points; nothing if all scales are as long."""
-        lengths = {scale.max - scale.min for _, scale in self.own}
-        if len(lengths) < 2:
-            return []
-        return ["In points, an average over aspects weighs each by the length of its scale; they differ."]
+        differ = len({scale.max - scale.min for _, scale in self.own}) > 1
+        return [
+            "In points, an average over aspects weighs each by the length of its scale; they differ."
+        ] * differ
 
     def __contains__(self, rating: float) -> bool:
         return self.min <= rating <= self.max and (not self.integer or float(rating).is_integer())
@@ -111,6 +126,8 @@ class Scale:
     def __str__(self) -> str:
         if self.own:
             return "; ".join(f"{aspect}: {scale}" for aspect, scale in self.own)
+        if self.labels:
+            return f"the words {', '.join(self.labels)}"
         kind = "integers" if self.integer else "numbers"
         return f"{kind} from {self.min:g} to {self.max:g}"
 
@@ -240,7 +257,7 @@ class ScoreTable:
     def _repr_html_(self) -> str:
         """Show a notebook the first scores."""
         facts = {"evaluators": f"{len(self.evaluators):,}", "rows": f"{len(self):,}"}
-        return html.heading("Scores", facts, simulated=self.simulation) + html.table(self.frame)
+        return html_heading("Scores", facts, simulated=self.simulation) + html_table(self.frame)
 
 
 DataOfKind: TypeAlias = Any
@@ -263,95 +280,3 @@ class Evaluator(Protocol):
 
     def score(self, data: DataOfKind, aspects: Sequence[str]) -> ScoreTable:
         """Return a score, or the reason that there is none, for every unit and aspect."""
-
-
-CORRELATIONS = "correlations.csv"
-"""The file of a run folder that holds correlations."""
-
-
-class Correlation(NamedTuple):
-    """The correlation of one evaluator with the truth, for one aspect, level and coefficient."""
-
-    evaluator: str
-    aspect: str
-    """An aspect, or ``average``: the mean over aspects."""
-    level: str
-    coefficient: str
-    estimate: float
-    """NaN where it is undefined."""
-    ci_low: float
-    ci_high: float
-    n_units: int
-    """Units that entered; for ``average`` summed over aspects, as are the other counts."""
-    n_groups: int
-    """Groups of units: 1 at dataset level, else users, pairs, items or generators."""
-    n_undefined: int
-    """Groups without a defined coefficient."""
-    n_missing: int
-    """Units for which the evaluator gave no score: filled or dropped as the policy says."""
-    corrected: float = math.nan
-    """At generator level with intervals: the correlation that very many users would give, as the estimate
-    corrected for the noise of the means (a median of draws). The interval is of that correlation."""
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Correlations:
-    """Result of `metaeval.correlate`: ``frame`` has a row per `Correlation` and its fields as columns."""
-
-    frame: pd.DataFrame
-    policy: Mapping[str, Any] = field(default_factory=dict)
-    """How missing scores, missing truth, undefined groups and differing units were treated."""
-    kinds: Mapping[str, Kind] = field(default_factory=dict)
-    simulated: bool = False
-    """Whether the data are simulated."""
-    simulated_evaluators: frozenset[str] = frozenset()
-
-    @property
-    def simulation(self) -> Simulation:
-        """What is simulated: the data, or which evaluators."""
-        return Simulation(self.simulated, tuple(sorted(self.simulated_evaluators)))
-
-    @classmethod
-    def of_frame(cls, frame: pd.DataFrame, *, simulated: bool = False) -> Correlations:
-        """Make correlations of a table with the columns of ``correlations.csv``; others are left out.
-
-        Such a table does not say how its numbers were made; what is made of it says that this is not known.
-
-        Raises `DataError` if a column is missing, a value is no number, or a row stands twice.
-        """
-        import pandas as pd
-
-        fields = Correlation._fields
-        needed = [f for f in fields if f not in Correlation._field_defaults]
-        plain = typed(frame, needed[:4], needed[4:], "the table of correlations")
-        counts = [c for c in needed if c.startswith("n_")]
-        plain[counts] = plain[counts].fillna(0).astype("int64")
-        given = flat(frame, fields).reset_index(drop=True)
-        for name, default in Correlation._field_defaults.items():
-            plain[name] = pd.to_numeric(given[name]).astype("float64") if name in given else default
-        unreal = Simulation.of(simulated, {name: name for name in plain["evaluator"].unique()})
-        policy = {"policy": "not known, for the numbers came as a table"}
-        return cls(plain, policy, {}, simulated, frozenset(unreal.evaluators))
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.frame)
-
-    def __repr__(self) -> str:
-        evaluators = counted(self.frame["evaluator"].nunique(), "evaluator")
-        aspects, levels, names = (
-            ", ".join(map(str, self.frame[c].unique())) for c in ("aspect", "level", "coefficient")
-        )
-        return f"<Correlations: {evaluators}; aspects: {aspects}; levels: {levels}; coefficients: {names}>"
-
-    def _repr_html_(self) -> str:
-        """Show a notebook the first correlations."""
-        facts = {"evaluators": self.frame["evaluator"].nunique(), "rows": f"{len(self):,}"}
-        return html.heading("Correlations", facts, simulated=self.simulation) + html.table(self.frame)
-
-    def __iter__(self) -> Iterator[Correlation]:
-        """Yield a `Correlation` per row."""
-        for row in self.frame[list(Correlation._fields)].itertuples(index=False):
-            found = Correlation(*row)
-            # One NaN for all, so that equal rows are equal.
-            yield found._replace(corrected=math.nan) if math.isnan(found.corrected) else found

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from typing import Any
 
 MARK = " (simulated)"
 """What the printed name of a simulated evaluator ends with."""
@@ -26,13 +24,7 @@ class Simulation:
 
     @classmethod
     def of(cls, data: bool, evaluators: Mapping[str, Mapping[str, Any] | str]) -> Simulation:
-        """Return what is simulated of data and evaluators.
-
-        Parameters
-        ----------
-        evaluators
-            Name → signature; or the text of its spec, where there is no signature (yet).
-        """
+        """Return what is simulated of data and evaluators: name → signature, or else the text of its spec."""
         return cls(data, tuple(name for name, known in evaluators.items() if _simulated(known)))
 
     def __bool__(self) -> bool:
@@ -41,16 +33,13 @@ class Simulation:
 
     def __or__(self, other: Simulation) -> Simulation:
         """Return what is simulated of two results that are shown together."""
-        return Simulation(
-            self.data or other.data, tuple(dict.fromkeys((*self.evaluators, *other.evaluators)))
-        )
+        both = dict.fromkeys((*self.evaluators, *other.evaluators))
+        return Simulation(self.data or other.data, tuple(both))
 
     def among(self, names: Iterable[object]) -> Simulation:
         """Return what is simulated where only these evaluators are shown, by their names or labels."""
-        shown = set(names)
-        return Simulation(
-            self.data, tuple(e for e in self.evaluators if e in shown or self.label(e) in shown)
-        )
+        names = {*names}
+        return Simulation(self.data, tuple(e for e in self.evaluators if {e, self.label(e)} & names))
 
     def label(self, evaluator: str) -> str:
         """Return the name of an evaluator as it is printed."""
@@ -73,20 +62,20 @@ class Simulation:
     @property
     def sentence(self) -> str:
         """What is simulated, and what the numbers therefore do not say; empty if nothing is."""
-        said = ["The data are simulated: these numbers say nothing about people."] * self.data
+        sentences = ["The data are simulated: these numbers say nothing about people."] * self.data
         match self.evaluators:
             case ():
                 pass
             case (one,):
-                said.append(f"{one} is simulated: its numbers say nothing about a language model.")
+                sentences.append(f"{one} is simulated: its numbers say nothing about a language model.")
             case (*several, last):
                 names = (
                     f"{', '.join(several)} and {last}"
                     if len(several) < _NAMED
                     else f"{len(self.evaluators):,} evaluators, marked as such,"
                 )
-                said.append(f"{names} are simulated: their numbers say nothing about language models.")
-        return " ".join(said)
+                sentences.append(f"{names} are simulated: their numbers say nothing about language models.")
+        return " ".join(sentences)
 
     @property
     def warning(self) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -14,15 +16,10 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from metaeval.base.errors import DataError, MetaevalError, Problem, nearest, shown
 from metaeval.base.yaml_lines import YamlError, read_yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from pydantic_core import ErrorDetails
 
 Location = tuple[str | int, ...]
 
@@ -55,9 +52,9 @@ class Options(Strict):
         except ValidationError as error:
             if info.context is not None:
                 raise
-            found = error.errors(include_url=False)
+            errors = error.errors(include_url=False)
             # A wrong name goes first: what is missing was often meant by it.
-            first = min(found, key=lambda one: one["type"] != "extra_forbidden")
+            first = min(errors, key=lambda one: one["type"] != "extra_forbidden")
             raise MetaevalError(_of_argument(first, cls)) from error
 
 
@@ -113,38 +110,32 @@ def words(annotation: object) -> list[str]:
     return [word for part in get_args(annotation) for word in words(part)]
 
 
-def _plain(given: object) -> object:
+def _plain(options: object) -> object:
     """Return options with Python's own numbers for those of NumPy."""
-    if not isinstance(given, dict):
-        return given
-    return {k: v.item() if getattr(v, "shape", None) == () else v for k, v in given.items()}
+    if not isinstance(options, dict):
+        return options
+    return {k: v.item() if getattr(v, "shape", None) == () else v for k, v in options.items()}
 
 
 def _of_argument(error: ErrorDetails, model: type[Options]) -> str:
     """Return the sentence for an option that Python gave."""
-    given = error["input"]
+    value = error["input"]
     if not error["loc"]:
-        return f"{model.called or 'options'} must be a mapping, not {shown(given)}"
+        return f"{model.called or 'options'} must be a mapping, not {shown(value)}"
     name = str(error["loc"][0])
     if error["type"] == "extra_forbidden":
         return not_allowed(model.called or "options", name, list(model.model_fields))
-    field, said = model.model_fields[name], f"{model.called} {name}".strip()
+    field, option = model.model_fields[name], f"{model.called} {name}".strip()
     if error["type"] == "literal_error":
-        return not_allowed(said, given, words(field.annotation))
-    return f"{said} is {None if error['type'] == 'missing' else shown(given)}; give {field.description}"
+        return not_allowed(option, value, words(field.annotation))
+    return f"{option} is {None if error['type'] == 'missing' else shown(value)}; give {field.description}"
 
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 def read_model(path: Path, model: type[Model]) -> tuple[Model | None, list[Problem]]:
-    """Read ``path`` as ``model``.
-
-    Returns
-    -------
-    tuple
-        The model and no problem, or None and every problem found, each with its line.
-    """
+    """Read a file as a model; return it and no problem, or None and every problem, each with its line."""
     try:
         content, lines = read_yaml(path)
     except YamlError as error:
@@ -155,20 +146,13 @@ def read_model(path: Path, model: type[Model]) -> tuple[Model | None, list[Probl
     try:
         return model.model_validate(content, context=lines), []
     except ValidationError as error:
-        return None, [
-            Problem(path.name, None, None, f"line {line}: {text}" if (line := lines.line(*where)) else text)
-            for where, text in sentences(error, content, model)
-        ]
+        wrong = [(lines.line(*where), text) for where, text in sentences(error, content, model)]
+        texts = [f"line {line}: {text}" if line else text for line, text in wrong]
+        return None, [Problem(path.name, None, None, text) for text in texts]
 
 
 def model_of(content: Mapping[str, Any], model: type[Model], said: str = "") -> Model:
-    """Return values in memory as ``model``.
-
-    Raises
-    ------
-    DataError
-        With the first thing that is wrong, after ``said``.
-    """
+    """Return values in memory as a model, or raise `DataError` with what is wrong first, after ``said``."""
     try:
         return model.model_validate(content)
     except ValidationError as error:
@@ -184,7 +168,7 @@ def sentences(
     ``whole`` says that what the validators of single values raise are whole sentences; the name of the key
     goes before them, if not.
     """
-    found: dict[tuple[Location, str], str] = {}
+    texts: dict[tuple[Location, str], str] = {}
     types: dict[Location, list[str]] = {}
     for one in error.errors(include_url=False):
         context = one.get("ctx", {})
@@ -193,15 +177,13 @@ def sentences(
             # Each arm of a union has an error of its own.
             types.setdefault(where, []).append(_TYPES[one["type"]])
             wanted = " or ".join(w for w in types[where] if w != _WHOLE or _NUMBER not in types[where])
-            quote = (
-                "; put it in quotes" if wanted == _TYPES["string_type"] and one["input"] is not None else ""
-            )
+            quote = "; put it in quotes" * (wanted == _TYPES["string_type"] and one["input"] is not None)
             what = f"a key of {_key(where[:-1])}" if one["loc"][-1:] == ("[key]",) else _key(where)
-            found[where, ""] = f"{what} must be {wanted}, not {shown(one['input'])}{quote}"
+            texts[where, ""] = f"{what} must be {wanted}, not {shown(one['input'])}{quote}"
         else:
             text = _sentence(one, where, model, whole=whole)
-            found[where, text] = text
-    return [(where, text) for (where, _), text in found.items()]
+            texts[where, text] = text
+    return [(where, text) for (where, _), text in texts.items()]
 
 
 _WHOLE, _NUMBER, _MAPPING = "a whole number", "a number", "a mapping from keys to values"
@@ -222,7 +204,7 @@ def _key(where: Location) -> str:
 
 
 def _sentence(error: ErrorDetails, where: Location, model: type[BaseModel], *, whole: bool) -> str:
-    name, key, given = "".join(map(str, error["loc"][-1:])), _key(where), error["input"]
+    name, key, value = "".join(map(str, error["loc"][-1:])), _key(where), error["input"]
     match error["type"]:
         case "extra_forbidden":
             known = fields_at(model, error["loc"][:-1])
@@ -232,14 +214,14 @@ def _sentence(error: ErrorDetails, where: Location, model: type[BaseModel], *, w
             return f"the key {name!r} is missing" + (f" under {key!r}" if key else "")
         case "literal_error":
             known = [w.strip("'") for w in error["ctx"]["expected"].replace(" or ", ", ").split(", ")]
-            hint, have = nearest(str(given), known), ", ".join(known)
-            return f"{key}: {shown(given)} is not allowed{hint} (allowed: {have})"
+            hint, have = nearest(str(value), known), ", ".join(known)
+            return f"{key}: {shown(value)} is not allowed{hint} (allowed: {have})"
         case "value_error" | "sentence":
             text = str(error["ctx"]["error"])
-            apart = whole and not isinstance(given, dict)
+            apart = whole and not isinstance(value, dict)
             return text if apart or text.startswith(key) else f"{key}: {text}"
     text = error["msg"].replace("Input should", "it must")
-    return f"{key}: {shown(given)}: {text[0].lower()}{text[1:]}"
+    return f"{key}: {shown(value)}: {text[0].lower()}{text[1:]}"
 
 
 def _known(content: Any, location: Location) -> Location:  # noqa: ANN401 - any YAML value

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from metaeval.base.errors import MetaevalError
-from metaeval.base.resources import to_read
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
+from metaeval.base.files import to_read
 
 Where = tuple[str | int, ...]
 """The way to a value: keys and positions, from the top of the file."""
-_MOST = 100_000
-"""Keys and items that a file may have: ten lines of aliases of aliases name more than fit into memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +35,15 @@ class YamlError(MetaevalError):
         self.line = line
 
 
+_DEEPEST = 100
+_MOST = 100_000  # keys and items: ten lines of aliases of aliases name more than fit into memory
+
+
 def read_yaml(path: str | os.PathLike[str]) -> tuple[object, Lines]:
-    """Read a YAML file.
+    """Read a YAML file: its content, and the lines at which keys and items stand.
 
-    Returns
-    -------
-    The content as dicts, lists and scalars, and the lines at which keys and items stand.
-
-    Raises
-    ------
-    YamlError
-        If the file cannot be read, is not UTF-8 or is not YAML; with the line, where there is one.
+    Raises `YamlError` if it cannot be read, is not UTF-8 or is not YAML; with the line, where there is one.
     """
-    from pathlib import Path
-
     file = str(path)
     try:
         text = Path(to_read(path)).read_bytes().decode("utf-8-sig")
@@ -70,18 +61,9 @@ def read_yaml(path: str | os.PathLike[str]) -> tuple[object, Lines]:
 
 
 def parse_yaml(text: str, file: str, *, first: int = 1, numbers: bool = False) -> tuple[object, Lines]:
-    """Read YAML that stands in a file from line ``first`` on; ``numbers`` may be keys, or only text.
-
-    Returns
-    -------
-    As `read_yaml`.
-
-    Raises
-    ------
-    YamlError
-        If it is not YAML; with the line, where there is one.
-    """
+    """Read YAML as `read_yaml` does; it stands in a file from line ``first`` on, ``numbers`` may be keys."""
     from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
     from ruamel.yaml.constructor import DuplicateKeyError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -99,58 +81,35 @@ def parse_yaml(text: str, file: str, *, first: int = 1, numbers: bool = False) -
         reason = " ".join(str(error).split()) or type(error).__name__
         raise YamlError(file, f"this is not YAML: {reason}") from error
     at: dict[Where, int] = {}
-    return _Copy(at, lines := Lines(file, at), first, numbers).plain(tree, (), ()), lines
+    lines = Lines(file, at)
+
+    def plain(value: object, where: Where) -> object:
+        """Return built-in values, and note the line of every key and item."""
+        if isinstance(value, TaggedScalar):
+            raise YamlError(file, f"the tag {value.tag} is not known", lines.line(*where))
+        if not isinstance(value, CommentedMap | CommentedSeq):
+            return _scalar(value)
+        if len(where) > _DEEPEST:
+            raise YamlError(file, "an alias stands inside what it names", lines.line(*where))
+        at.update({(*where, key): place[0] + first for key, place in (value.lc.data or {}).items()})
+        if len(at) > _MOST:
+            raise YamlError(
+                file, f"holds more than {_MOST:,} values once its aliases are followed; write them out"
+            )
+        if isinstance(value, CommentedSeq):
+            return [plain(item, (*where, i)) for i, item in enumerate(value)]
+        for key in value:
+            if not isinstance(key, str | int | float if numbers else str):
+                text = _scalar(key) if isinstance(key, int | float) else str(key)
+                message = f"the key {text!r} is not text; put it in quotes"
+                raise YamlError(file, message, lines.line(*where))
+        return {_scalar(key): plain(item, (*where, key)) for key, item in value.items()}
+
+    return plain(tree, ()), lines
 
 
 def _line(mark: object, first: int) -> int:
     return int(getattr(mark, "line", 0)) + first
-
-
-@dataclass(frozen=True, slots=True)
-class _Copy:
-    """Copies to plain values, noting the line of every key and item on the way."""
-
-    at: dict[Where, int]
-    lines: Lines
-    first: int
-    numbers: bool
-
-    def plain(self, tree: object, where: Where, inside: tuple[int, ...]) -> object:
-        """Return the plain value that stands at a place."""
-        from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
-
-        if id(tree) in inside:
-            raise YamlError(self.lines.file, "an alias stands inside what it names", self.lines.line(*where))
-        if len(self.at) > _MOST:
-            raise YamlError(
-                self.lines.file,
-                f"holds more than {_MOST:,} values once its aliases are followed; write them out",
-            )
-        inside = (*inside, id(tree))
-        match tree:
-            case CommentedMap():
-                for key in tree:
-                    if not isinstance(key, str | int | float if self.numbers else str):
-                        shown = _scalar(key) if isinstance(key, int | float) else str(key)
-                        raise YamlError(
-                            self.lines.file,
-                            f"the key {shown!r} is not text; put it in quotes",
-                            self.lines.line(*where),
-                        )
-                    place = tree.lc.data.get(key) if tree.lc.data else None
-                    if place is not None:
-                        self.at[(*where, key)] = place[0] + self.first
-                return {_scalar(k): self.plain(v, (*where, k), inside) for k, v in tree.items()}
-            case CommentedSeq():
-                for i in range(len(tree)):
-                    place = tree.lc.data.get(i) if tree.lc.data else None
-                    if place is not None:
-                        self.at[(*where, i)] = place[0] + self.first
-                return [self.plain(v, (*where, i), inside) for i, v in enumerate(tree)]
-            case TaggedScalar():
-                raise YamlError(self.lines.file, f"the tag {tree.tag} is not known", self.lines.line(*where))
-            case _:
-                return _scalar(tree)
 
 
 def _scalar(value: object) -> object:

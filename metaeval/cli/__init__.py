@@ -3,55 +3,58 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from metaeval import __version__
 from metaeval.base.errors import MetaevalError
-from metaeval.cli.group import Group
+from metaeval.cli.group import STOPPED, Group
+from metaeval.cli.options import flag
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-DONE, WRONG_INPUT, STOPPED = 0, 2, 3
+DONE, WRONG_INPUT, UNEXPECTED = 0, 2, 70
 COMPLETE = "_METAEVAL_COMPLETE"
 """The variable by which a shell asks for completions; see `click.shell_completion`."""
 
 _MODULES = {
     "demo": "run",
-    "init": "init",
+    "init": "steps",
     "run": "run",
     "score": "steps",
     "correlate": "steps",
-    "leaderboard": "leaderboard",
-    "details": "details",
-    "ensembles": "ensembles",
-    "generators": "generators",
-    "power": "power",
-    "compare": "compare",
-    "figures": "figures",
-    "view": "view",
-    "site": "site",
+    "leaderboard": "runs",
+    "details": "runs",
+    "ensembles": "analyses",
+    "generators": "analyses",
+    "power": "analyses",
+    "compare": "runs",
+    "figures": "runs",
+    "view": "runs",
+    "site": "runs",
     "golden": "golden",
-    "calibrate": "calibrate",
-    "biases": "biases",
-    "pairwise": "pairwise",
+    "calibrate": "analyses",
+    "biases": "analyses",
+    "pairwise": "verdicts",
     "verdicts": "verdicts",
-    "disagreements": "disagreements",
-    "off-policy": "off_policy",
-    "loop": "loop",
+    "disagreements": "analyses",
+    "off-policy": "data",
+    "loop": "run",
     "gate": "gate",
     "reparse": "run",
-    "runs": "overview",
-    "evaluators": "overview",
+    "runs": "runs",
+    "evaluators": "catalogue",
     "data": "data",
-    "prompts": "prompts",
+    "replies": "catalogue",
+    "prompts": "catalogue",
     "store": "store",
-    "providers": "providers",
+    "providers": "catalogue",
 }
 """Command → the module of this package that has it, in the order of the help."""
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -68,16 +71,15 @@ class Commands(Group):
         """Load a command; None if there is no such command."""
         if cmd_name not in _MODULES:
             return None
-        command: click.Command = getattr(
-            import_module(f"metaeval.cli.{_MODULES[cmd_name]}"), cmd_name.replace("-", "_")
-        )
+        module = import_module(f"metaeval.cli.{_MODULES[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
 
 @click.group(cls=Commands, context_settings=_CONTEXT)
 @click.version_option(__version__, prog_name="metaeval")
-@click.option("--quiet", "-q", is_flag=True, help="No progress bars and no messages.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+@flag("--quiet -q", "No progress bars and no messages.")
+@flag("--json as_json", "Print the result as one JSON object.")
 @click.pass_context
 def cli(context: click.Context, quiet: bool, as_json: bool) -> None:
     """Find out which evaluators of explanations agree with the users' ratings."""
@@ -87,16 +89,18 @@ def cli(context: click.Context, quiet: bool, as_json: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code.
 
-    0 done, 1 a check failed, 2 wrong input, 3 stopped early, 4 the gate is inconclusive.
+    0 done, 1 a check failed, 2 wrong input, 3 stopped early, 4 the gate is inconclusive, 70 an error of this
+    program, whose traceback is in the file that the message names.
     """
+    _prepare_streams()
     # Many small products and short-lived records: idle BLAS threads and early collections cost time alone.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(100_000)
-    if asked := os.environ.get(COMPLETE):
+    if instruction := os.environ.get(COMPLETE):
         # A shell asks for completions; click's own main, which this one replaces, would answer.
         from click.shell_completion import shell_complete
 
-        return shell_complete(cli, {}, "metaeval", COMPLETE, asked)
+        return shell_complete(cli, {}, "metaeval", COMPLETE, instruction)
     try:
         with cli.make_context("metaeval", list(sys.argv[1:] if arguments is None else arguments)) as context:
             cli.invoke(context)
@@ -112,8 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         code = _say(error.format_message(), WRONG_INPUT)
     except MetaevalError as error:
-        listed = error.problems if len(error.problems) > 1 and not error.listed_by else [error]
-        for problem in listed:
+        for problem in error.problems if len(error.problems) > 1 and not error.listed_by else [error]:
             code = _say(str(problem), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         code = _say("interrupted; nothing half-written is left", STOPPED)
@@ -126,7 +129,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         code = _say(f"{where}{error.strerror or error}", WRONG_INPUT)
+    except Exception as error:  # noqa: BLE001 - the one place for what nobody foresaw
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="metaeval-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            traceback.print_exception(error, file=file)
+        message = f"unexpected {type(error).__name__}: {error}; what was finished is kept, and the traceback"
+        code = _say(f"{message} is in {file.name}", UNEXPECTED)
     return code
+
+
+def _prepare_streams() -> None:
+    """Let printing not fail where a terminal lacks a letter, or where a stream is closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def _say(message: str, code: int) -> int:

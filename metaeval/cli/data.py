@@ -1,4 +1,4 @@
-"""``metaeval data``: get, import and check data sets."""
+"""``metaeval data``: get, import and check data sets; ``off-policy``: the value of a policy, from a log."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, begin, talk, tell, tell_json
+from metaeval.cli.group import Group, begin, talk, tell, tell_json, warn
 from metaeval.cli.imports import import_
 from metaeval.cli.options import (
     PATH,
     PLACE,
+    flag,
     force,
+    numbers,
+    option,
     out_folder,
     propensity_source,
     refits,
     resampled,
     rising,
     seed,
+    several,
+    words,
 )
 from metaeval.cli.sheets import Sheets, prints_sheets
 
@@ -33,7 +38,8 @@ _BINS = ("popularity", "age", "price", "category")
 _MATCH = (
     "What the items of a pair have in common: popularity, age, price, category.  [default: popularity,age]"
 )
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_weights = numbers(float, "10,100")
+_as_json = flag("--json as_json", "Print one JSON object.")
 
 
 @click.group(cls=Group)
@@ -63,15 +69,11 @@ data.add_command(import_)
 @data.command("add-scores")
 @click.argument("folder", type=PLACE)
 @click.argument("file", type=PLACE)
-@click.option(
-    "--from", "tool", required=True, type=click.Choice(_TOOLS), help="The tool that wrote FILE; else table."
-)
-@click.option(
-    "--map", "map_file", type=PATH, help="YAML file that maps the names in FILE to those of the data set."
-)
-@click.option("--evaluator", help="Evaluator's name, or a template such as '{provider} {prompt}'.")
-@click.option("--out", type=PATH, help="Write a new data set there; do not change FOLDER.")
-@click.option("--replace", is_flag=True, help="Replace evaluators that exist already.")
+@option("--from tool", "The tool that wrote FILE; else table.", _TOOLS, required=True)
+@option("--map map_file", "YAML file that maps the names in FILE to those of the data set.", PATH)
+@option("--evaluator", "Evaluator's name, or a template such as '{provider} {prompt}'.")
+@option("--out", "Write a new data set there; do not change FOLDER.", PATH)
+@flag("--replace", "Replace evaluators that exist already.")
 @force
 @_as_json
 def add_scores(folder: str, file: str, *, as_json: bool, **options: Any) -> None:
@@ -83,18 +85,19 @@ def add_scores(folder: str, file: str, *, as_json: bool, **options: Any) -> None
 
 @data.command("read-replies")
 @click.argument("file", type=PATH)
-@click.option("--column", required=True, help="Column with the replies.")
-@click.option("--aspect", help="Aspect that all replies rate.")
-@click.option("--aspect-column", metavar="COLUMN", help="Column with the aspect of each reply.")
-@click.option(
+@option("--column", "Column with the replies.", required=True)
+@option("--aspect", "Aspect that all replies rate.")
+@option("--aspect-column", "Column with the aspect of each reply.", metavar="COLUMN")
+@option(
     "--scale",
+    "The lowest and the highest score, such as 1:5.",
     required=True,
-    callback=rising(float, "two rising numbers, such as 1:5"),
+    read=rising(float, "two rising numbers, such as 1:5"),
     metavar="MIN:MAX",
-    help="The lowest and the highest score, such as 1:5.",
 )
-@click.option("--integer", is_flag=True, help="Only whole numbers were asked for.")
-@click.option("--out", type=PATH, required=True, help="The file to write: .csv, .parquet or .jsonl.")
+@flag("--integer", "Only whole numbers were asked for.")
+@option("--pattern", "Pattern by which to read them: a name of `metaeval replies patterns`, or RE2.")
+@option("--out", "The file to write: .csv, .parquet or .jsonl.", PATH, required=True)
 @talk
 def read_replies(file: Path, *, aspect: str | None, aspect_column: str | None, out: Path, **how: Any) -> None:
     """Read scores from recorded replies of models, one per row of FILE (CSV, TSV, JSONL, Parquet)."""
@@ -104,14 +107,18 @@ def read_replies(file: Path, *, aspect: str | None, aspect_column: str | None, o
     from metaeval.sources.replies import read_replies as run
     from metaeval.sources.replies import read_reply_table
     from metaeval.study.steps import check_writable, write_frame
+    from metaeval.study.unread import unread_scores
 
     check_writable(out)
-    found = run(read_reply_table(file), aspect=aspect, aspect_column=aspect_column, **how)
-    write_frame(found, out)
-    statuses = {str(status): int(n) for status, n in found["status"].value_counts().items()}
-    told = [counted(len(found), "reply"), *(f"{n:,} {status}" for status, n in statuses.items())]
-    tell(f"{out}: {', '.join(told)}")
-    tell_json({"file": str(out), "replies": len(found), "statuses": statuses})
+    scores = run(read_reply_table(file), aspect=aspect, aspect_column=aspect_column, **how)
+    write_frame(scores, out)
+    statuses = {str(status): int(n) for status, n in scores["status"].value_counts().items()}
+    counts = [counted(len(scores), "reply"), *(f"{n:,} {status}" for status, n in statuses.items())]
+    tell(f"{out}: {', '.join(counts)}")
+    unread = unread_scores(file.name, scores, how["column"], how["scale"])
+    if unread:
+        warn(unread)
+    tell_json({"file": str(out), "replies": len(scores), "statuses": statuses})
 
 
 @data.command()
@@ -121,19 +128,16 @@ def check(folder: Path, as_json: bool) -> None:
     """Check the data set FOLDER, row by row; exit with 1 if anything is wrong."""
     from metaeval.kinds.files.loading import inspect
 
-    found = inspect(folder)
-    _tell(found, as_json=as_json)
-    raise SystemExit(1 if found.problems else 0)
+    inspection = inspect(folder)
+    _tell(inspection, as_json=as_json)
+    raise SystemExit(1 if inspection.problems else 0)
 
 
 @data.command()
-@click.argument("folder", metavar="DIR", type=PLACE)
-@prints_sheets()
-def show(folder: str) -> Sheets:
+@click.argument("place", metavar="DIR", type=PLACE)
+@prints_sheets("study.commands.overview:data_sheets")
+def show() -> None:
     """Show what the data set DIR holds: counts, aspects, raters, texts, recorded scores, its first unit."""
-    from metaeval.study.commands.overview import data_sheets
-
-    return data_sheets(folder)
 
 
 @data.command()
@@ -144,36 +148,32 @@ def show(folder: str) -> Sheets:
 @prints_sheets()
 def overlap(folder: Path, *, source: str | None, refits: int, resamples: int, seed: int) -> Sheets:
     """Report how far the log DIR covers all items: propensities, weights and balance, by bin."""
-    from metaeval.kinds.exposure.propensity.options import PropensityOptions
-    from metaeval.kinds.exposure.propensity.report import overlap_report
+    from metaeval.engine.intervals import Bootstrap
+    from metaeval.kinds.exposure.commands import overlap_report
+    from metaeval.kinds.exposure.study import PropensityOptions
 
     options = PropensityOptions.model_validate({"source": source, "refits": refits, "seed": seed})
-    return overlap_report(folder, options, resamples=resamples, seed=seed)
+    return overlap_report(folder, options, Bootstrap(resamples=resamples, seed=seed))
 
 
-def _names(context: click.Context, parameter: click.Parameter, given: str | None) -> list[str] | None:
+def _names(given: str) -> list[str]:
     """Return names given with commas between them; each is one of ``_BINS``, and none comes twice."""
-    names = None if given is None else [name.strip() for name in given.split(",")]
-    for name in names or ():
-        if name not in _BINS or (names or []).count(name) > 1:
-            message = f"{given!r} is not a list of some of {', '.join(_BINS)}, with commas"
-            raise click.BadParameter(message, context, parameter)
+    names = [name.strip() for name in given.split(",")]
+    if not {*names} <= {*_BINS} or len({*names}) < len(names):
+        raise ValueError(f"{given!r} is not a list of some of {', '.join(_BINS)}, with commas")
     return names
 
 
 @data.command()
 @click.argument("folder", metavar="DIR", type=PATH)
-@click.option("--match", metavar="BIN,BIN", callback=_names, help=_MATCH)
-@click.option(
-    "--per-user", type=click.IntRange(1), default=10, show_default=True, help="Most pairs per user."
-)
+@option("--match", _MATCH, metavar="BIN,BIN", read=_names)
+@option("--per-user", "Most pairs per user.", click.IntRange(1), default=10)
 @propensity_source
-@click.option(
+@option(
     "--floor",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    "Smallest propensity in weights of pairs.",
+    click.FloatRange(0, 1, min_open=True, max_open=True),
     default=1e-6,
-    show_default=True,
-    help="Smallest propensity in weights of pairs.",
 )
 @seed
 @force
@@ -181,16 +181,73 @@ def _names(context: click.Context, parameter: click.Parameter, given: str | None
 def pairs(folder: Path, *, source: str | None, floor: float, seed: int, **how: Any) -> None:
     """Pair items of each user in the log DIR that share bins and differ in their outcomes."""
     begin()
-    from metaeval.kinds.exposure.pairs_command import make_pairs
-    from metaeval.kinds.exposure.propensity.options import PropensityOptions
+    from metaeval.kinds.exposure.commands import make_pairs
+    from metaeval.kinds.exposure.study import PropensityOptions
 
     options = PropensityOptions.model_validate({"source": source, "floor": floor, "seed": seed})
-    found = make_pairs(folder, seed=seed, propensity=options, **how)
-    for line in found.lines():
+    made = make_pairs(folder, seed=seed, propensity=options, **how)
+    for line in made.lines():
         tell(line)
-    tell_json({"pairs": len(found.frame), "items": found.items, "unmatched": found.unmatched._asdict()})
+    tell_json({"pairs": len(made.frame), "items": made.items, "unmatched": made.unmatched._asdict()})
 
 
-def _tell(found: ScoreImport | Inspection, *, as_json: bool) -> None:
-    for line in [json.dumps(found.to_dict(), ensure_ascii=False)] if as_json else found.lines():
+@click.command("off-policy")
+@click.argument("data", type=PLACE)
+@several(
+    "--policy policies",
+    "Policy to evaluate: every item alike, a policy of DATA, or a table of probabilities by item and by "
+    "whatever else they depend on; may be given again.",
+    required=True,
+    metavar="uniform|NAME|FILE",
+)
+@option(
+    "--estimators",
+    "Some of naive, direct, ips, snips, dr, sndr, switch-dr and dros, with commas.",
+    default="naive,ips,snips,dr",
+    read=words,
+)
+@option("--clip", "Also with weights of at most W.", default="", read=_weights, metavar="W,...")
+@option("--trim", "Also without weights above W.", default="", read=_weights, metavar="W,...")
+@option("--predictions", "Table of outcomes predicted by your own model.", PATH)
+@option(
+    "--on-policy", "Value that the policy had, or the data set of a log that it made.", metavar="VALUE|DATA"
+)
+@option(
+    "--subsamples", "Bootstrap samples for errors against --on-policy.", click.IntRange(0, 10_000), default=0
+)
+@propensity_source
+@refits
+@flag("--force", "Also show refused values.")
+@resampled()
+@prints_sheets()
+def off_policy(
+    data: str,
+    *,
+    policies: tuple[str, ...],
+    source: str | None,
+    refits: int,
+    resamples: int,
+    seed: int,
+    force: bool,
+    predictions: Path | None,
+    on_policy: str | None,
+    **wanted: Any,
+) -> Sheets:
+    """Estimate the mean outcome of a policy from the log in DATA and its propensities.
+
+    If the log does not support a value, it is refused, with the reason.
+    """
+    from metaeval.engine.intervals import Bootstrap
+    from metaeval.kinds.exposure.commands import off_policy_of
+    from metaeval.kinds.exposure.study import OffPolicy, PropensityOptions
+
+    options = PropensityOptions.model_validate({"source": source, "refits": refits, "seed": seed})
+    how = Bootstrap(resamples=resamples, seed=seed)
+    own = None if predictions is None else str(predictions)
+    more = OffPolicy(**wanted), options, how
+    return off_policy_of(data, policies, *more, force=force, predictions=own, on_policy=on_policy)
+
+
+def _tell(result: ScoreImport | Inspection, *, as_json: bool) -> None:
+    for line in [json.dumps(result.to_dict(), ensure_ascii=False)] if as_json else result.lines():
         click.echo(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_lost, tell_simulated
-from metaeval.cli.options import PATH, run_argument, several
+from metaeval.cli.options import PATH, flag, option, run_argument, several
 from metaeval.cli.sheets import sheet_options, written
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from metaeval.trust.gate.checks import GateResult
 
 _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
@@ -22,58 +21,43 @@ _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
 
 @click.command()
 @run_argument
-@click.option("--baseline", type=PATH, help="File or folder of the last accepted run.")
+@option("--baseline", "File or folder of the last accepted run.", PATH)
 @several(
-    "--min",
-    "least",
-    metavar="[ASPECT[/CATEGORY]=]SCORE",
-    help="Lowest allowed mean score; give it once per aspect.",
+    "--min least", "Lowest allowed mean score; give it once per aspect.", metavar="[ASPECT[/CATEGORY]=]SCORE"
 )
 @several(
-    "--max-drop",
-    "max_drop",
+    "--max-drop max_drop",
+    "Largest allowed drop of the mean below the baseline's; may be given again.",
     metavar="[ASPECT[/CATEGORY]=]POINTS",
-    help="Largest allowed drop of the mean below the baseline's; may be given again.",
 )
-@click.option(
-    "--by", metavar="COLUMN", help="Also check each value of this column of the explanations or users."
-)
-@click.option(
-    "--evaluator", metavar="NAME", help="Evaluator whose scores are checked.  [default: the run's only judge]"
-)
+@option("--by", "Also check each value of this column of the explanations or users.", metavar="COLUMN")
+@option("--evaluator", "Evaluator whose scores are checked.  [default: the run's only judge]", metavar="NAME")
 @several(
-    "--generator",
-    "generators",
+    "--generator generators",
+    "Generator whose texts are checked; may be given again.  [default: all]",
     metavar="NAME",
-    help="Generator whose texts are checked; may be given again.  [default: all]",
 )
-@click.option(
+@option(
     "--cluster",
+    "What is resampled: units in it are not independent.  [default: user; item without users]",
     metavar="user|item|generator|unit",
-    help="What is resampled: units in it are not independent.  [default: user; item without users]",
 )
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 0.5, True, True),
-    help="Allowed error rate of the checks.  [default: 0.05]",
-)
-@click.option(
+@option("--alpha", "Allowed error rate of the checks.  [default: 0.05]", click.FloatRange(0, 0.5, True, True))
+@option(
     "--max-missing",
-    type=click.FloatRange(0, 1, max_open=True),
-    help="Largest share of units without a score with which a check can pass.  [default: 0.05]",
+    "Largest share of units without a score with which a check can pass.  [default: 0.05]",
+    click.FloatRange(0, 1, max_open=True),
 )
-@click.option("--data", type=PATH, help="Data-set folder, for --by.  [default: the study's]")
-@click.option("--calibration", type=PATH, help="Calibration of the judge.  [default: the run's]")
-@click.option("--accept-judge-change", is_flag=True, help="Compare even if the judge has changed.")
-@click.option("--junit", type=PATH, metavar="FILE", help="Also write JUnit XML.")
-@click.option("--summary", type=PATH, metavar="FILE", help="Also write Markdown for a pull request.")
-@click.option(
-    "--write-baseline", type=PATH, metavar="FILE.json", help="Accept RUN as the baseline; check nothing."
-)
+@option("--data", "Data-set folder, for --by.  [default: the study's]", PATH)
+@option("--calibration", "Calibration of the judge.  [default: the run's]", PATH)
+@flag("--accept-judge-change", "Compare even if the judge has changed.")
+@option("--junit", "Also write JUnit XML.", PATH, metavar="FILE")
+@option("--summary", "Also write Markdown for a pull request.", PATH, metavar="FILE")
+@option("--write-baseline", "Accept RUN as the baseline; check nothing.", PATH, metavar="FILE.json")
 @sheet_options
 @talk
 def gate(
-    run_folder: Path,
+    folder: Path,
     *,
     baseline: Path | None,
     least: Sequence[str],
@@ -97,19 +81,19 @@ def gate(
     from metaeval.trust.gate.rules import read_thresholds
 
     begin()
-    asked = GateRequest(read_thresholds(least, "--min"), read_thresholds(max_drop, "--max-drop"), **options)
+    request = GateRequest(read_thresholds(least, "--min"), read_thresholds(max_drop, "--max-drop"), **options)
     if write_baseline is not None:
         if baseline is not None:
             raise click.UsageError("--write-baseline accepts RUN as it is; leave --baseline out")
-        written, lowered = baseline_of_run(run_folder, asked, write_baseline)
+        written, lowered = baseline_of_run(folder, request, write_baseline)
         for line in [*(f"LOWERED: {sentence}" for sentence in lowered), *map(str, written)]:
             tell(line)
         tell_json({"files": [str(file) for file in written], "lowered": lowered})
-        tell_lost(run_folder)
+        tell_lost(folder)
         return
-    result = gate_run(run_folder, asked, baseline, accept_judge_change=accept_judge_change)
+    result = gate_run(folder, request, baseline, accept_judge_change=accept_judge_change)
     _tell(result, suffix, out, junit=junit, summary=summary)
-    tell_lost(run_folder)
+    tell_lost(folder)
     if _EXIT[result.verdict]:
         raise click.exceptions.Exit(_EXIT[result.verdict])
 
@@ -118,10 +102,9 @@ def _tell(
     result: GateResult, suffix: str, out: Path | None, *, junit: Path | None, summary: Path | None
 ) -> None:
     from metaeval.base.files import write_text
-    from metaeval.reports.gate_summary import gate_markdown, gate_record
-    from metaeval.reports.junit import junit_xml
+    from metaeval.reports.gate import gate_markdown, gate_record, junit_xml
     from metaeval.reports.sheets import files, render
-    from metaeval.trust.gate.sheet import gate_sheet
+    from metaeval.trust.gate.checks import gate_sheet
 
     tell_simulated(result.simulated)
     sheet = gate_sheet(result)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.base.errors import unknown
+from metaeval.cli.options import flag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from metaeval.base.simulation import Simulation
 
 _SENTENCE = 1000  # characters: no summary is cut
-_STOPPED = 3  # the exit code of work that can be resumed
+STOPPED = 3  # the exit code of work that can be resumed
 
 
 class Group(click.Group):
@@ -39,21 +39,15 @@ class Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each command with its whole first sentence, which click would cut at the end of the line."""
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, c.get_short_help_str(limit=_SENTENCE)) for name, c in found if c and not c.hidden]
-            )
+            formatter.write_dl([(name, c.get_short_help_str(limit=_SENTENCE)) for name, c in commands if c])
 
 
 def talk(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command ``--quiet`` and ``--json``, which may stand before it too."""
-    quiet = click.option(
-        "--quiet", "-q", is_flag=True, expose_value=False, callback=_note, help="No messages."
-    )
-    as_json = click.option(
-        "--json", is_flag=True, expose_value=False, callback=_note, help="Print one JSON object."
-    )
+    quiet = flag("--quiet -q", "No messages.", expose_value=False, callback=_note)
+    as_json = flag("--json", "Print one JSON object.", expose_value=False, callback=_note)
     return quiet(as_json(command))
 
 
@@ -87,18 +81,15 @@ def tell(message: str) -> None:
 
 def tell_address(address: str) -> None:
     """Print where pages are served, with ``--quiet`` too: it is the result."""
-    if is_on("json"):
-        tell_json({"address": address})
-    else:
-        click.echo(address)
+    click.echo(json_text({"address": address}) if is_on("json") else address)
 
 
 def tell_label_page(folder: Path, address: str) -> None:
     """Print where labels go, and the address of the page that they are given on."""
     if not (is_on("quiet") or is_on("json")):
         # A browser may be unable to read the file that it is given (Snap, Flatpak, WSL).
-        told = "If no browser opens the page, open this address in one. End with Ctrl-C."
-        click.echo(f"Each label goes into {folder} at once. {told}", err=True)
+        advice = "If no browser opens the page, open this address in one. End with Ctrl-C."
+        click.echo(f"Each label goes into {folder} at once. {advice}", err=True)
     tell_address(address)
 
 
@@ -114,35 +105,53 @@ def tell_simulated(simulated: Simulation) -> None:
     click.echo(warning, err=True)
 
 
-def tell_uncalibrated(run_folder: Path) -> None:
+def tell_uncalibrated(folder: Path) -> None:
     """Print on stderr which judges of a run have changed since they were calibrated."""
     from metaeval.trust.calibration.record import CALIBRATION
 
-    if not (run_folder / CALIBRATION).is_file():
+    if not (folder / CALIBRATION).is_file():
         return  # never calibrated; the rest takes long to load
     from metaeval.study.commands.calibration import uncalibrated_note
 
-    note = uncalibrated_note(run_folder)
-    if note is not None and not is_on("quiet"):
-        click.echo(f"metaeval: {note}", err=True)
+    if note := uncalibrated_note(folder):
+        warn(note)
 
 
 def tell_lost(*folders: Path) -> None:
-    """Print on stderr which calls of judges brought no reply, for each folder that is a run."""
+    """Print on stderr which replies of judges are missing or not read, for each folder that is a run."""
     from metaeval.runs.folder import RECORD, read_record
 
-    for folder in folders if not is_on("quiet") else ():
-        if (folder / RECORD).is_file():
-            for sentence in read_record(folder).lost_sentences:
-                click.echo(f"metaeval: {sentence}", err=True)
+    for folder in folders:
+        if (folder / RECORD).is_file() and not is_on("quiet"):
+            record = read_record(folder)
+            for sentence in (*record.lost_sentences, *record.notes):
+                warn(sentence)
 
 
 def end_lost(lost: Sequence[str], *, allowed: bool) -> None:
-    """Print on stderr which calls brought no reply, and end with exit code 3 unless that is allowed."""
+    """Print on stderr which replies were lost, and end with exit code 3 unless that is allowed."""
     for sentence in lost:
         click.echo(f"metaeval: {sentence}", err=True)
     if lost and not allowed:
-        click.get_current_context().exit(_STOPPED)
+        click.get_current_context().exit(STOPPED)
+
+
+def warn(message: str) -> None:
+    """Print a message on stderr, also beside JSON, but not with ``--quiet``."""
+    if not is_on("quiet"):
+        click.echo(f"metaeval: {message}", err=True)
+
+
+def end_unread(shares: Mapping[Any, float]) -> None:
+    """End with exit code 3 if too much of what a judge said was not read, and say of which."""
+    from metaeval.runs.record import MUCH
+
+    many = [f"{100 * share:.1f} % of {judge}" for judge, share in shares.items() if share >= MUCH]
+    if many:
+        click.echo(
+            f"metaeval: {100 * MUCH:g} % of verdicts or more were not read: {', '.join(many)}", err=True
+        )
+        click.get_current_context().exit(STOPPED)
 
 
 def tell_json(value: object) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +14,20 @@ import click
 from metaeval.base.counts import counted
 from metaeval.base.errors import one_of
 from metaeval.cli.group import Group
-from metaeval.cli.options import PATH, PLACE, force, out_folder, rising, several
-from metaeval.cli.sampling import given_of, sampled, sampling
+from metaeval.cli.options import (
+    PATH,
+    PLACE,
+    Decorator,
+    force,
+    given_of,
+    option,
+    out_folder,
+    rising,
+    sampled,
+    several,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from metaeval.kinds.files.loading import Imported
 
 
@@ -34,12 +45,42 @@ class _Lists(click.Command):
         return super().parse_args(ctx, repeated)
 
 
-name = click.option("--name", help="Name of the data set.  [default: the folder's]")
+name = option("--name", "Name of the data set.  [default: the folder's]")
 
 
 @click.group("import", cls=Group)
 def import_() -> None:
     """Make a data set from your files."""
+
+
+def _run(command: str, module: str, source: Any, out: Path, options: Mapping[str, Any]) -> None:
+    """Call an importer with the options that were given."""
+    run = getattr(import_module(f"metaeval.kinds.{module}"), f"import_{command}")
+    _tell(run(source, out, **given_of(options)))
+
+
+def _importer(command: str, about: str, module: str, source: str, *options: Decorator) -> None:
+    """Add a command that calls the importer in a module of a kind, which ``{kind}`` stands for.
+
+    ``source`` is the argument, or else the required option, that names the files.
+    """
+
+    def run(out: Path, kind: str = "", **given: Any) -> None:
+        _run(command, module.format(kind=kind), given.pop(source), out, given)
+
+    for decorate in reversed((*options, out_folder, force)):
+        run = decorate(run)
+    import_.command(command, cls=_Lists, help=about)(run)
+
+
+def _choice(flag: str, *allowed: str, **attributes: Any) -> Decorator:
+    """Return an option with a few values, the first of which is the default."""
+    return option(flag, attributes.pop("help", ""), allowed, default=allowed[0], **attributes)
+
+
+_folder = click.argument("folder", type=PATH)
+_rising = rising(int, "two rising whole numbers, such as 0:3")
+_scale = partial(option, "--scale", read=_rising, metavar="MIN:MAX")
 
 
 @import_.command("recexp")
@@ -56,7 +97,7 @@ def import_recexp(source: Path, out: Path, force: bool) -> None:
 
 @import_.command("table")
 @click.argument("file", type=PLACE)
-@click.option("--map", "map_file", type=PATH, required=True, help="YAML file: what each column means.")
+@option("--map map_file", "YAML file: what each column means.", PATH, required=True)
 @out_folder
 @force
 def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
@@ -67,11 +108,8 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
     kinds = ("explanations", "slates", "exposure")
     kind = one_of(str(kind_of(map_file)), kinds, "no map is of kind", "allowed")
     if kind != "explanations":
-        _tell(
-            import_module(f"metaeval.kinds.{kind}.data.imports.table").import_table(
-                file, map_file, out, force=force
-            )
-        )
+        run_map = import_module(f"metaeval.kinds.{kind}.data.imports.table").import_table
+        _tell(run_map(file, map_file, out, force=force))
         return
     from metaeval.kinds.explanations.data.tables.importer import import_table as run
 
@@ -81,18 +119,10 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
 
 @import_.command("qrels")
 @click.argument("people", metavar="FILE", type=PATH)
-@several(
-    "--judges", "judges", help="A judge's file, or a pattern such as 'runs/judge*.txt'; may be given again."
-)
-@click.option(
-    "--scale",
-    required=True,
-    callback=rising(int, "two rising whole numbers, such as 0:3"),
-    metavar="MIN:MAX",
-    help="Scale of the labels, such as 0:3.",
-)
-@click.option("--aspect", default="relevance", show_default=True, help="Name of what was judged.")
-@click.option("--name", help="Name of the data set.  [default: FILE's]")
+@several("--judges judges", "A judge's file, or a pattern such as 'runs/judge*.txt'; may be given again.")
+@_scale("Scale of the labels, such as 0:3.", required=True)
+@option("--aspect", "Name of what was judged.", default="relevance")
+@option("--name", "Name of the data set.  [default: FILE's]")
 @out_folder
 @force
 def import_qrels(people: Path, *, out: Path, **options: Any) -> None:
@@ -105,73 +135,60 @@ def import_qrels(people: Path, *, out: Path, **options: Any) -> None:
         click.echo(line)
 
 
-def _names(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[int, str]:
+def _names(given: Sequence[str]) -> dict[int, str]:
     """Return names of labels given as ``0=NAME``."""
-    found: dict[int, str] = {}
-    for text in given:
-        label, sign, name = text.partition("=")
-        try:
-            found[int(label)] = name.strip()
-        except ValueError:
-            sign = ""
-        if not (sign and name.strip()):
-            raise click.BadParameter(
-                f"{text!r} is not a label and its name, such as 0=dull", context, parameter
-            )
-    return found
+    matches = {text: re.fullmatch(r"\s*([+-]?\d+)\s*=\s*(\S.*?)\s*", text) for text in given}
+    for text, match in matches.items():
+        if match is None:
+            raise ValueError(f"{text!r} is not a label and its name, such as 0=dull")
+    return {int(match[1]): match[2] for match in matches.values() if match}
 
 
-@import_.command("collection", cls=_Lists)
-@several(
-    "--qrels", "qrels", required=True, metavar="NAME=FILE", help="Labels of a rater; those of people first."
-)
-@several("--runs", "runs", type=PATH, metavar="PLACE", help="Run file, or folder of run files.")
-@click.option("--items", type=PATH, help="Table of item_id and fields.")
-@click.option(
-    "--histories", type=PATH, help="Table of user_id, item_id and, optionally, rating and timestamp."
-)
-@click.option("--profiles", type=PATH, help="Table of user_id and fields.")
-@click.option(
-    "--scale",
-    callback=rising(int, "two rising whole numbers, such as 0:3"),
-    metavar="MIN:MAX",
-    help="Scale of the labels, such as 0:3.  [default: the range of people's labels]",
-)
-@several("--label", "labels", callback=_names, metavar="LABEL=NAME", help="Name of a label.")
-@click.option("--relevant", type=int, help="Lowest relevant label.  [default: the second of the scale]")
-@click.option(
-    "--depth", type=click.IntRange(0), default=0, help="Number of items per list that are judged, too."
-)
-@click.option("--statement", help="Question to the raters.")
-@name
-@out_folder
-@force
-def import_collection(*, out: Path, qrels: Sequence[str], **options: Any) -> None:
-    """Import labels (TREC's qrels) and runs of systems, plain or gzipped; queries become users."""
-    from metaeval.kinds.relevance.data.imports.trec import import_collection as run
+def _scales(given: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Return scales given as ``0:3``, that of people, whose name here is empty, and ``RATER=0:42``."""
+    ends = rising(float, "two rising numbers, such as 0:3 or rater=0:42")
+    return {name: ends(text) for name, _, text in (one.rpartition("=") for one in given)}
 
-    _tell(run(qrels, out, **{name: value for name, value in options.items() if value is not None}))
+
+_importer(
+    "collection",
+    "Import labels (TREC's qrels) and runs of systems, plain or gzipped; queries become users.",
+    "relevance.data.imports.trec",
+    "qrels",
+    several("--qrels qrels", "Labels of a rater; those of people first.", required=True, metavar="NAME=FILE"),
+    several("--runs runs", "Run file, or folder of run files.", PATH, metavar="PLACE"),
+    option("--items", "Table of item_id and fields.", PATH),
+    option("--histories", "Table of user_id, item_id and, optionally, rating and timestamp.", PATH),
+    option("--profiles", "Table of user_id and fields.", PATH),
+    several(
+        "--scale scale",
+        "Scale of people's labels, such as 0:3, or of a rater's.  [default: the range of the rater's labels]",
+        read=_scales,
+        metavar="[RATER=]MIN:MAX",
+    ),
+    several("--label labels", "Name of a label.", read=_names, metavar="LABEL=NAME"),
+    option("--relevant", "Lowest relevant label.  [default: the second of the scale]", float),
+    option(
+        "--depth",
+        "Number of items per list that are judged, too.",
+        click.IntRange(0),
+        default=0,
+        show_default=False,
+    ),
+    option("--statement", "Question to the raters."),
+    name,
+)
 
 
 @import_.command("movielens", cls=_Lists)
-@click.argument("folder", type=PATH)
-@click.option(
-    "--kind",
-    type=click.Choice(["relevance", "slates"]),
-    default="relevance",
-    show_default=True,
-    help="Data to make: labels of films, or duels of lists of films.",
-)
-@click.option(
+@_folder
+@_choice("--kind", "relevance", "slates", help="Data to make: labels of films, or duels of lists of films.")
+@option(
     "--newest",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="For relevance: share of the ratings that are labels.  [default: 0.2]",
+    "For relevance: share of the ratings that are labels.  [default: 0.2]",
+    click.FloatRange(0, 1, min_open=True, max_open=True),
 )
-@click.option(
-    "--split",
-    type=click.Choice(["user", "time"]),
-    help="For relevance: take the newest ratings of each user, or of all users.",
-)
+@option("--split", "For relevance: take the newest ratings of each user, or of all users.", ["user", "time"])
 @sampled
 @name
 @out_folder
@@ -189,100 +206,54 @@ def import_movielens(
     allowed = {*own, "users", "seed"} if kind == "relevance" else given.keys() - own
     if strange := [option for option in given if option not in allowed]:
         raise click.UsageError(f"--{strange[0]} does not apply to --kind {kind}; leave it out")
-    if kind == "slates":
-        from metaeval.kinds.slates.data.imports.movielens import import_movielens as run_duels
-
-        _tell(run_duels(folder, out, sampling(given), name=name, force=force))
-        return
-    from metaeval.kinds.relevance.data.imports.movielens import import_movielens as run
-
-    _tell(run(folder, out, name=name, force=force, **given))
+    _run("movielens", f"{kind}.data.imports.movielens", folder, out, {**given, "name": name, "force": force})
 
 
-@import_.command("amazon", cls=_Lists)
-@click.argument("file", type=PATH)
-@click.option("--meta", type=PATH, help="File of the products, such as meta_All_Beauty.jsonl.")
-@sampled
-@name
-@out_folder
-@force
-def import_amazon(
-    file: Path, *, meta: Path | None, out: Path, name: str | None, force: bool, **given: Any
-) -> None:
-    """Import Amazon Reviews 2023 (JSONL, plain or gzipped) as duels of lists of products."""
-    from metaeval.kinds.slates.data.imports.amazon import import_amazon as run
-
-    _tell(run(file, out, sampling(given), meta=meta, name=name, force=force))
-
-
-@import_.command("mind", cls=_Lists)
-@click.argument("folder", type=PATH)
-@sampled
-@name
-@out_folder
-@force
-def import_mind(folder: Path, *, out: Path, name: str | None, force: bool, **given: Any) -> None:
-    """Import MIND (behaviors.tsv, news.tsv) as duels of lists of news; a click is a gain."""
-    from metaeval.kinds.slates.data.imports.mind import import_mind as run
-
-    _tell(run(folder, out, sampling(given), name=name, force=force))
-
-
-@import_.command("playlists", cls=_Lists)
-@click.argument("folder", type=PATH)
-@sampled
-@name
-@out_folder
-@force
-def import_playlists(folder: Path, *, out: Path, name: str | None, force: bool, **given: Any) -> None:
-    """Import slices of the Million Playlist Dataset as duels of lists of tracks, in a playlist's order."""
-    from metaeval.kinds.slates.data.imports.playlists import import_playlists as run
-
-    _tell(run(folder, out, sampling(given), name=name, force=force))
-
-
-@import_.command("coat")
-@click.argument("folder", type=PATH)
-@click.option(
-    "--kind",
-    type=click.Choice(["relevance", "exposure"]),
-    default="relevance",
-    show_default=True,
-    help="Data to make: labels and histories, or a log with propensities.",
+_importer(
+    "amazon",
+    "Import Amazon Reviews 2023 (JSONL, plain or gzipped) as duels of lists of products.",
+    "slates.data.imports.amazon",
+    "file",
+    click.argument("file", type=PATH),
+    option("--meta", "File of the products, such as meta_All_Beauty.jsonl.", PATH),
+    sampled,
+    name,
 )
-@click.option("--name", default="coat", show_default=True, help="Name of the data set.")
-@out_folder
-@force
-def import_coat(folder: Path, *, kind: str, out: Path, **options: Any) -> None:
-    """Import Coat: ratings of random coats, and of coats chosen by users."""
-    if kind == "exposure":
-        from metaeval.kinds.exposure.data.imports.coat import import_coat as run_log
-
-        _tell(run_log(folder, out, **options))
-        return
-    from metaeval.kinds.relevance.data.imports.coat import import_coat as run
-
-    _tell(run(folder, out, **options))
-
-
-@import_.command("obd")
-@click.argument("folder", type=PATH)
-@click.option("--campaign", type=click.Choice(["men", "women", "all"]), default="men", show_default=True)
-@click.option(
-    "--policy",
-    type=click.Choice(["random", "bts"]),
-    default="random",
-    show_default=True,
-    help="Policy that made the log.",
+for _command, _about in (
+    ("mind", "Import MIND (behaviors.tsv, news.tsv) as duels of lists of news; a click is a gain."),
+    (
+        "playlists",
+        "Import slices of the Million Playlist Dataset as duels of lists of tracks, in a playlist's order.",
+    ),
+):
+    _importer(_command, _about, f"slates.data.imports.{_command}", "folder", _folder, sampled, name)
+_importer(
+    "coat",
+    "Import Coat: ratings of random coats, and of coats chosen by users.",
+    "{kind}.data.imports.coat",
+    "folder",
+    _folder,
+    _choice(
+        "--kind",
+        "relevance",
+        "exposure",
+        help="Data to make: labels and histories, or a log with propensities.",
+    ),
+    option("--name", "Name of the data set.", default="coat"),
 )
-@click.option("--name", help="Name of the data set.  [default: obd, campaign and policy]")
-@out_folder
-@force
-def import_obd(folder: Path, *, out: Path, name: str | None, **options: Any) -> None:
-    """Import a log of the Open Bandit Dataset, and the policies of its platform."""
-    from metaeval.kinds.exposure.data.imports.obd import import_obd as run
-
-    _tell(run(folder, out, name=name or "", **options))
+_importer(
+    "obd",
+    "Import a log of the Open Bandit Dataset, and the policies of its platform.",
+    "exposure.data.imports.obd",
+    "folder",
+    _folder,
+    _choice("--campaign", "men", "women", "all"),
+    _choice("--policy", "random", "bts", help="Policy that made the log."),
+    option(
+        "--priors", "Priors of bts, from the code of the release; or none.  [default: found around FOLDER]"
+    ),
+    option("--name", "Name of the data set.  [default: obd, campaign and policy]"),
+)
 
 
 def _tell(found: Imported[Any]) -> None:

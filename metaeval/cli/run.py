@@ -1,14 +1,16 @@
-"""``metaeval demo``, ``run`` and ``reparse``: a study, from its file to its run folder."""
+"""``metaeval demo``, ``run``, ``reparse`` and ``loop``: a study, from its file to its run folder."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.base.counts import counted
-from metaeval.base.engines import DUCKDB, ENGINES, RAY
+from metaeval.base.parallel import DUCKDB, ENGINES, RAY
 from metaeval.base.progress import progress
 from metaeval.cli.group import (
     begin,
@@ -19,14 +21,13 @@ from metaeval.cli.group import (
     tell_simulated,
     tell_uncalibrated,
 )
-from metaeval.cli.options import PATH, allow_failures, run_argument
-from metaeval.cli.sheets import format_option
+from metaeval.cli.options import PATH, allow_failures, flag, option, run_argument
+from metaeval.cli.sheets import format_option, tell_sheets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from metaeval.judging.estimate import CallEstimate
     from metaeval.runs.record import Record
+    from metaeval.study.plan import Plan
 
 _MUCH = 0.05  # of the ratings
 _LINES = 60  # of a prompt, at its beginning and at its end, that a dry run prints
@@ -41,20 +42,24 @@ _DEMOS = {
 """Kind of study → its bundled study."""
 
 
+_out = option("--out", "Run folder.  [default: results/NAME of the study]", PATH)
+_offline = flag("--offline", "Take all replies from the store; send nothing.")
+
+
 @click.command()
-@click.option(
-    "--kind", type=click.Choice([*_DEMOS]), default="explanations", help="Of study.", show_default=True
-)
-@click.option("--out", type=PATH, help="Run folder.  [default: results/NAME of the study]")
+@option("--kind", "Of study.", [*_DEMOS], default="explanations")
+@_out
 @format_option()
 @talk
 def demo(kind: str, out: Path | None, suffix: str) -> None:
     """Run the study of a bundled, simulated data set."""
-    from metaeval.base.resources import bundled
+    from metaeval.base.files import bundled
 
     begin()
     with progress("metaeval demo"):
-        folder, record, already = _run(bundled(_DEMOS[kind]), out)
+        from metaeval.study.plan import plan
+
+        folder, record, already = _completed(plan(bundled(_DEMOS[kind]), out))
         from metaeval.reports import FORMATS
         from metaeval.study.results import read_board
 
@@ -66,24 +71,21 @@ def demo(kind: str, out: Path | None, suffix: str) -> None:
 
 @click.command()
 @click.argument("study", type=PATH)
-@click.option("--out", type=PATH, help="Run folder.  [default: results/NAME of the study]")
-@click.option("--dry-run", is_flag=True, help="Print the plan and its cost; write and send nothing.")
-@click.option("--offline", is_flag=True, help="Take all replies from the store; send nothing.")
-@click.option(
-    "--batch", is_flag=True, help="Ask judges by batches, at half the price; collect finished batches."
-)
-@click.option("--wait", is_flag=True, help="Wait for batches; do not exit with 3.")
-@click.option(
+@_out
+@flag("--dry-run", "Print the plan and its cost; write and send nothing.")
+@_offline
+@flag("--batch", "Ask judges by batches, at half the price; collect finished batches.")
+@flag("--wait", "Wait for batches; do not exit with 3.")
+@option(
     "--engine",
-    type=click.Choice(ENGINES),
-    help="ray: workers ask judges. duckdb: recorded scores stay in their file. memory: they are read into "
-    "memory.",
+    "ray: workers ask judges. duckdb: recorded scores stay in their file. memory: they are read into memory.",
+    ENGINES,
 )
-@click.option("--workers", type=click.IntRange(1), help="Number of workers.  [default: one per CPU]")
-@click.option(
+@option("--workers", "Number of workers.  [default: one per CPU]", click.IntRange(1))
+@option(
     "--address",
+    "Address of a Ray cluster.  [default: one on this machine, for this run]",
     metavar="HOST:PORT",
-    help="Address of a Ray cluster.  [default: one on this machine, for this run]",
 )
 @allow_failures
 @talk
@@ -93,7 +95,6 @@ def run(
     *,
     dry_run: bool,
     offline: bool,
-    batch: bool,
     wait: bool,
     allow_failures: bool,
     **asking: Any,
@@ -105,56 +106,75 @@ def run(
     another study in the folder is replaced.
     """
     begin()
-    if offline and (batch or wait or asking["engine"] == RAY):
+    if offline and (asking["batch"] or wait or asking["engine"] == RAY):
         raise click.UsageError("--offline sends nothing; leave out --batch, --wait and --engine ray")
+    with progress(f"metaeval run {study.name}{' --dry-run' * dry_run}"):
+        from metaeval.study.plan import plan
+
+        todo = plan(study, out, **asking)
+        if dry_run:
+            dry = _plan_text(todo)
+        else:
+            folder, record, already = _completed(todo, offline=offline, wait=wait)
     if dry_run:
-        _tell_plan(study, out, batch=batch, engine=asking)
-        return
-    with progress(f"metaeval run {study.name}"):
-        folder, record, already = _run(study, out, offline=offline, batch=batch, wait=wait, **asking)
-    _tell_done(folder, record, already=already, allow_failures=allow_failures)
+        text, facts = dry
+        tell(text)
+        tell_simulated(todo.simulation)
+        tell_json(facts)
+    else:
+        _tell_done(folder, record, already=already, allow_failures=allow_failures)
 
 
 @click.command()
 @run_argument
 @allow_failures
 @talk
-def reparse(run_folder: Path, allow_failures: bool) -> None:
+def reparse(folder: Path, allow_failures: bool) -> None:
     """Parse the stored replies of the run in the folder RUN again, without calls."""
     begin()
-    with progress(f"metaeval reparse {run_folder}"):
+    with progress(f"metaeval reparse {folder}"):
         from metaeval.study.pipeline import rerun
 
-        done = rerun(run_folder, offline=True)
+        done = rerun(folder, offline=True)
     _tell_done(done.folder, done.facts, allow_failures=allow_failures)
 
 
-def _run(
-    study: Path,
-    out: Path | None,
-    *,
-    offline: bool = False,
-    batch: bool = False,
-    wait: bool = False,
-    engine: str | None = None,
-    workers: int | None = None,
-    address: str | None = None,
-) -> tuple[Path, Record, bool]:
-    """Run a study unless it is finished; return its folder, its record, and whether it was finished."""
-    from metaeval.judging.workers.options import workers_of
-    from metaeval.study.completion import finished, replaces
-    from metaeval.study.pipeline import by_batch, carry_out
-    from metaeval.study.plan import plan
+@click.command()
+@click.argument("study", type=PATH)
+@option(
+    "--rounds",
+    "Number of rounds: make interactions, ask evaluators again.",
+    click.IntRange(1, 100),
+    default=1,
+)
+@option("--out", "Folder to write.  [default: results/NAME-loop]", PATH)
+@_offline
+@allow_failures
+@format_option()
+@talk
+def loop(study: Path, *, suffix: str, **options: Any) -> None:
+    """Evaluate the study of exposure in the file STUDY, add synthetic interactions, and evaluate again.
 
-    todo = plan(study, out, engine)
-    todo = by_batch(todo) if batch else todo
-    asking = workers_of(todo.study.judging, engine, workers, address)
-    record = finished(todo, offline=offline)
-    if record is not None:
-        return todo.out, record, True
-    if told := replaces(todo):
-        tell(told)
-    return todo.out, carry_out(todo, offline=offline, wait=wait, workers=asking).facts, False
+    Makes synthetic interactions of users by the study's option synthesis, runs the study again on pairs that
+    follow their exposure, and reports what changed. An interrupted loop continues when it is run again.
+    """
+    begin()
+    with progress(f"metaeval loop {study.name}"):
+        from metaeval.study.commands.loop import LOOP
+        from metaeval.study.commands.loop import loop as run_loop
+
+        done = run_loop(study, **options)
+    tell_sheets(done.sheets, suffix)
+    tell(str(done.folder / LOOP))
+
+
+def _completed(todo: Plan, *, offline: bool = False, wait: bool = False) -> tuple[Path, Record, bool]:
+    """Carry out a plan unless its run is finished; return its folder, its record, and whether it was."""
+    from metaeval.runs.folder import read_record
+    from metaeval.study.pipeline import completed
+
+    done = completed(todo, offline=offline, wait=wait, tell=tell)
+    return todo.out, done.facts if done else read_record(todo.out), done is None
 
 
 def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_failures: bool = False) -> None:
@@ -169,7 +189,10 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
     from metaeval.engine.sentences import left_out_sentences
 
     for sentence in left_out_sentences(record.policy, least=_MUCH):
-        tell(f"{sentence} To keep them, leave those evaluators out, fill in a score, or say units: own.")
+        keep = " To keep them, leave those evaluators out, fill in a score, or say units: own."
+        tell(sentence + keep * sentence.startswith("Left out"))
+    for note in record.notes:
+        tell(note)
     if record.policy.get("engine") == DUCKDB:
         from metaeval.study.recorded_files import LEFT_OUT
 
@@ -184,58 +207,47 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
 def _units(record: Record) -> str:
     """Say on how many units evaluators were compared, where the truth has no value for the others."""
     units, rated = counted(record.data.units, "unit"), record.truth.units
-    without = record.data.units - (record.data.units if rated is None else rated)
+    without = record.data.units - rated
     if not without or record.study.missing.get("truth", "drop") != "drop":
         return units
     have = "has" if without == 1 else "have"
     return f"{rated:,} of {units} ({without:,} {have} no rating by {record.truth.spec})"
 
 
-def _tell_plan(study: Path, out: Path | None, *, batch: bool, engine: dict[str, Any]) -> None:
-    from dataclasses import asdict
+def _plan_text(todo: Plan) -> tuple[str, dict[str, Any]]:
+    """Return what a dry run says of a plan, and its facts."""
+    from metaeval.judging.asking import places_of
+    from metaeval.judging.estimate import estimates, total_of
 
-    with progress(f"metaeval run {study.name} --dry-run"):
-        from metaeval.judging.batches import places_of
-        from metaeval.judging.estimate import estimates, total_of
-        from metaeval.judging.workers.options import workers_of
-        from metaeval.study.pipeline import by_batch
-        from metaeval.study.plan import plan
-
-        todo = plan(study, out, engine["engine"])
-        workers_of((by_batch(todo) if batch else todo).study.judging, **engine)
-        if batch or todo.study.judging.batch:
-            places_of(todo.judges())
-        asking = estimates(todo.judges(), todo.data, todo.aspects, todo.study.judging)
+    study, judges = todo.study, todo.judges()
+    if study.judging.batch:
+        places_of(judges)
+    asking = estimates(judges, todo.data, todo.aspects, study.judging)
+    named = [(name, str(spec)) for name, spec in todo.evaluators.items()]
     lines = [
-        f"study       {todo.study.name}",
+        f"study       {study.name}",
         f"data        {todo.data.name}: {counted(len(todo.data), 'unit')}",
         f"truth       {todo.truth}",
         f"aspects     {', '.join(todo.aspects)}",
-        *(f"{word:<12}{value}" for word, value in todo.study.facts.items()),
+        *(f"{word:<12}{value}" for word, value in study.facts.items()),
         f"out         {todo.out}",
-        f"evaluators  {len(todo.evaluators)}",
-        *(
-            f"            {name}" + (f" = {s}" if str(s) != name else "")
-            for name, s in todo.evaluators.items()
-        ),
+        f"evaluators  {len(named)}",
+        *(f"            {name}{f' = {spec}' if spec != name else ''}" for name, spec in named),
         *_estimate_lines(asking),
         *(["", "The first prompt:", "", _shortened(asking[0].prompt), ""] if asking else []),
         "Nothing was written.",
     ]
-    tell("\n".join(lines))
-    tell_simulated(todo.simulation)
-    record = {"out": str(todo.out), "units": len(todo.data), "study": todo.study.model_dump(mode="json")}
-    total = asdict(total_of(asking)) if asking else None
-    tell_json({**record, "judges": [asdict(e) for e in asking], "total": total})
+    facts = {"out": str(todo.out), "units": len(todo.data), "study": study.model_dump(mode="json")}
+    facts["judges"] = [asdict(estimate) for estimate in asking]
+    return "\n".join(lines), facts | {"total": asdict(total_of(asking)) if asking else None}
 
 
 def _shortened(prompt: str) -> str:
     """Return a prompt without the middle of its lines, if they are many, such as those of a history."""
     lines = prompt.split("\n")
-    left_out = len(lines) - 2 * _LINES
-    if left_out <= _LINES:
-        return prompt
-    return "\n".join([*lines[:_LINES], f"[… {left_out:,} lines …]", *lines[-_LINES:]])
+    if (left_out := len(lines) - 2 * _LINES) > _LINES:
+        lines = [*lines[:_LINES], f"[… {left_out:,} lines …]", *lines[-_LINES:]]
+    return "\n".join(lines)
 
 
 def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
@@ -252,28 +264,23 @@ def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
             yield f"            {sent}, {_usd(e)}"
             if e.cached_tokens:
                 yield f"            {e.cached_tokens:,} of those to send are likely from the provider's cache"
-    open_ = [e for e in asking if e.calls]
-    unknown = sum(e.usd_likely is None for e in open_)
-    if unknown and len(open_) > 1:
+    to_make = [e for e in asking if e.calls]
+    unknown = sum(e.usd_likely is None for e in to_make)
+    if unknown and len(to_make) > 1:
         yield f"            The price of {unknown} of them is unknown; sums leave them out."
-    if open_:
-        guessed = any(e.basis == "guess" for e in open_)
-        length = (
-            "a guess for models without replies in the store" if guessed else "that of replies in the store"
-        )
-        yield f"            Likely: one attempt per call; the length of the replies is {length}."
+    if to_make:
+        guessed = any(e.basis == "guess" for e in to_make)
+        length = "a guess for models without replies" if guessed else "that of replies"
+        yield f"            Likely: one attempt per call; the length of the replies is {length} in the store."
         yield "            At most: one attempt per call; prompts and replies as long as they can be."
 
 
 def _usd(e: CallEstimate) -> str:
     if e.usd_likely is None:
         return "price unknown"
-    said = _amounts(e.usd_likely, e.usd)
-    return (
-        said
-        if e.batch_usd_likely is None
-        else f"{said}; by batch {_amounts(e.batch_usd_likely, e.batch_usd)}"
-    )
+    by_batch = e.batch_usd_likely
+    batch = "" if by_batch is None else f"; by batch {_amounts(by_batch, e.batch_usd)}"
+    return f"{_amounts(e.usd_likely, e.usd)}{batch}"
 
 
 def _amounts(likely: float, most: float | None) -> str:

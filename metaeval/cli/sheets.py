@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce, wraps
 from operator import or_
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -15,6 +17,7 @@ from metaeval.base.errors import nearest
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.cli.group import (
     begin,
+    end_unread,
     is_on,
     json_text,
     note,
@@ -24,12 +27,11 @@ from metaeval.cli.group import (
     tell_lost,
     tell_simulated,
     tell_uncalibrated,
+    warn,
 )
-from metaeval.cli.options import PATH
+from metaeval.cli.options import PATH, option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from metaeval.engine.sheet import Sheet
 
 Sheets: TypeAlias = "Sequence[Sheet]"
@@ -40,15 +42,8 @@ _SUFFIXES = ("txt", "md", "csv", "tex", "html", "json")
 
 def format_option(default: str = "txt") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return ``--format`` (``suffix``); ``json`` is ``--json``."""
-    return click.option(
-        "--format",
-        "suffix",
-        type=click.Choice(_SUFFIXES),
-        default=default,
-        show_default=True,
-        callback=_format,
-        help="Output format; txt is as wide as the terminal.",
-    )
+    about = "Output format; txt is as wide as the terminal."
+    return option("--format suffix", about, _SUFFIXES, default=default, callback=_format)
 
 
 def _format(context: click.Context, parameter: click.Parameter, suffix: str) -> str:
@@ -58,46 +53,54 @@ def _format(context: click.Context, parameter: click.Parameter, suffix: str) -> 
 
 def sheet_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command ``--format`` (``suffix``) and ``--out`` (``out``, a path or None)."""
-    out = click.option(
-        "--out",
-        type=PATH,
-        callback=_out,
-        help=f"File to write; its suffix (.{', .'.join(_SUFFIXES)}) is the format.",
+    out = option(
+        "--out", f"File to write; its suffix (.{', .'.join(_SUFFIXES)}) is the format.", PATH, read=_writable
     )
     return format_option()(out(command))
 
 
-def prints_sheets(*, uncalibrated: bool = False) -> Callable[[Callable[..., Sheets]], Callable[..., Any]]:
-    """Let a command print the sheets that its function returns, then which calls of the run were lost.
+def prints_sheets(
+    source: str = "", *, uncalibrated: bool = False, unread: bool = False
+) -> Callable[[Callable[..., Sheets | None]], Callable[..., Any]]:
+    """Let a command print the sheets of its function, then which calls of the run were lost.
 
-    With ``uncalibrated`` it also says which judges are no longer those that were calibrated.
+    ``source`` is a function ``module:name`` that takes all options; the decorated one, if left out. With
+    ``uncalibrated`` it also says which judges have changed since they were calibrated. With ``unread`` it
+    ends with exit code 3 if the first sheet has a judge of whose verdicts too many were not read.
     """
 
-    def decorate(analysis: Callable[..., Sheets]) -> Callable[..., Any]:
-        @wraps(analysis)
+    def decorate(function: Callable[..., Sheets | None]) -> Callable[..., Any]:
+        @wraps(function)
         def command(*, suffix: str, out: Path | None, **options: Any) -> None:
             begin()
-            tell_sheets(analysis(**options), suffix, out)
+            make: Callable[..., Any] = resolve_name(f"metaeval.{source}") if source else function
+            made = make(**options)
+            sheets: Sheets = made if isinstance(made, list | tuple) else [made]
+            tell_sheets(sheets, suffix, out)
             if uncalibrated:
                 tell_uncalibrated(*_given())
             tell_lost(*_given())
+            if unread and "unread" in sheets[0].frame:
+                from metaeval.runs.record import LOST
+
+                for note in sheets[0].notes if out else ():
+                    if LOST in note:
+                        warn(note)  # the file has rows alone
+                end_unread(sheets[0].frame.set_index("evaluator")["unread"].to_dict())
 
         return sheet_options(talk(command))
 
     return decorate
 
 
-def _out(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+def _writable(path: Path) -> Path:
     """Check that sheets can be written to a path, before the work is done."""
-    if path is None:
-        return None
     suffix, known = path.suffix.lower(), [f".{s}" for s in _SUFFIXES]
     if suffix not in known:
         hint = nearest(suffix, known) if suffix else ""
-        message = f"{path} cannot be written: its suffix may be {', '.join(known)}{hint}"
-        raise click.BadParameter(message, context, parameter)
+        raise ValueError(f"{path} cannot be written: its suffix may be {', '.join(known)}{hint}")
     if path.is_dir():
-        raise click.BadParameter(f"{path} is a folder; give the name of a file", context, parameter)
+        raise ValueError(f"{path} is a folder; give the name of a file")
     return path
 
 
@@ -106,7 +109,7 @@ def tell_sheets(sheets: Sheets, suffix: str = "txt", out: Path | None = None, re
     from metaeval.reports.sheets import files, render
     from metaeval.study.steps import records
 
-    infinite, of = [float("inf"), float("-inf")], _told_of()
+    infinite, of = [float("inf"), float("-inf")], _label_words()
     tell_tables(
         reduce(or_, (sheet.simulated for sheet in sheets), REAL),
         lambda: render(sheets, suffix, of),
@@ -124,22 +127,22 @@ def _given() -> list[Path]:
     return [Path(one) for v in values for one in (v if isinstance(v, tuple) else [v]) if one is not None]
 
 
-def _told_of() -> str:
+def _label_words() -> str:
     """Return what a command was given, its own name and its options: no other table of a paper has all."""
-    given = [*(path.resolve().name for path in _given()), str(click.get_current_context().info_name)]
-    return "-".join([*given, *said_options()])
+    words = [*(path.resolve().name for path in _given()), str(click.get_current_context().info_name)]
+    return "-".join([*words, *options_typed()])
 
 
-def said_options() -> list[str]:
+def options_typed() -> list[str]:
     """Return the options that were typed and change what a table shows: a name and its values each."""
-    context, found = click.get_current_context(), []
+    context, typed_options = click.get_current_context(), []
     for name, value in context.params.items():
         typed = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
         option = any(p.name == name and isinstance(p, click.Option) for p in context.command.params)
         if typed and option and name not in _UNSEEN:
             values = value if isinstance(value, list | tuple) else [] if value is True else [value]
-            found.append(" ".join([name, *map(str, values)]))
-    return found
+            typed_options.append(" ".join([name, *map(str, values)]))
+    return typed_options
 
 
 def written(

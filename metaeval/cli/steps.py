@@ -1,15 +1,18 @@
-"""``metaeval score`` and ``correlate``: the steps of a study alone."""
+"""``metaeval init``: from a table to a study; ``score`` and ``correlate``: the steps of a study alone."""
 
 from __future__ import annotations
 
 import shlex
+import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.base.counts import counted
+from metaeval.base.errors import DataError
 from metaeval.base.progress import progress
 from metaeval.cli.group import (
     begin,
@@ -20,31 +23,33 @@ from metaeval.cli.group import (
     tell_json,
     tell_simulated,
 )
-from metaeval.cli.options import PATH, PLACE, allow_failures, seed
+from metaeval.cli.options import PATH, PLACE, allow_failures, flag, option, seed, several, words
 from metaeval.cli.sheets import format_option
+from metaeval.kinds.explanations.data.tables.roles import ROLES
+
+if TYPE_CHECKING:
+    from metaeval.kinds.explanations.data.tables.asking import Answer
 
 
-def _fill(context: click.Context, parameter: click.Parameter, value: str) -> float | str:
+def _fill(value: str) -> float | str:
     """Read a number to fill in, or ``drop``."""
-    if value.strip() == "drop":
-        return "drop"
     try:
-        return float(value)
+        return "drop" if value.strip() == "drop" else float(value)
     except ValueError:
-        raise click.BadParameter(f"{value!r} is neither a number nor drop.", context, parameter) from None
+        raise ValueError(f"{value!r} is neither a number nor drop.") from None
 
 
 @click.command()
 @click.argument("data", type=PLACE)
 @click.argument("evaluators", metavar="EVALUATOR...", nargs=-1, required=True)
-@click.option("--out", type=PATH, required=True, help="File to write: .csv, .parquet or .jsonl.")
+@option("--out", "File to write: .csv, .parquet or .jsonl.", PATH, required=True)
 @allow_failures
 @talk
 def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: bool) -> None:
     """Score the data set DATA with evaluators, such as "BLEU(n=4)"."""
     begin()
     with progress("metaeval score"):
-        from metaeval.judging.lost import lost_sentences
+        from metaeval.judging.cost import lost_sentences
         from metaeval.study.pipeline import counts_of
         from metaeval.study.steps import score_file
 
@@ -62,49 +67,35 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
 @click.command()
 @click.argument("data", type=PLACE)
 @click.argument("scores", type=PATH)
-@click.option("--truth", default="User()", show_default=True, help="Evaluator that is the truth.")
-@click.option("--levels", help="Some of dataset, user, pair, item, generator, with commas.")
-@click.option("--coefficients", help="Some of pearson, spearman, kendall, with commas.")
-@click.option("--missing-truth", callback=_fill, default="drop", metavar="VALUE|drop", show_default=True)
-@click.option("--missing-score", callback=_fill, default="drop", metavar="VALUE|drop", show_default=True)
-@click.option("--undefined-groups", type=click.Choice(["skip", "zero"]), default="skip", show_default=True)
-@click.option("--units", type=click.Choice(["common", "own"]), default="common", show_default=True)
-@click.option(
-    "--resamples",
-    type=click.IntRange(0),
-    default=10_000,
-    show_default=True,
-    help="Number of resamples for intervals; 0 for none.",
-)
-@click.option(
+@option("--truth", "Evaluator that is the truth.", default="User()")
+@option("--levels", "Some of dataset, user, pair, item, generator, with commas.", read=words)
+@option("--coefficients", "Some of pearson, spearman, kendall, with commas.", read=words)
+@option("--missing-truth", read=_fill, default="drop", metavar="VALUE|drop")
+@option("--missing-score", read=_fill, default="drop", metavar="VALUE|drop")
+@option("--undefined-groups", "", ["skip", "zero"], default="skip")
+@option("--units", "", ["common", "own"], default="common")
+@option("--resamples", "Number of resamples for intervals; 0 for none.", click.IntRange(0), default=10_000)
+@option(
     "--cluster",
-    type=click.Choice(["user", "item", "generator", "unit"]),
-    help="What is resampled.  [default: user, or item where there are no users]",
+    "What is resampled.  [default: user, or item where there are no users]",
+    ["user", "item", "generator", "unit"],
 )
-@click.option(
-    "--method",
-    type=click.Choice(["percentile", "bca", "jackknife", "bags"]),
-    default="percentile",
-    show_default=True,
-)
-@click.option("--confidence", type=float, default=0.95, show_default=True)
+@option("--method", "", ["percentile", "bca", "jackknife"], default="percentile")
+@option("--confidence", "", float, default=0.95)
 @seed
-@click.option(
+@option(
     "--engine",
-    type=click.Choice(["auto", "memory", "duckdb"]),
+    "How to read Parquet files: memory, whole; duckdb, piece by piece; auto, duckdb if they are large.",
+    ["auto", "memory", "duckdb"],
     default="auto",
-    show_default=True,
-    help="How to read Parquet files: memory, whole; duckdb, piece by piece; auto, duckdb if they are large.",
 )
-@click.option("--out", type=PATH, help="File to write, instead of printing.")
+@option("--out", "File to write, instead of printing.", PATH)
 @format_option("csv")
 @talk
 def correlate(
     data: str,
     scores: Path,
     *,
-    levels: str | None,
-    coefficients: str | None,
     missing_truth: float | str,
     missing_score: float | str,
     out: Path | None,
@@ -123,8 +114,6 @@ def correlate(
     result = correlate_file(
         data,
         scores,
-        levels=_words(levels),
-        coefficients=_words(coefficients),
         missing={"truth": missing_truth, "score": missing_score},
         bootstrap=bootstrap if bootstrap["resamples"] else None,
         out=out,
@@ -148,5 +137,58 @@ def correlate(
         tell(f"{counted(len(result), 'correlation')}: {out}")
 
 
-def _words(text: str | None) -> list[str] | None:
-    return None if text is None else [word.strip() for word in text.split(",")]
+def _columns(given: tuple[str, ...]) -> dict[str, str]:
+    """Return what columns are said to be, given as ``NAME=ROLE``."""
+    from metaeval.kinds.explanations.data.tables.roles import read_roles
+
+    return {column: role for text in given for column, role in read_roles(text).items()}
+
+
+@click.command()
+@click.argument("table", type=PLACE)
+@option("--out", "The folder to write.  [default: as the table is called]", PATH)
+@flag("--yes -y", "Take what is proposed; ask nothing.")
+@several("--column said", f"What a column is: {', '.join(ROLES)}.", read=_columns, metavar="NAME=ROLE")
+@option("--split", "Split of a data set on the hub, or sheet of a workbook.")
+@flag("--force", "Replace the files of an earlier call.")
+@talk
+def init(
+    table: str, out: Path | None, *, yes: bool, said: dict[str, str], split: str | None, force: bool
+) -> None:
+    """Make a study from TABLE, which holds people's ratings of explanations and scores of tools.
+
+    TABLE is a CSV file (any separator and encoding), TSV, XLSX, JSON, JSONL or Parquet, a folder of the
+    datasets library, or hf://OWNER/NAME. Writes a map (which column is what), the data set and a study file,
+    each with comments, and says how to run it. Of a data set that is there already, it writes the study.
+    """
+    from metaeval.study.commands.start import STUDY, start
+
+    def ask(question: str, default: str, read: Callable[[str], Answer]) -> Answer:
+        def understood(answer: str) -> Answer:
+            try:
+                return read(answer)
+            except DataError as error:
+                raise click.UsageError(str(error)) from error  # click says it, and asks again
+
+        if yes:
+            tell(
+                f"{question} {default}" if default else "If a column is something else: --column 'NAME=ROLE'"
+            )
+            return read(default)
+        if not sys.stdin.isatty():
+            raise click.UsageError(
+                "there is no terminal to ask questions on; accept the proposals with --yes"
+            )
+        answered: Answer = click.prompt(
+            question, default=default, show_default=bool(default), value_proc=understood, err=is_on("json")
+        )
+        return answered
+
+    name = Path(table).resolve().stem
+    folder = out or Path(f"{name}-study" if Path(table).is_dir() else name)
+    made = start(table, folder, said=said, ask=ask, tell=tell, split=split, force=force)
+    for note in made.notes:
+        tell(f"Note: {note}")
+    tell(f"Wrote {folder}: {made.told}")
+    tell(f"Next: metaeval run {shlex.quote(str(folder / STUDY))}")
+    tell_json({"folder": str(folder), "units": len(made.data), "notes": made.notes})

@@ -9,11 +9,9 @@ import click
 
 from metaeval.base.counts import counted
 from metaeval.cli.group import Group, talk, tell, tell_json
-from metaeval.cli.options import PATH, PLACE
+from metaeval.cli.options import PATH, PLACE, flag, option
 
-_store = click.option(
-    "--store", "place", help="The store: a file, or postgresql://…  [default: METAEVAL_STORE]"
-)
+_store = option("--store place", "The store: a file, or postgresql://…  [default: METAEVAL_STORE]")
 
 
 @click.group(cls=Group)
@@ -30,26 +28,21 @@ def info(place: str | None) -> None:
     from metaeval.llm.store.replies import Store
 
     with Store(place, create=False) as opened:
-        found, problems = store_tools.info(opened), store_tools.problems(opened)
-    tell(store_tools.describe(found, problems))
-    models = [m._asdict() for m in found.models]
-    tell_json({**found._asdict(), "models": models, "problems": problems})
+        content, problems = store_tools.info(opened), store_tools.problems(opened)
+    tell(store_tools.describe(content, problems))
+    models = [m._asdict() for m in content.models]
+    tell_json({**content._asdict(), "models": models, "problems": problems})
     if problems:
         raise click.exceptions.Exit(1)
 
 
 @store.command("prune")
 @_store
-@click.option(
-    "--older-than",
-    "older_than_days",
-    type=click.FloatRange(min=0),
-    help="Delete replies older than this many days.",
-)
-@click.option("--model", help="Delete replies of this model: PROVIDER/MODEL.")
-@click.option("--failures", is_flag=True, help="Delete only failed requests.")
-@click.option("--damaged", is_flag=True, help="Delete only damaged replies.")
-@click.option("--all", "everything", is_flag=True, help="Delete all replies.")
+@option("--older-than older_than_days", "Delete replies older than this many days.", click.FloatRange(min=0))
+@option("--model", "Delete replies of this model: PROVIDER/MODEL.")
+@flag("--failures", "Delete only failed requests.")
+@flag("--damaged", "Delete only damaged replies.")
+@flag("--all everything", "Delete all replies.")
 @talk
 def prune(place: str | None, **options: Any) -> None:
     """Delete the replies that match all options. They must be paid for again."""
@@ -65,13 +58,13 @@ def prune(place: str | None, **options: Any) -> None:
 @store.command("export")
 @click.argument("file", type=PATH)
 @_store
-@click.option("--run", "folder", type=PATH, help="Write only the replies that this finished run used.")
+@option("--run folder", "Write only the replies that this finished run used.", PATH)
 @talk
 def export(file: Path, place: str | None, folder: Path | None) -> None:
     """Export replies to FILE as JSON Lines."""
     from metaeval.llm.store import tools as store_tools
     from metaeval.llm.store.replies import Store
-    from metaeval.runs.replies import export_run
+    from metaeval.runs.finished import export_run
 
     if folder is not None:
         count = export_run(folder, file, store=place)

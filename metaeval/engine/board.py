@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,8 +13,6 @@ from metaeval.base.errors import MetaevalError, nearest, shown
 from metaeval.base.simulation import REAL, Simulation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
 
     from metaeval.base.records import Kind
@@ -51,22 +47,12 @@ class BoardDimension:
     """The values, such as an error among measures, in whose cells lower estimates are better."""
 
     def __post_init__(self) -> None:
-        """Fill in what was left out.
-
-        Raises `ValueError` if there is no value, or the one to show first is none of them.
-        """
-        if not self.choices:
-            raise ValueError(f"the dimension {self.name!r} has no value; give one at least")
+        """Fill in what was left out."""
         title = self.title or self.name
         object.__setattr__(self, "title", title)
         object.__setattr__(self, "plural", self.plural or plural_of(title))
         object.__setattr__(self, "lower", tuple(self.lower))
         object.__setattr__(self, "first", self.first or next(iter(self.choices)))
-        if self.first not in self.choices:
-            raise ValueError(
-                f"the dimension {self.name!r} has no value {self.first!r} to show first "
-                f"(it has: {', '.join(self.choices)})"
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +126,6 @@ class Board:
             strange = set(self.frame[dimension.name]) - set(dimension.choices)
             if strange:
                 raise ValueError(f"the dimension {dimension.name!r} has no value {sorted(strange)[0]!r}")
-        spoken = [name for _, name, _, _ in string.Formatter().parse(self.estimate) if name is not None]
-        unknown = [name for name in (*self.columns, *spoken) if name not in names]
-        if unknown or len(self.columns) > 2:
-            what = f"no dimension {unknown[0]!r}" if unknown else "at most two dimensions as columns"
-            raise ValueError(f"a board has {what} (dimensions: {', '.join(names)})")
         if self.frame.duplicated(["evaluator", *names]).any():
             raise ValueError("the frame of a board has two rows of one evaluator and cell")
 
@@ -244,7 +225,7 @@ class Board:
     ) -> Board:
         """Return the board of a frame and what `Board.record` gave, with ``kinds`` and ``simulated``.
 
-        Rows of no cell of the board are left out; a column that an earlier version did not write is NaN.
+        Rows of no cell of the board are left out.
         """
         known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in record.items()}
         known["dimensions"] = tuple(BoardDimension(**d) for d in record["dimensions"])
@@ -252,8 +233,6 @@ class Board:
             known["second"] = SecondEstimate(**{**record["second"], "made": tuple(record["second"]["made"])})
         for dimension in known["dimensions"]:
             frame = frame[frame[dimension.name].isin(list(dimension.choices))]
-        if record["second"] and record["second"]["name"] not in frame:
-            frame = frame.assign(**{record["second"]["name"]: math.nan})
         return cls(frame, **known, kinds=kinds, simulated=simulated)
 
 

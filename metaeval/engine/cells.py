@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from metaeval.base.records import AVERAGE
-from metaeval.engine.comparison import compare_prepared
-from metaeval.engine.correlation import correlated
-from metaeval.engine.correlation_board import correlation_board
+from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.board import Board, Cell
+from metaeval.engine.correlation import correlated, correlation_board
 from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.engine.alignment.matched import Matched
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.engine.board import Board, Cell
-    from metaeval.engine.paired_tests import Comparisons, Tests
+    from metaeval.engine.alignment.policy import Matched
 
 
 class Cells(Protocol):
@@ -35,7 +32,7 @@ class Cells(Protocol):
         evaluators: Sequence[str] | None = None,
         corrected_with: int = 0,
     ) -> Comparisons:
-        """Test every two evaluators, all if they are left out; see `metaeval.engine.comparison`."""
+        """Test every two evaluators, all if they are left out; see `metaeval.engine.paired_tests`."""
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Say whether two evaluators gave the same score to every unit that enters for both."""

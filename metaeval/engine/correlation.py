@@ -1,141 +1,136 @@
-"""Scores × truth → correlations at every level, with the counts that a reader needs to trust them."""
+"""Scores × truth → correlations at every level, with the counts that a reader needs; and their board."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from metaeval.base.keys import matched, preferred_levels
-from metaeval.base.records import AVERAGE, COEFFICIENTS, Correlation, Correlations, ScoreTable
+from metaeval.base.counts import counted
+from metaeval.base.frames import flat, html_heading, html_table, typed
+from metaeval.base.records import AVERAGE, Kind, ScoreTable
 from metaeval.base.simulation import Simulation
-from metaeval.engine.alignment.aligned import align
-from metaeval.engine.alignment.policy import Policy, Prepared, plain, under
+from metaeval.engine.board import Board, BoardDimension, Cell, SecondEstimate
 from metaeval.engine.intervals import Bootstrap, IntervalEnds, intervals
-from metaeval.engine.out_of_core.files import Engine, FilePath, Parquet, head_of, in_memory, refuse_duckdb
+from metaeval.engine.sentences import (
+    GENERATOR_INTERVALS,
+    interval_sentence,
+    no_interval_sentences,
+    policy_sentences,
+    true_means_sentence,
+)
 from metaeval.stats.coefficients.levels import Estimates, estimate
+from metaeval.stats.coefficients.tables import Floats
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from metaeval.engine.alignment.policy import Prepared
 
-    from numpy.typing import NDArray
-
-    from metaeval.stats.coefficients.tables import Floats
 
 _BLOCK = 2**22  # scores worked through at a time: bounds the memory of a wide table
 
 
-def correlate(
-    scores: ScoreTable | pd.DataFrame | FilePath,
-    truth: pd.DataFrame | FilePath,
-    *,
-    levels: Sequence[str] | None = None,
-    coefficients: Sequence[str] = COEFFICIENTS,
-    missing: Mapping[str, float | str] | None = None,
-    undefined_groups: Literal["skip", "zero"] = "skip",
-    units: Literal["common", "own"] = "common",
-    bootstrap: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    engine: Engine = "auto",
-) -> Correlations:
-    """Correlate every evaluator's scores with the truth, per aspect and averaged over aspects.
-
-    Parameters
-    ----------
-    scores
-        A `ScoreTable`, or a frame with the columns ``user_id, item_id, generator, evaluator, aspect, score``
-        (and ``status``). Without an aspect a score holds for all of them. A unit without a row is missing.
-        Or the path of a Parquet file, a glob such as ``"scores/*.parquet"``, or a folder of such files, which
-        may lie in folders such as ``evaluator=bleu``.
-    truth
-        A frame with the same key columns, ``aspect`` and ``rating``. Its rows say which units are judged; a
-        rating of NaN was asked for and not given. Key columns that no level needs may be absent from both.
-        Without an aspect there is one: that of the scores, or else ``rating``. A unit has one rating per
-        aspect: those of several raters are averaged before.
-        Or Parquet files, as for ``scores``.
-    levels
-        ``dataset``: over all units. ``user``, ``pair``, ``item``: the mean of the correlations within the
-        groups. ``generator``: of the generators' means. Left out: the first three of these that the key
-        columns allow and whose groups may have several units.
-    coefficients
-        ``pearson``, ``spearman`` (midranks), ``kendall`` (tau-b).
-    missing
-        ``{"truth": …, "score": …}``: a value to fill in, or ``"drop"`` (default) to leave the unit out. Units
-        that were shown to an evaluator as examples are never filled.
-    undefined_groups
-        Groups without a defined coefficient (constant truth or scores, fewer than two units): leave them out
-        of the mean (``skip``) or count them as 0 (``zero``).
-    units
-        ``common``: evaluators are compared on the units, by aspect, that all of them scored; an evaluator
-        without any score for an aspect does not narrow it down. ``own``: each on the units that it scored.
-    bootstrap
-        Of intervals: ``{}``, or a mapping with any of ``resamples`` (10000), ``cluster`` (``user``, ``item``,
-        ``generator`` or ``unit``: what is drawn with replacement and stays whole; users, if left out, or
-        items), ``confidence`` (0.95), ``method`` (``percentile``, ``bca``, ``jackknife`` or ``bags``),
-        ``expand`` (true: wider for few clusters) and ``seed``. Without it there are no intervals: ``ci_low``
-        and ``ci_high`` are NaN.
-        Every evaluator, aspect and level meets the same resamples. Above 100,000 clusters there are none; see
-        `metaeval.stats.resampling.many_clusters`.
-    seed
-        Of the resamples, unless ``bootstrap`` names one.
-    engine
-        ``memory`` reads files whole; ``duckdb`` (extra ``duckdb``) reads scores in files piece by piece. Both
-        give the same numbers. ``auto`` takes ``duckdb`` for scores that would take more than half of the
-        available memory, at 200 bytes per row. The result's ``policy`` says which engine read files.
-
-    Returns
-    -------
-    Correlations
-        Its ``frame`` has a row per evaluator, aspect (and ``average``, if there are several), level and
-        coefficient. The average is NaN where the estimate of any aspect is; its counts are sums over aspects.
-
-    Raises
-    ------
-    MetaevalError
-        For an unknown level, coefficient or policy, and for frames that cannot be matched (`DataError`).
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> truth = pd.DataFrame({"item_id": [1, 2, 3], "aspect": "fit", "rating": [1, 3, 5]})
-    >>> scores = pd.DataFrame({"item_id": [1, 2, 3], "evaluator": "judge", "score": [2, 3, 4]})
-    >>> result = correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
-    >>> result.frame[["evaluator", "aspect", "estimate"]].to_dict("records")
-    [{'evaluator': 'judge', 'aspect': 'fit', 'estimate': 1.0}]
-    """
-    wanted = Bootstrap.read(bootstrap, seed)
-    rest = (coefficients, missing, undefined_groups, units)
-    if isinstance(scores, str | os.PathLike):
-        from metaeval.engine.out_of_core.correlating import correlate_files  # it imports this module
-
-        files = Parquet.of(scores, "the scores")
-        heads = files.head(), head_of(truth, "the truth")
-        policy = Policy.of(_levels(*heads) if levels is None else levels, *rest)
-        found = correlate_files(files, truth, policy, wanted, engine=engine)
-    else:
-        refuse_duckdb(engine)
-        frames = plain(scores, in_memory(truth, "the truth"))
-        policy = Policy.of(_levels(*frames) if levels is None else levels, *rest)
-        found = correlated(under(policy, align(*frames, policy.levels)), scores, wanted)
-    if found.frame["aspect"].nunique() > 2:
-        return found
-    # The average of one aspect says nothing more; the files of a run have it all the same.
-    own = found.frame["aspect"] != AVERAGE
-    return replace(found, frame=found.frame[own].reset_index(drop=True))
+CORRELATIONS = "correlations.csv"
+"""The file of a run folder that holds correlations."""
 
 
-def _levels(scores: pd.DataFrame, truth: pd.DataFrame) -> Sequence[str]:
-    return preferred_levels(matched(scores, truth))
+class Correlation(NamedTuple):
+    """The correlation of one evaluator with the truth, for one aspect, level and coefficient."""
+
+    evaluator: str
+    aspect: str
+    """An aspect, or ``average``: the mean over aspects."""
+    level: str
+    coefficient: str
+    estimate: float
+    """NaN where it is undefined."""
+    ci_low: float
+    ci_high: float
+    n_units: int
+    """Units that entered; for ``average`` summed over aspects, as are the other counts."""
+    n_groups: int
+    """Groups of units: 1 at dataset level, else users, pairs, items or generators."""
+    n_undefined: int
+    """Groups without a defined coefficient."""
+    n_missing: int
+    """Units for which the evaluator gave no score: filled or dropped as the policy says."""
+    corrected: float = math.nan
+    """At generator level with intervals: the correlation that very many users would give, as the estimate
+    corrected for the noise of the means (a median of draws). The interval is of that correlation."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Correlations:
+    """Result of `metaeval.correlate`: ``frame`` has a row per `Correlation` and its fields as columns."""
+
+    frame: pd.DataFrame
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """How missing scores, missing truth, undefined groups and differing units were treated."""
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    simulated: bool = False
+    """Whether the data are simulated."""
+    simulated_evaluators: frozenset[str] = frozenset()
+
+    @property
+    def simulation(self) -> Simulation:
+        """What is simulated: the data, or which evaluators."""
+        return Simulation(self.simulated, tuple(sorted(self.simulated_evaluators)))
+
+    @classmethod
+    def of_frame(cls, frame: pd.DataFrame, *, simulated: bool = False) -> Correlations:
+        """Make correlations of a table with the columns of ``correlations.csv``; others are left out.
+
+        Such a table does not say how its numbers were made; what is made of it says that this is not known.
+
+        Raises `DataError` if a column is missing, a value is no number, or a row stands twice.
+        """
+        fields = Correlation._fields
+        needed = [f for f in fields if f not in Correlation._field_defaults]
+        plain = typed(frame, needed[:4], needed[4:], "the table of correlations")
+        counts = [c for c in needed if c.startswith("n_")]
+        plain[counts] = plain[counts].fillna(0).astype("int64")
+        columns = flat(frame, fields).reset_index(drop=True)
+        for name, default in Correlation._field_defaults.items():
+            plain[name] = pd.to_numeric(columns[name]).astype("float64") if name in columns else default
+        unreal = Simulation.of(simulated, {name: name for name in plain["evaluator"].unique()})
+        policy = {"policy": "not known, for the numbers came as a table"}
+        return cls(plain, policy, {}, simulated, frozenset(unreal.evaluators))
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.frame)
+
+    def __repr__(self) -> str:
+        evaluators = counted(self.frame["evaluator"].nunique(), "evaluator")
+        aspects, levels, names = (
+            ", ".join(map(str, self.frame[c].unique())) for c in ("aspect", "level", "coefficient")
+        )
+        return f"<Correlations: {evaluators}; aspects: {aspects}; levels: {levels}; coefficients: {names}>"
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the first correlations."""
+        facts = {"evaluators": self.frame["evaluator"].nunique(), "rows": f"{len(self):,}"}
+        return html_heading("Correlations", facts, simulated=self.simulation) + html_table(self.frame)
+
+    def __iter__(self) -> Iterator[Correlation]:
+        """Yield a `Correlation` per row."""
+        for row in self.frame[list(Correlation._fields)].itertuples(index=False):
+            correlation = Correlation(*row)
+            # One NaN for all, so that equal rows are equal.
+            yield (
+                correlation._replace(corrected=math.nan) if math.isnan(correlation.corrected) else correlation
+            )
 
 
 def correlated(data: Prepared, scores: ScoreTable | pd.DataFrame, wanted: Bootstrap | None) -> Correlations:
     """Correlate aligned scores with the truth; ``scores`` are what was aligned."""
     policy = data.policy
     found = estimates(data)
-    recorded = {
+    recorded: dict[str, Any] = {
         "levels": list(policy.levels),
         "coefficients": list(policy.coefficients),
         "missing": {"truth": policy.truth, "score": policy.score},
@@ -143,8 +138,10 @@ def correlated(data: Prepared, scores: ScoreTable | pd.DataFrame, wanted: Bootst
         "units": "common" if policy.common else "own",
         "n_truth_missing": dict(zip(data.aspects, map(int, data.truth_missing), strict=True)),
         **_left_out(data),
-        **({"bootstrap": wanted.record(data)} if wanted else {}),
+        **({"apart": {name: n_units(data, name) for name in sorted(data.apart)}} if data.apart else {}),
     }
+    if wanted:
+        recorded["bootstrap"] = wanted.record(data)
     ends = intervals(data, found, wanted) if wanted else None
     if ends is not None and ends.no_interval:
         recorded["no_interval"] = ends.no_interval
@@ -156,6 +153,12 @@ def correlated(data: Prepared, scores: ScoreTable | pd.DataFrame, wanted: Bootst
     return Correlations(result, recorded, given.kinds, simulated.data, frozenset(simulated.evaluators))
 
 
+def n_units(data: Prepared, evaluator: str) -> list[int]:
+    """Return on how many units an evaluator stands, and how many are rated, over all aspects."""
+    own = data.entering[data.evaluators.index(evaluator)]
+    return [int(own.sum()), int(data.n_rated.sum())]
+
+
 def _left_out(data: Prepared) -> dict[str, dict[str, Any]]:
     """Return how many ratings are left out of all evaluators because some have no score, and who has none."""
     rated, left_out = data.n_rated, data.n_left_out
@@ -163,6 +166,7 @@ def _left_out(data: Prepared) -> dict[str, dict[str, Any]]:
         return {}
     # An evaluator without any score for an aspect takes nothing from the others.
     missing = np.where(data.n_missing < rated, data.n_missing, 0).sum(axis=1)
+    missing[[name in data.apart for name in data.evaluators]] = 0
     lacking = {data.evaluators[e]: int(missing[e]) for e in np.flatnonzero(missing)}
     return {"left_out": {"ratings": int(left_out.sum()), "of": int(rated.sum()), "missing": lacking}}
 
@@ -242,3 +246,84 @@ def _frame(
     columns["n_missing"] = np.repeat(missing.ravel(), len(cells))
     columns["corrected"] = np.nan if ends is None else ends.corrected.ravel()
     return pd.DataFrame(columns)[list(Correlation._fields)]
+
+
+COLUMN = ("aspect", "level", "coefficient")
+"""The dimensions of correlations."""
+
+COEFFICIENT_NAMES = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ-b"}
+
+
+def correlation_board(result: Correlations, first: Cell | None = None) -> Board:
+    """Return correlations as a board that shows one column first: the average, if it is left out.
+
+    The average over aspects is left out where it is that of a single one.
+    """
+    frame, bootstrap = result.frame, result.policy.get("bootstrap")
+    aspects, levels, coefficients = ([str(v) for v in frame[c].unique()] for c in COLUMN)
+    if AVERAGE in aspects:
+        aspects.remove(AVERAGE)
+        if len(aspects) == 1:
+            frame = frame[frame["aspect"] != AVERAGE]
+        else:
+            aspects.append(AVERAGE)
+    shown = {"aspect": AVERAGE, **(first or {})}
+    return Board(
+        frame,
+        (
+            BoardDimension(
+                "aspect",
+                {a: "average over aspects" if a == AVERAGE else a for a in aspects},
+                first=shown["aspect"] if shown["aspect"] in aspects else "",
+                total=AVERAGE,
+                spoken={AVERAGE: "the average over aspects"},
+            ),
+            BoardDimension(
+                "level", {level: f"{level} level" for level in levels}, first=shown.get("level", "")
+            ),
+            BoardDimension(
+                "coefficient",
+                {c: COEFFICIENT_NAMES.get(c, c) for c in coefficients},
+                first=shown.get("coefficient", ""),
+                spoken={c: c for c in coefficients},
+            ),
+        ),
+        estimate="{coefficient}",
+        relation="with the truth",
+        noun="coefficient",
+        second=_corrected(result.policy) if "generator" in levels else None,
+        form="hundred",
+        columns=("aspect", "level"),
+        counts={"n_undefined": "undefined groups", "n_missing": "missing scores"},
+        sums={
+            "n_units": ("units", "No unit entered."),
+            "n_groups": ("groups", "There was no group."),
+            "n_undefined": ("undefined groups", "No group was undefined."),
+            "n_missing": ("missing scores", "No score was missing."),
+        },
+        intervals=interval_sentence(bootstrap) if bootstrap else "",
+        notes=policy_sentences(result.policy),
+        kinds=result.kinds,
+        simulated=result.simulation,
+    )
+
+
+def _corrected(policy: Mapping[str, Any]) -> SecondEstimate:
+    """Return what generator level has beside the plain estimate."""
+    bootstrap = policy.get("bootstrap")
+    many = f"very many {bootstrap['cluster'] if bootstrap else 'user'}s would give"
+    made = (
+        (true_means_sentence(bootstrap), *no_interval_sentences(policy.get("no_interval", {})))
+        if bootstrap
+        else ()
+    )
+    return SecondEstimate(
+        "corrected",
+        "corrected",
+        f"For the noise of the means of generators: the correlation that {many}",
+        f"Corrected: an estimate of the correlation of the means that {many}. Noise in the means lowers the "
+        "plain correlation, the dot. The interval is that of the corrected one.",
+        at={"level": "generator"},
+        made=made,
+        intervals=GENERATOR_INTERVALS,
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,21 +11,17 @@ import numpy as np
 from metaeval.base.errors import MetaevalError, shown
 from metaeval.base.progress import progress
 from metaeval.base.validation import ByKey, Count, Options, Seed, Share, Switch
-from metaeval.stats.regression.noisy_means import NoisyMeans
-from metaeval.stats.regression.true_means import Normals, draw, interval_of_draws
-from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
+from metaeval.stats.coefficients.levels import Estimates
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.regression.true_means import NoisyMeans, Normals, draw, interval_of_draws
+from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic, bootstrap
 from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
 from metaeval.stats.resampling.threads import in_threads, one_thread
 from metaeval.stats.resampling.weights import Method
 from metaeval.stats.weighted.statistic import Clusters, statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from metaeval.engine.alignment.policy import Prepared
-    from metaeval.stats.coefficients.levels import Estimates
-    from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.resampling.bootstrap import Estimate, Statistic
 
 
 class Bootstrap(Options):
@@ -38,8 +34,7 @@ class Bootstrap(Options):
     no users."""
     confidence: Share = 0.95
     method: Method = "percentile"
-    """How ends are found. Above 100,000 clusters that is the jackknife, or bags of little bootstraps in the
-    place of ``bca`` (`metaeval.stats.resampling.many_clusters`)."""
+    """How ends are found; above 100,000 clusters, values that are smooth take the jackknife."""
     expand: Switch = True
     """Whether intervals are widened for few clusters; see `metaeval.stats.resampling.weights.interval`."""
     seed: Seed = 0

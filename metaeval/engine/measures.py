@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -10,25 +11,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from metaeval.engine.board import Board, BoardDimension
-from metaeval.engine.paired_tests import comparisons
+from metaeval.base.errors import MetaevalError, unknown
+from metaeval.engine.board import Board, BoardDimension, Cell
+from metaeval.engine.drilldown import GroupColumn, Groups
+from metaeval.engine.paired_tests import Comparisons, Tests, comparisons
 from metaeval.engine.sentences import interval_sentence
-from metaeval.stats.resampling.bootstrap import Estimate, bootstrap, each
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.resampling.bootstrap import Estimate, Statistic, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, ratio
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    import pandas as pd
 
     from metaeval.engine.alignment.aligned import Bools
-    from metaeval.engine.alignment.matched import Matched
-    from metaeval.engine.board import Cell
+    from metaeval.engine.alignment.policy import Matched
     from metaeval.engine.intervals import Bootstrap
-    from metaeval.engine.paired_tests import Comparisons, Tests
-    from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.resampling.bootstrap import Statistic
-    from metaeval.stats.weighted.sums import Clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,8 @@ class MeasuredCells:
     """How estimates are printed; shares as percentages and others as numbers, if None."""
     swapped: ClassVar[str] = "answers"
     """What changes places in tests."""
+    undefined: ClassVar[str] = "no unit of it has a truth and all scores"
+    """Why a measure of a group of units may be undefined, as a clause."""
     notes: tuple[str, ...] = ("A unit is left out where a score or the truth is missing.",)
     """What stands below the board."""
 
@@ -130,12 +132,20 @@ class MeasuredCells:
         """All cells."""
         return [{**self.at(value), "measure": m} for value in self.parts for m in self.measures]
 
+    @property
+    def tested(self) -> list[Cell]:
+        """The cells in which evaluators are tested."""
+        return self.every
+
     def at(self, value: str) -> dict[str, str]:
         """Return the dimensions of the board, but for the measure, that a value of ``parts`` stands for."""
         return {self.by: value}
 
     def part(self, cell: Cell) -> str:
-        """Return the value of ``parts`` that a cell is in."""
+        """Return the value of ``parts`` that a cell is in; `MetaevalError` if there is no such cell."""
+        if dict(cell) not in self.every:
+            known = [",".join(one.values()) for one in self.every]
+            raise MetaevalError(unknown("there is no cell", ",".join(cell.values()), known))
         return next(value for value in self.parts if all(cell[k] == v for k, v in self.at(value).items()))
 
     def units(self, value: str) -> MeasuredUnits:
@@ -158,20 +168,8 @@ class MeasuredCells:
         """Return what a sentence says for a value of a dimension."""
         return value
 
-    def estimate(
-        self,
-        statistic: Statistic,
-        units: MeasuredUnits,
-        bounds: tuple[float, float] | Sequence[tuple[float, float]] = (-np.inf, np.inf),
-        *,
-        intervals: bool = True,
-        stretch: bool = True,
-    ) -> Estimate[Floats]:
-        """Estimate a statistic of the clusters of units; intervals are NaN if none are wanted."""
-        return self.over_clusters(statistic, units.clusters.n, bounds, intervals=intervals, stretch=stretch)
-
     @one_thread()
-    def over_clusters(
+    def estimate(
         self,
         statistic: Statistic,
         n: int,
@@ -180,7 +178,7 @@ class MeasuredCells:
         intervals: bool = True,
         stretch: bool = True,
     ) -> Estimate[Floats]:
-        """Estimate a statistic of so many clusters, as `estimate` does."""
+        """Estimate a statistic of ``n`` clusters; intervals are NaN if none are wanted."""
         if self._resampler and intervals and n:
             return bootstrap(statistic, self._resampler.of(n), bounds=bounds, stretch=stretch)
         value = statistic.at(np.ones((n, 1)))[:, 0]
@@ -229,7 +227,7 @@ class MeasuredCells:
     ) -> Comparisons:
         """Test every two evaluators, all if they are left out."""
         names = list(evaluators or self.evaluators)
-        measure, units = self.measures[cell["measure"]], self.units(self.part(cell))
+        units, measure = self.units(self.part(cell)), self.measures[cell["measure"]]
         sums = units.sums(measure)
         at = map(self.evaluators.index, names)
         statistics = [ClusterSums(sums[:, e], lambda of: measure.of_sums(of)[None]) for e in at]
@@ -272,7 +270,7 @@ class MeasuredCells:
         units, (aspect, rated), names = self.units(value), self.parts[value], self.evaluators
         statistic = Stack([ClusterSums(units.sums(m), m.of_sums) for m in measures])
         bounds = [m.bounds for m in measures for _ in names]
-        found = each(self.estimate(statistic, units, bounds, intervals=intervals))
+        found = each(self.estimate(statistic, units.clusters.n, bounds, intervals=intervals))
         asked = ~np.isnan(self.matched.aligned.truth[aspect, rated])
         missing = np.isnan(self.matched.aligned.scores[:, aspect, rated][:, asked]).sum(axis=1)
         for (measure, e), estimate in zip(product(measures, range(len(names))), found, strict=True):
@@ -286,3 +284,47 @@ class MeasuredCells:
                 "n_units": len(units.truth),
                 "n_missing": int(missing[e]),
             }
+
+
+def measured_groups(
+    cells: MeasuredCells, units: pd.DataFrame, noun: str, keys: tuple[str, ...], *, undefined: str
+) -> Groups:
+    """Return the groups of units that have the same keys; a value of each measure over the units of each.
+
+    Parameters
+    ----------
+    units
+        The key columns, a row per unit in the order of the scores.
+    noun
+        What a group is called.
+    undefined
+        Why a number may be undefined, as a clause.
+    """
+    known = units[[*keys]].astype(str)
+    of_unit = known.groupby([*keys], sort=True).ngroup().to_numpy()
+    ids = known.drop_duplicates().sort_values([*keys])
+    entering = np.zeros(len(known), dtype=bool)
+    parted = {value: tuple(cells.at(value).values()) for value in cells.parts}
+    sizes = [list(dict.fromkeys(names)) for names in zip(*parted.values(), strict=True)]
+    shape = (len(cells.evaluators), *map(len, sizes), len(cells.measures), len(ids))
+    numbers = np.full(shape, np.nan)
+    for value, names in parted.items():
+        at = tuple(of.index(name) for of, name in zip(sizes, names, strict=True))
+        use, part = cells.use(value), cells.units(value)
+        entering |= use
+        for m, measure in enumerate(cells.measures.values()):
+            for e, sums in enumerate(part.by_unit(measure)):
+                of_group = [np.bincount(of_unit[use], v, len(ids)) for v in sums]
+                numbers[e, *at, m] = measure.of_sums(np.stack(of_group).astype(float))
+    n_units = np.bincount(of_unit[entering], minlength=len(ids))
+    there, dimensions = n_units > 0, (*cells.at(next(iter(parted))), "measure")
+    return Groups(
+        noun,
+        " and ".join(key.removesuffix("_id") for key in keys),
+        f"{noun}s",
+        keys,
+        tuple(ids[there].itertuples(index=False, name=None)),
+        n_units[there],
+        (GroupColumn(numbers[..., there], dimensions, "{measure}", "decimal"),),
+        undefined=undefined,
+    )

@@ -1,26 +1,34 @@
-"""Paired tests of every two evaluators: how many permutations, and p-values corrected for their number."""
+"""Paired tests of every two evaluators, by any statistic and by their correlation with the truth."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
-from metaeval.base import notebook as html
 from metaeval.base.counts import counted
-from metaeval.base.validation import ByKey, Count, Options, Seed, Share
-from metaeval.stats.resampling.multiplicity import benjamini_hochberg, holm
+from metaeval.base.errors import one_of
+from metaeval.base.frames import html_heading, html_table
+from metaeval.base.records import AVERAGE
+from metaeval.base.validation import ByKey, Count, Line, Options, Seed, Share
+from metaeval.engine.alignment.policy import Coefficient, Prepared
+from metaeval.stats.coefficients.grouped import pearson
+from metaeval.stats.coefficients.levels import Grouping
+from metaeval.stats.coefficients.tables import Floats, GroupSums, squarable
+from metaeval.stats.resampling.paired import AspectScores, Paired, paired_permutation
+from metaeval.stats.resampling.significance import benjamini_hochberg, holm, williams
 from metaeval.stats.resampling.weights import Swaps
+from metaeval.stats.weighted.statistic import Clusters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from metaeval.engine.board import Cell
-    from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.resampling.t_tests import Paired
+    from metaeval.stats.coefficients.tables import Floats, GroupSums, squarable
+    from metaeval.stats.resampling.paired import Paired
+
 
 _MOST = 200_000  # permutations at most, however many pairs there are
 
@@ -93,7 +101,7 @@ class Comparisons:
             "evaluators": len(self.evaluators),
             "correction": self.policy["correction"],
         }
-        return html.heading("Paired tests", facts) + html.table(self.frame)
+        return html_heading("Paired tests", facts) + html_table(self.frame)
 
     @classmethod
     def of_frame(cls, frame: pd.DataFrame, policy: Mapping[str, Any]) -> Comparisons:
@@ -155,7 +163,7 @@ def comparisons(
     found, p_williams = test(swaps)
     made: dict[str, Any] = {"permutations": swaps.n, "least_p": max(1 / (swaps.n + 1), least)}
     if found.made_by != "permutations":
-        made = {"made_by": found.made_by, "least_p": found.least_p}
+        made = {"made_by": found.made_by, "least_p": 0.0}
     return Comparisons(
         by,
         tuple(evaluators),
@@ -188,3 +196,111 @@ def _corrected(p: Floats, correction: str) -> Floats:
     found[upper] = (holm if correction == "holm" else benjamini_hochberg)(p[upper])
     found.T[upper] = found[upper]
     return found
+
+
+class OrderBy(Options):
+    """The column that orders the leaderboard and is tested; the average at the first level, if left out."""
+
+    called = "order_by"
+    aspect: Line | None = None
+    level: Line | None = None
+    coefficient: Coefficient | None = None
+
+
+def correlation_cell(aspect: str = AVERAGE, level: str = "dataset", coefficient: str = "pearson") -> Cell:
+    """Return a cell of correlations."""
+    return {"aspect": aspect, "level": level, "coefficient": coefficient}
+
+
+def compare_prepared(data: Prepared, by: Cell, tests: Tests, *, corrected_with: int = 0) -> Comparisons:
+    """Test the evaluators of aligned data by one column of a leaderboard.
+
+    ``corrected_with`` says of how many tests these are a part, if the p-values are to be corrected with those
+    of others: so many permutations are made that the correction leaves something.
+
+    Raises `MetaevalError` if the data have no such aspect or level, or nothing to swap by.
+    """
+    places = aspects_of(by, data.aspects)
+    swap = data.cluster_name(tests.swap)
+    clusters = data.clusters(swap)
+    return comparisons(
+        by,
+        data.evaluators,
+        lambda swaps: _tested(data, by, places, clusters, swaps),
+        tests,
+        swap=swap,
+        n_clusters=clusters.n,
+        corrected_with=corrected_with,
+    )
+
+
+def aspects_of(by: Cell, aspects: Sequence[str]) -> list[int]:
+    """Return the places of the aspects that a cell is made of; `MetaevalError` if there is no such aspect."""
+    one_of(by["aspect"], [*aspects, AVERAGE], "there is no aspect", "aspects")
+    return [*range(len(aspects))] if by["aspect"] == AVERAGE else [aspects.index(by["aspect"])]
+
+
+def _tested(
+    data: Prepared, by: Cell, aspects: list[int], clusters: Clusters, swaps: Swaps
+) -> tuple[Paired, Floats]:
+    """Test all pairs at once if all scored the same units, else each pair on the units that both have."""
+    n = len(data.evaluators)
+    some = [e for e, name in enumerate(data.evaluators) if name not in data.apart]
+    masks = None if data.mask is None else data.mask[np.ix_(some, aspects)]
+    if masks is None or (masks == masks[:1]).all():
+        groups = [some]
+    else:
+        groups = [[i, j] for i in some for j in some if j < i]
+    found = Paired.empty(n)
+    p_williams = np.full((n, n), np.nan)
+    for group in groups:
+        scored = [scored_alike(data, group, a, by["level"], clusters) for a in aspects]
+        tested = paired_permutation(scored, by["coefficient"], swaps, undefined=data.policy.undefined)
+        at = np.ix_(group, group)
+        for whole, part in (
+            (found.difference, tested.difference),
+            (found.p, tested.p),
+            (found.p_greater, tested.p_greater),
+        ):
+            whole[at] = part
+        found = replace(found, made_by=tested.made_by)
+        if len(scored) == 1:
+            p_williams[at] = _williams(scored[0], by, len(group))
+    return found, p_williams
+
+
+def scored_alike(
+    data: Prepared, evaluators: Sequence[int], aspect: int, level: str, clusters: Clusters
+) -> list[AspectScores]:
+    """Return the scores of evaluators on the units that all of them have, for one aspect and level."""
+    units = slice(None) if data.mask is None else data.mask[evaluators, aspect].all(axis=0)
+    g = data.groupings[level]
+    grouping = Grouping(g.group[units].astype(np.int64), g.n_groups, g.between)
+    of_units = Clusters(clusters.of_unit[units], clusters.n)
+    truth = squarable(data.truth[aspect])
+    y = ((truth - truth.mean()) / (truth.std() or 1.0))[units]
+    return [AspectScores(squarable(data.scores[e, aspect, units]), y, grouping, of_units) for e in evaluators]
+
+
+def _williams(scored: Sequence[AspectScores], by: Cell, n: int) -> Floats:
+    """Return Williams' p-values of Pearson's r over all units, or of the means of generators."""
+    found = np.full((n, n), np.nan)
+    if by["coefficient"] != "pearson" or by["level"] not in ("dataset", "generator") or not scored:
+        return found
+    columns = [_points(s) for s in scored]
+    own = [pearson(x, y) for x, y in columns]
+    for i, (x, y) in enumerate(columns):
+        for j, (z, other) in enumerate(columns[:i]):
+            if len(x) == len(z) and np.array_equal(y, other):
+                test = williams(own[i], own[j], pearson(x, z), len(x))
+                found[i, j] = found[j, i] = float(test.p)
+    return found
+
+
+def _points(s: AspectScores) -> tuple[Floats, Floats]:
+    """Return what is correlated: the units, or the means of groups."""
+    if not s.grouping.between:
+        return s.x, s.y
+    x, y = (GroupSums.of(v, s.grouping.group, s.grouping.n_groups).means() for v in (s.x, s.y))
+    there = ~np.isnan(x)
+    return x[there], y[there]

@@ -1,9 +1,11 @@
-"""The ranking of evaluators in one cell: interval, rank cluster, missing scores, cost."""
+"""The results of a study, and the ranking of evaluators in one cell: interval, rank cluster, cost."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,19 +15,23 @@ from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.ranking.orders import rank_clusters
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
 
     from metaeval.engine.board import Board, Cell
+    from metaeval.engine.drilldown import Groups
+    from metaeval.engine.figures.figure import Figure
     from metaeval.engine.paired_tests import Comparisons
 
+
 _COSTS = (
-    Column("parse_rate", "parsed", "share"),
+    Column("unread", "unread", "share"),
+    Column("unread_first", "unread, in order", "share"),
+    Column("unread_second", "unread, swapped", "share"),
     Column("usd_per_text", "USD per text", "usd"),
     Column("seconds_per_text", "time per text", "seconds"),
     Column("tokens_per_text", "tokens per text", "count"),
 )
+_BY_ORDER = ("unread_first", "unread_second")  # of what is shown in two orders
 
 
 def ranking(
@@ -45,8 +51,8 @@ def ranking(
         Of the same cell. Evaluators that are not significantly different from the best share cluster 1; the
         best of the rest leads cluster 2, and so on.
     costs
-        A row per evaluator: ``evaluator``, ``parse_rate``, ``usd_per_text``, ``seconds_per_text``,
-        ``tokens_per_text``.
+        A row per evaluator: ``evaluator``, ``unread``, ``unread_first``, ``unread_second``,
+        ``usd_per_text``, ``seconds_per_text``, ``tokens_per_text``.
 
     Raises
     ------
@@ -84,7 +90,7 @@ def ranking(
     columns += [Column(name, said, "count") for name, said in board.counts.items() if rows[name].any()]
     if costs is not None and len(costs):
         rows = rows.merge(costs[["evaluator", *(c.name for c in _COSTS)]], how="left", on="evaluator")
-        columns += _COSTS
+        columns += [c for c in _COSTS if c.name not in _BY_ORDER or rows[c.name].notna().any()]
     return Sheet("ranking", "Ranking", rows, tuple(columns), tuple(notes), board.simulated)
 
 
@@ -96,15 +102,21 @@ def _clusters(
     p = tests.p_corrected[np.ix_(place, place)]
     alpha = tests.policy["alpha"]
     estimates = rows["estimate"].to_numpy()
-    clusters = rank_clusters(estimates if higher_is_better else -estimates, p, alpha)
-    against_best = p[0]
+    # An evaluator that no test compares, as it has scores for too few units, is in no cluster.
+    first = int((~np.isnan(p)).any(axis=1).argmax())
+    tested = (~np.isnan(p)).any(axis=1) | (np.arange(len(p)) == first)
+    compared = np.where(tested, estimates, np.nan)
+    clusters = rank_clusters(compared if higher_is_better else -compared, p, alpha)
+    against_best = p[first]
     rows = rows.assign(
         cluster=[str(c) if c else "" for c in clusters],
         p_best=against_best,
         worse_than_best=against_best <= alpha,
         verdict=[
-            "best" if place == 0 and cluster else _verdict(value, alpha)
-            for place, (cluster, value) in enumerate(zip(clusters, against_best, strict=True))
+            "best" if place == first and cluster else _verdict(value, alpha) if known else "not compared"
+            for place, (cluster, value, known) in enumerate(
+                zip(clusters, against_best, tested | np.isnan(estimates), strict=True)
+            )
         ],
     )
     sentence = f"A cluster holds the evaluators not significantly worse than its best (p > {alpha:g})."
@@ -116,3 +128,55 @@ def _verdict(p: float, alpha: float) -> str:
         return ""
     text = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
     return f"worse, {text}" if p <= alpha else text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedCell:
+    """The tests of one cell of the board."""
+
+    at: Mapping[str, str]
+    """Dimension → value."""
+    ranking: Sheet
+    """What `metaeval.engine.ranking` made of them: ``evaluator``, ``cluster``, ``p_best``; the best first."""
+    alpha: float
+    sentence: str
+    """How evaluators were tested."""
+
+    @classmethod
+    def of(cls, board: Board, tests: Comparisons) -> RankedCell:
+        """Rank the evaluators of a board by the cell that was tested."""
+        sheet = ranking(board, tests=tests)
+        return cls(tests.by, sheet, tests.policy["alpha"], tests_sentence(tests.policy))
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleLine:
+    """The agreement of people in one cell of the board."""
+
+    label: str
+    at: Mapping[str, str]
+    estimate: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """The results of a study."""
+
+    board: Board
+    order: Mapping[str, str]
+    """The cell that orders the leaderboard: dimension → value."""
+    tests: Comparisons | None = None
+    """Of every two evaluators in that cell."""
+    ranked: Sequence[RankedCell] = ()
+    """The cells that are tested, for the report."""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """What was done with missing values and the like, for ``run.json``."""
+    figures: Sequence[Figure] = ()
+    groups: Sequence[Groups] = ()
+    glossary: Sequence[tuple[str, str]] = ()
+    """Words of the kind and what they mean."""
+    people: Sequence[PeopleLine] = ()
+    table: pd.DataFrame | None = None
+    """What the file of the board holds, where that is more than the frame of the board."""
+    files: Mapping[str, pd.DataFrame | str] = field(default_factory=dict)
+    """Name of a file of the kind, beside those of its tables → its content: rows, or text."""

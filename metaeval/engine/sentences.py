@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.counts import counted, plural_of
-from metaeval.stats.regression.noisy_means import NoInterval
+from metaeval.engine.alignment.policy import LEAST_SHARE
+from metaeval.stats.regression.true_means import NoInterval
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from metaeval.stats.resampling.bootstrap import Resampler
 
 
@@ -37,6 +37,7 @@ def policy_sentences(policy: Mapping[str, Any]) -> tuple[str, ...]:
     match words.pop("units", None):
         case "common":
             out.append("All evaluators are compared on the same units.")
+            words.pop("apart", None)
             out += left_out_sentences(policy)
         case "own":
             out.append("Each evaluator is compared on the units that it scored.")
@@ -50,26 +51,32 @@ def policy_sentences(policy: Mapping[str, Any]) -> tuple[str, ...]:
 def left_out_sentences(policy: Mapping[str, Any], least: float = 0) -> tuple[str, ...]:
     """Say how many ratings of the truth are left out of all evaluators, if they are more than this share."""
     told = policy.get("left_out")
+    apart = tuple(
+        f"{name} has scores for {n:,} of {of:,} ratings, below {LEAST_SHARE:.0%}: its values are on these, "
+        "and it is compared with no other."
+        for name, (n, of) in (policy.get("apart") or {}).items()
+    )
     if not told or told["ratings"] <= least * told["of"]:
-        return ()
+        return apart
     most_first = sorted(told["missing"].items(), key=lambda of: -of[1])
     missing = [f"{name}: {n:,}" for name, n in most_first]
     more = [f"and {counted(len(missing) - _NAMED, 'other')}"] if len(missing) > _NAMED else []
     who = f" ({', '.join(missing[:_NAMED] + more)})" if missing else ""
-    return (f"Left out: {told['ratings']:,} of {told['of']:,} ratings, because a score is missing{who}.",)
-
-
-WITHOUT_RESAMPLES = {
-    "jackknife": "jackknife; bags of little bootstraps for values that are not smooth",
-    "bags": "bags of little bootstraps",
-}
-"""Methods in whose place no resamples of all clusters are drawn, in words."""
+    return (
+        *apart,
+        f"Left out: {told['ratings']:,} of {told['of']:,} ratings, because a score is missing{who}.",
+    )
 
 
 def made_from(resampler: Resampler, resamples: str) -> str:
     """Say what intervals come from; ``resamples`` says what they are of, where any are drawn."""
-    instead = WITHOUT_RESAMPLES.get(resampler.made_by)
-    return instead or f"{resampler.resamples:,} {resamples}"
+    drawn = f"{resampler.resamples:,} {resamples}"
+    return _jackknife_or(drawn) if resampler.made_by == "jackknife" else drawn
+
+
+def _jackknife_or(drawn: str) -> str:
+    """Say what is drawn where the jackknife cannot be taken."""
+    return f"jackknife; {drawn} for values that are not smooth"
 
 
 def interval_sentence(options: Mapping[str, Any], levels: Sequence[str] = ()) -> str:
@@ -78,14 +85,13 @@ def interval_sentence(options: Mapping[str, Any], levels: Sequence[str] = ()) ->
         return ""
     how = "bias-corrected and accelerated" if options["method"] == "bca" else "percentiles"
     how += ", widened for few clusters" if options["expand"] else ""
+    drawn = f"{options['resamples']:,} resamples"
+    kind, made = "bootstrap intervals", f"{how}; {drawn} of"
+    if options["method"] == "jackknife":
+        kind, made = "intervals", f"{_jackknife_or(drawn)};"
     of = f"{options['n_clusters']:,} {plural_of(options['cluster'])}"
     confidence = f"{100 * options['confidence']:g} %"
-    if options["method"] in WITHOUT_RESAMPLES:
-        by = WITHOUT_RESAMPLES[options["method"]]
-        told = f"Brackets hold {confidence} intervals ({by}; {of}, seed {options['seed']})."
-    else:
-        drawn = f"{options['resamples']:,} resamples of {of}"
-        told = f"Brackets hold {confidence} bootstrap intervals ({how}; {drawn}, seed {options['seed']})."
+    told = f"Brackets hold {confidence} {kind} ({made} {of}, seed {options['seed']})."
     return f"{told} {GENERATOR_INTERVALS}" if "generator" in levels else told
 
 
@@ -133,9 +139,8 @@ def tests_sentence(policy: Mapping[str, Any]) -> str:
     least = min(1.0, policy["least_p"] * (policy["pairs"] if policy["correction"] == "holm" else 1))
     floor = f" No p can be below {least:.3f} here." if least >= 0.01 else ""
     if "made_by" in policy:
-        by = {"jackknife": "the jackknife", "bags": "bags of little bootstraps"}[policy["made_by"]]
         of = f"{policy['n_clusters']:,} {plural_of(policy['swap'])}"
-        return f"p: two-sided t tests of differences ({by} over {of}, {corrected}).{floor}"
+        return f"p: two-sided t tests of differences (the jackknife over {of}, {corrected}).{floor}"
     what = policy.get("swapped", "standardized scores")
     swapped = f"{policy['permutations']:,} swaps of {what} by {policy['swap']}"
     if least > policy["alpha"]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from metaeval.base.simulation import REAL, Simulation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pandas as pd
 
     from metaeval.stats.coefficients.tables import Floats
@@ -35,6 +34,9 @@ whole number; a rank, of which ties have halves; × 100 with two decimals (coeff
 significant digits; two decimals (differences on a scale); four decimals (coefficients of agreement); a
 p-value; dollars; a time, in the unit that suits it."""
 
+TEXT_FORMS = ("text", "code", "counts")
+"""Forms of columns that hold text."""
+
 Mark: TypeAlias = Literal["best", "second"]
 """How a value stands among those of all evaluators."""
 
@@ -58,6 +60,13 @@ class Column(NamedTuple):
     high: str = ""
     beside: tuple[str, ...] = ()
     """Further columns that are printed in the same cell, behind a slash each."""
+    optional: bool = False
+    """Whether a table of a kind leaves it out where no row has a value."""
+
+
+def columns(form: Form, **titles: str) -> tuple[Column, ...]:
+    """Return columns of one form, given their titles by name."""
+    return tuple(Column(name, title, form) for name, title in titles.items())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,11 +146,7 @@ def value_text(value: Any, form: Form, decimals: int | None = None) -> str:  # n
         case "seconds":
             text = _duration(value)
     # A minus before zero alone says nothing.
-    return (
-        text.lstrip("-")
-        if form not in ("text", "code", "counts") and not any(c in "123456789∞" for c in text)
-        else text
-    )
+    return text.lstrip("-") if form not in TEXT_FORMS and not any(c in "123456789∞" for c in text) else text
 
 
 def decimals_of(form: Form, *values: Any) -> int | None:  # noqa: ANN401 - as `value_text`

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from metaeval.base.errors import DataError, SpecError, nearest
-from metaeval.base.records import USER_RATER, Kind
+from metaeval.base.records import USER_RATER, DataSet, Kind
 from metaeval.evaluators.arguments import check_text
 from metaeval.evaluators.base import BaseEvaluator
-from metaeval.evaluators.grid import grid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.base.records import DataSet
-    from metaeval.evaluators.grid import Grid
+from metaeval.evaluators.grid import Grid, grid_of
 
 
 @dataclass(frozen=True, repr=False)

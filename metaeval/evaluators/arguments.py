@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from metaeval.base.errors import SpecError, nearest, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def check_choice(evaluator: str, argument: str, value: object, allowed: Sequence[str]) -> None:

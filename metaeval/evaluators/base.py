@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from metaeval.base.records import ScoreTable
-from metaeval.base.spec import EvaluatorSpec
-from metaeval.evaluators.grid import frame_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.base.records import DataOfKind, Kind
-    from metaeval.base.spec import Argument
-    from metaeval.evaluators.grid import Grid
+from metaeval.base.records import DataOfKind, Kind, ScoreTable
+from metaeval.base.spec import Argument, EvaluatorSpec
+from metaeval.evaluators.grid import Grid, frame_of
 
 
 class BaseEvaluator(ABC):

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from metaeval.base.errors import SpecError
-from metaeval.base.records import Kind, ScoreTable, Status
-from metaeval.base.spec import EvaluatorSpec
+from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
+from metaeval.base.spec import Argument, EvaluatorSpec
 from metaeval.evaluators.arguments import check_flag
 from metaeval.evaluators.base import BaseEvaluator
-from metaeval.evaluators.grid import CODES, NO_ROW, OK, Grid, frame_of, grid_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.base.records import DataSet, Evaluator
-    from metaeval.base.spec import Argument
-    from metaeval.evaluators.grid import FloatArray
+from metaeval.evaluators.grid import CODES, NO_ROW, OK, FloatArray, Grid, frame_of, grid_of
 
 _EXAMPLE = CODES[Status.EXAMPLE]
-_HUGE = 1e300  # sums of larger numbers could leave the range of floats
-_SHRINK = 2.0**-64  # a power of two, so that shrinking and growing again is exact
+_SMALL = 2.0**40  # sums of integers below this are exact
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -92,6 +85,7 @@ class Ensemble(BaseEvaluator):
         return ScoreTable(frame, {}, {name: self.kind})
 
     def _combined(self, tables: Sequence[ScoreTable], data: DataSet, aspects: Sequence[str]) -> Grid:
+        data.scale.check_numbers(aspects, "mean")
         grids = [
             grid_of(table.frame, data, aspects, f"the scores of {part.spec}")
             for table, part in zip(tables, self.parts, strict=True)
@@ -165,10 +159,8 @@ def exact_mean(values: FloatArray) -> FloatArray:
     given = ~np.isnan(values)
     counts = np.count_nonzero(given, axis=0)
     filled = np.where(given, values, 0.0)
-    largest = float(np.abs(filled).max(initial=0.0))
-    if largest > _HUGE:
-        return exact_mean(values * _SHRINK) / _SHRINK
-    if len(filled) <= 2 or (largest < 2.0**40 and bool((filled == np.rint(filled)).all())):
+    small = float(np.abs(filled).max(initial=0.0)) < _SMALL
+    if len(filled) <= 2 or (small and bool((filled == np.rint(filled)).all())):
         sums = filled.sum(axis=0)  # one addition is exactly rounded, and sums of integers are exact
     else:
         sums = np.array([math.fsum(column) for column in zip(*filled.tolist(), strict=True)])

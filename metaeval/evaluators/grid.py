@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -9,18 +10,14 @@ import numpy as np
 
 from metaeval.base.errors import DataError, shown
 from metaeval.base.frames import row_text
-from metaeval.base.records import Status
+from metaeval.base.records import DataSet, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     import pandas as pd
 
-    from metaeval.base.records import DataSet
-
-    FloatArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-    IntArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
-    CodeArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int8]]
+FloatArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+IntArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+CodeArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int8]]
 
 STATUSES: tuple[Status, ...] = tuple(Status)
 CODES: Mapping[Status, int] = {status: code for code, status in enumerate(STATUSES)}
@@ -116,34 +113,14 @@ def unit_positions(frame: pd.DataFrame, data: DataSet) -> IntArray:
     """Return for each row of ``frame`` the position of its unit in the data, or -1 if it has none."""
     import pandas as pd
 
-    units = data.units
-    if units.empty:
+    if data.units.empty:
         return np.full(len(frame), -1)
-    # Most frames have the units in their order, once or for one aspect after the other.
-    times, rest = divmod(len(frame), len(units))
-    if not rest and all(
-        np.array_equal(frame[k].to_numpy(), np.tile(units[k].to_numpy(), times)) for k in data.keys
-    ):
-        return np.tile(np.arange(len(units)), times)
-    # One integer per unit, made key by key, so that it never grows beyond rows × values.
-    here = np.zeros(len(units), np.int64)
-    there = np.zeros(len(frame), np.int64)
-    unknown = np.zeros(len(frame), bool)
-    for key in data.keys:
-        values = pd.Index(_plain(units[key]).unique())
-        position = values.get_indexer(_plain(frame[key]))
-        unknown |= position < 0
-        both = pd.Index(here * len(values) + values.get_indexer(_plain(units[key])))
-        known = both.unique()
-        here = known.get_indexer(both).astype(np.int64)
-        found = known.get_indexer(pd.Index(there * len(values) + position))
-        unknown |= found < 0
-        there = found.astype(np.int64)
-    if len(np.unique(here)) < len(here):
+    units, rows = (
+        pd.MultiIndex.from_arrays([_plain(table[key]) for key in data.keys]) for table in (data.units, frame)
+    )
+    if not units.is_unique:
         raise DataError(f"two explanations of {data.name!r} are of the same unit; each unit has one")
-    at = np.empty(len(here), np.intp)
-    at[here] = np.arange(len(here))
-    return np.where(unknown, -1, at[np.where(unknown, 0, there)])
+    return units.get_indexer(rows)
 
 
 def _codes(frame: pd.DataFrame, scores: FloatArray, what: str) -> CodeArray:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from metaeval.base.errors import DataError, nearest
-from metaeval.base.records import Kind
+from metaeval.base.records import DataSet, Kind
 from metaeval.evaluators.arguments import check_text
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import NO_ROW, Grid, grid_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pandas as pd
-
-    from metaeval.base.records import DataSet
 
 ORIGINS = "recorded_from"
 """The key under `extra` of a data set that says of recorded evaluators where their scores come from."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaeval.stats.ranking import comparisons
+from metaeval.stats.ranking.comparisons import Games
 
 if TYPE_CHECKING:
     from metaeval.evaluators.grid import FloatArray
     from metaeval.stats.coefficients.tables import Ints
-    from metaeval.stats.ranking.comparisons import Games
 
 BRADLEY_TERRY, ELO, WIN_RATE = METHODS = ("bradley-terry", "elo", "win-rate")
 

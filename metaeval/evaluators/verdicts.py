@@ -11,6 +11,7 @@ are, in an order that was drawn: its one verdict is what becomes of the pair.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,14 +21,15 @@ from metaeval.base.frames import row_text
 from metaeval.base.records import FIRST, SECOND, TIE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
     from numpy.typing import ArrayLike
 
     from metaeval.evaluators.grid import CodeArray, FloatArray
 
 Flips: TypeAlias = Literal["tie", "drop"]
+Orders: TypeAlias = Literal["net", "tie", "both", "each"]
+"""What both orders of a pair come to: the side with more votes (no tie counts: JudgeBench), a tie
+if they differ (MT-Bench), no verdict if they differ, or two verdicts, each by itself."""
 
 COLUMNS = ("first", "second", "aspect", "evaluator", "order", "winner", "status", "call")
 """After the keys that both texts of a pair have in common, such as ``user_id`` and ``item_id``."""
@@ -68,6 +70,27 @@ def points(codes: ArrayLike, flips: Flips = "tie") -> FloatArray:
     of_code = np.array([0.5, 1.0, 0.0, 0.5 if flips == "tie" else np.nan, np.nan])
     found: FloatArray = of_code[np.asarray(codes, dtype=np.intp)]
     return found
+
+
+def votes_of(comparisons: pd.DataFrame, orders: Orders) -> pd.DataFrame:
+    """Return what the verdicts on each pair come to by one of `Orders`, a row for each that should be there.
+
+    They are rows of `comparisons_of`, with ``code``: the position in `WINNERS`, the last for none.
+    """
+    names = ("shown_first", "shown_second", "outcome", "due")
+    one, two, outcome, due = (comparisons[name].to_numpy(dtype=np.int8) for name in names)
+    again: Any = []  # rows that count twice
+    if orders == "each":
+        (again,) = np.nonzero(due == 2)
+        codes = np.where(due == 1, outcome, one)
+    elif orders == "net":
+        lead = np.sign(sum(np.array([0, 1, -1, 0])[of] for of in (one, two)))
+        codes = np.where((one == NO_VERDICT) & (two == NO_VERDICT), NO_VERDICT, lead % 3)
+    else:
+        codes = np.where(outcome == FLIP, WINNERS.index(TIE) if orders == "tie" else NO_VERDICT, outcome)
+    codes = np.concatenate([codes, two[again]])
+    rows = np.concatenate([np.arange(len(one)), again]).astype(np.intp)
+    return comparisons.iloc[rows].assign(code=codes.astype(np.int64) % len(WINNERS))
 
 
 def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -10,10 +11,7 @@ import pandas as pd
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import COEFFICIENTS
 from metaeval.engine.alignment.policy import allowed
-from metaeval.engine.correlation import correlate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+from metaeval.engine.frames_or_files import correlate
 
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "dataset": (),

@@ -1,22 +1,126 @@
-"""What the judges of a run cost, one row per judge."""
+"""What the calls of judges cost, and which of them brought no reply."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from metaeval.base.keys import key_columns
-from metaeval.base.records import Kind, Status
-from metaeval.judging.lost import calls_of
+from metaeval.base.records import FIRST, SECOND, Kind, ScoreTable, Status
 from metaeval.judging.outcome import COSTS
+from metaeval.llm.replies.fields import Choice, Field, Number
+from metaeval.llm.store.database import Database
+from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     import pandas as pd
 
-    from metaeval.base.records import ScoreTable
+_REASONS = 3  # that a sentence names
+_LONGEST = 160  # characters of a reason
+UNREAD = ("refused", "unparsed", "out_of_range", "truncated", "unweighed")
+"""Statuses of replies that came and could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossReason:
+    """Why calls brought no reply."""
+
+    code: str
+    calls: int
+    message: str
+    """What the first of them was told."""
+
+
+@dataclass(frozen=True, slots=True)
+class LostCalls:
+    """The calls of one judge that brought no reply, and how many it made."""
+
+    evaluator: str
+    asked: int
+    lost: int
+    reasons: list[LossReason]
+    """The most frequent first."""
+
+
+def lost_calls(asked: Mapping[str, ScoreTable], store: Database) -> list[LostCalls]:
+    """Return the calls without a reply of each judge that has some.
+
+    Parameters
+    ----------
+    asked
+        Judge → its scores.
+    store
+        Where failures are kept, with their messages.
+    """
+    found = []
+    for name, table in asked.items():
+        calls, lost = calls_of(table.frame, table.verdicts)
+        if not lost:
+            continue
+        with Store(store) as opened:
+            errors = {key: reply.error for key, reply in opened.get_many(lost).items()}
+        told = [
+            (error.code or error.kind, error.message) if (error := errors.get(key)) else ("unknown", "")
+            for key in sorted(lost)
+        ]
+        first, counts = dict(reversed(told)), Counter(code for code, _ in told)
+        reasons = [LossReason(code, n, first[code]) for code, n in counts.most_common()]
+        found.append(LostCalls(name, len(calls), len(lost), reasons))
+    return found
+
+
+def rows_with_calls(scores: pd.DataFrame, verdicts: pd.DataFrame | None) -> pd.DataFrame:
+    """Return a judge's scores, or verdicts of a judge of pairs, of which a call has decided."""
+    frame = scores if verdicts is None or verdicts.empty else verdicts
+    return frame[frame["call"].notna() & (frame["call"] != "")]
+
+
+def rows_with_replies(scores: pd.DataFrame, verdicts: pd.DataFrame | None) -> pd.DataFrame:
+    """Return those to whose call a reply came."""
+    asked = rows_with_calls(scores, verdicts)
+    return asked[~asked["status"].isin([Status.TRANSPORT.value, Status.BUDGET.value])]
+
+
+def calls_of(scores: pd.DataFrame, verdicts: pd.DataFrame | None) -> tuple[set[str], set[str]]:
+    """Return the keys of a judge's calls, and of those that brought no reply."""
+    asked = rows_with_calls(scores, verdicts)
+    lost = asked[asked["status"] == Status.TRANSPORT.value]
+    return set(" ".join(asked["call"]).split()), set(" ".join(lost["call"]).split())
+
+
+def lost_sentences(lost: Sequence[LostCalls], command: str) -> list[str]:
+    """Return one sentence per judge with lost calls, and how to ask again: by ``command``, if given."""
+    if not lost:
+        return []
+    how = f"with: {command}" if command else "by running the study again, into the same folder"
+    return [*map(_sentence, lost), f"These scores are missing; ask for them again {how}"]
+
+
+def _sentence(of: LostCalls) -> str:
+    reasons = of.reasons[:_REASONS]
+    told = "; ".join(f"{r.code}, {r.calls:,} times: {short(r.message.rstrip('.'))}" for r in reasons)
+    more = len(of.reasons) - len(reasons)
+    others = f"; and {more} other reasons" if more else ""
+    calls = f"{of.lost:,} of {of.asked:,} calls of {of.evaluator}"
+    return f"{calls} brought no reply ({told.rstrip(': ')}{others})."
+
+
+def short(text: str) -> str:
+    """Return a text on one line, a long one without its middle: a reply often answers at its end."""
+    text, half = " ".join(text.split()), _LONGEST // 2
+    return text if len(text) <= _LONGEST else f"{text[:half]} … {text[-half:]}"
+
+
+def field_in_words(field: Field) -> str:
+    """Return what a reply is to give for a field, in words."""
+    if isinstance(field, Choice):
+        return f"{field.name}: {' or '.join(said[0] for said in field.words.values())}"
+    return f"{field.name}: {field.scale if isinstance(field, Number) else 'a text'}"
+
 
 COLUMNS = (
     "evaluator",
@@ -30,7 +134,9 @@ COLUMNS = (
     "tokens_per_text",
     "reasoning_tokens_per_text",
     "seconds_per_text",
-    "parse_rate",
+    "unread",
+    "unread_first",
+    "unread_second",
     "simulated",
 )
 
@@ -45,7 +151,8 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
         judge above it makes too, which are asked once; ``usd`` in all, without those; ``usd_per_text``,
         ``tokens_per_text`` and ``seconds_per_text``: per text on all aspects, all attempts together, over
         calls with a reply; ``reasoning_tokens_per_text``: reasoning tokens among the tokens, NaN where the
-        server counts none; ``parse_rate``: share of scores that are there. NaN where unknown.
+        server counts none; ``unread``: share of replies that could not be read, and of those with the
+        first, or the second, of two shown first. NaN where unknown.
     """
     import numpy as np
     import pandas as pd
@@ -56,37 +163,33 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
         if scores.kinds.get(name) == Kind.JUDGE and "model" in signature:
             frame = scores.frame[scores.frame["evaluator"] == name]
             pairs = scores.verdicts
-            calls, lost = calls_of(frame, None if pairs is None else pairs[pairs["evaluator"] == name])
-            asked = frame[frame["call"].notna() & (frame["call"] != "")]
-            shares = {"lost": lost, "shared": calls & above}
-            row = _row(name, signature, asked, {k: _share(some, calls) for k, some in shares.items()})
+            verdicts = None if pairs is None else pairs[pairs["evaluator"] == name]
+            calls, lost = calls_of(frame, verdicts)
+            replies = rows_with_replies(frame, verdicts).drop_duplicates("call")
+            unread = replies["status"].isin(UNREAD)
+            order = replies.reindex(columns=["order"])["order"]
+            asked = rows_with_calls(frame, None)
+            texts = len(asked[list(key_columns(asked))].drop_duplicates())
+            sums = {c: float(asked[c].sum(skipna=False)) for c in COSTS}
+            sums["reasoning_tokens"] = sums["reasoning_tokens"] or nan
+            share_lost = len(lost) / len(calls) if calls else nan
+            answered = texts * (1 - share_lost)
             own = np.array([fmean(key not in above for key in of.split()) for of in asked["call"]])
             paid = asked["usd"].to_numpy(dtype=float)[own > 0] * own[own > 0]
-            rows.append({**row, "usd": float(paid.sum())})
+            rows.append(
+                {
+                    "evaluator": name,
+                    "model": signature["model"],
+                    "prompt": signature["prompt"]["name"],
+                    "texts": texts,
+                    "lost": share_lost,
+                    "shared": len(calls & above) / len(calls) if calls else nan,
+                    "usd": float(paid.sum()),
+                    **{f"{c}_per_text": total / answered if answered else nan for c, total in sums.items()},
+                    "unread": float(unread.mean()),
+                    **{f"unread_{shown}": unread[order == shown].mean() for shown in (FIRST, SECOND)},
+                    "simulated": bool(signature.get("simulated", False)),
+                }
+            )
             above |= calls
     return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _row(
-    name: str, signature: Mapping[str, Any], asked: pd.DataFrame, shares: Mapping[str, float]
-) -> dict[str, object]:
-    texts = len(asked[list(key_columns(asked))].drop_duplicates())
-    # Scores that an older version kept have no reasoning tokens.
-    sums = {c: float(asked[c].sum(skipna=False)) if c in asked else float("nan") for c in COSTS}
-    sums["reasoning_tokens"] = sums["reasoning_tokens"] or float("nan")
-    answered = texts * (1 - shares["lost"])
-    per_text = {f"{c}_per_text": total / answered if answered else float("nan") for c, total in sums.items()}
-    return {
-        "evaluator": name,
-        "model": signature["model"],
-        "prompt": signature["prompt"]["name"],
-        "texts": texts,
-        **shares,
-        **per_text,
-        "parse_rate": float((asked["status"] == Status.OK.value).mean()) if len(asked) else float("nan"),
-        "simulated": bool(signature.get("simulated", False)),
-    }
-
-
-def _share(some: set[str], calls: set[str]) -> float:
-    return len(some) / len(calls) if calls else float("nan")

@@ -6,23 +6,22 @@ import contextlib
 import functools
 import itertools
 import statistics
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from metaeval.base.progress import progress
+from metaeval.base.records import DataOfKind
+from metaeval.llm.calls.limits import bound_of
 from metaeval.llm.calls.price import OF_BATCH, Prices, cacheable, reply_limit, tokens_about
 from metaeval.llm.prompts.template import joined, load_prompt
 from metaeval.llm.providers import address_of, provider_named
-from metaeval.llm.replies.fields import Number, Text
+from metaeval.llm.replies.fields import Field, Number, Text
 from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from metaeval.base.records import DataOfKind
     from metaeval.judging.model_evaluator import ModelEvaluator, Question
     from metaeval.judging.settings import JudgingOptions
-    from metaeval.llm.replies.fields import Field
 
 Basis: TypeAlias = Literal["judge", "model", "guess"]
 
@@ -73,12 +72,12 @@ class CallEstimate:
 def estimates(
     judges: Sequence[ModelEvaluator], data: DataOfKind, aspects: Sequence[str], options: JudgingOptions
 ) -> list[CallEstimate]:
-    """Return what asking some judges about a data set would cost."""
+    """Return what asking some judges would cost; raise `MetaevalError` if their budget cannot be kept."""
     with contextlib.ExitStack() as stack:
         place = options.place
         store = stack.enter_context(Store(place)) if judges and place.exists() else None
         advance = stack.enter_context(progress("estimating", len(judges)))
-        estimator = _Estimator(data, aspects, Prices(options.prices), store)
+        estimator = _Estimator(data, aspects, options, store)
         found = []
         for judge in judges:
             found.append(estimator.of(judge))
@@ -117,8 +116,11 @@ def _sum(usd: Sequence[float | None]) -> float | None:
 
 
 class _Estimator:
-    def __init__(self, data: DataOfKind, aspects: Sequence[str], prices: Prices, store: Store | None) -> None:
-        self._data, self._aspects, self._prices, self._store = data, aspects, prices, store
+    def __init__(
+        self, data: DataOfKind, aspects: Sequence[str], options: JudgingOptions, store: Store | None
+    ) -> None:
+        self._data, self._aspects, self._store = data, aspects, store
+        self._prices, self._limited = Prices(options.prices), options.max_usd is not None
         self._above: set[str] = set()  # what the judges before it ask
 
     def of(self, judge: ModelEvaluator) -> CallEstimate:
@@ -144,6 +146,8 @@ class _Estimator:
                 in_store += kept and key not in self._above
                 if kept or key in self._above:
                     continue
+                if self._limited and not tokens:
+                    bound_of(request, self._prices)
                 tokens += tokens_about(request)
                 cached = cacheable(request) if request.group in warm else 0
                 warm.add(request.group)

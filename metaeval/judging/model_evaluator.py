@@ -7,33 +7,31 @@ import hashlib
 import inspect
 import logging
 from abc import abstractmethod
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import SpecError, nearest, unknown
-from metaeval.base.records import Kind, Status
+from metaeval.base.errors import SpecError, nearest, shown, unknown
+from metaeval.base.records import DataOfKind, Kind, Status
 from metaeval.evaluators.base import BaseEvaluator
-from metaeval.judging.outcome import Answered, answered
-from metaeval.judging.templates import CHAT, TEMPLATES, check_template, stops_of, templated
+from metaeval.judging.cost import field_in_words, short
+from metaeval.judging.outcome import QuestionResult, result_of
+from metaeval.judging.prompts import CHAT, TEMPLATES, check_template, stops_of
+from metaeval.judging.reading import check_pattern, read_answer
 from metaeval.llm.calls.price import context_of
-from metaeval.llm.calls.request import Request
-from metaeval.llm.prompts.template import joined, load_prompt
+from metaeval.llm.calls.request import Reply, Request
+from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.providers import address_of, provider_named
 from metaeval.llm.providers.simulated import instructions, settings_of
-from metaeval.llm.replies.fields import Text, json_schema
-from metaeval.llm.replies.reader import FORMS, PARSER, read_reply, used_up
+from metaeval.llm.replies.fields import Field, json_schema
+from metaeval.llm.replies.patterns import ReplyPattern
+from metaeval.llm.replies.reader import FORMS, PARSER, Parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-    from typing import Self
-
-    from metaeval.base.records import DataOfKind
     from metaeval.judging.models import NamedModel
     from metaeval.judging.settings import Judging
-    from metaeval.llm.calls.request import Reply
-    from metaeval.llm.replies.fields import Field
-    from metaeval.llm.replies.reader import Parsed
 
 SIMULATED = "simulated"
 _log = logging.getLogger("metaeval")
@@ -79,7 +77,7 @@ class ModelEvaluator(BaseEvaluator):
     base_url
         Address of a compatible server; the environment's or the provider's own, if left out.
     attempts
-        Number of calls at most until a reply can be used.
+        Number of calls at most until a reply can be read; 1 never asks again. A reply that was read is kept.
     seed
         Of all draws of the judge.
     """
@@ -97,6 +95,7 @@ class ModelEvaluator(BaseEvaluator):
     seed: int = 0
     kind: ClassVar[Kind] = Kind.JUDGE
     needs: ClassVar[str] = "a language model"
+    _named: ClassVar[NamedModel | None] = None  # of the study, if the spec has the short name of one
 
     def __post_init__(self) -> None:
         self.check_settings()
@@ -106,7 +105,7 @@ class ModelEvaluator(BaseEvaluator):
         """Yield what is to be asked; nothing is sent."""
 
     @abstractmethod
-    def fields(self, data: DataOfKind, aspects: Sequence[str]) -> Sequence[Field]:
+    def reply_fields(self, data: DataOfKind, aspects: Sequence[str]) -> Sequence[Field]:
         """Return the fields of one reply: one per aspect, and further ones."""
 
     @classmethod
@@ -143,28 +142,29 @@ class ModelEvaluator(BaseEvaluator):
     @property
     def stated(self) -> frozenset[str]:
         """Names of the settings that the user wrote, in the spec or of its model; the others are defaults."""
-        named: NamedModel | None = self.__dict__.get("_named")
-        written = {*self.spec.kwargs, *(named.arguments if named else ()), *self._of_model}
+        written = {*self.spec.kwargs, *(self._named.arguments if self._named else ()), *self._of_model}
         return frozenset("response_format" if name == "reply" else name for name in written)
+
+    @property
+    def pattern(self) -> ReplyPattern | None:
+        """How its replies are read, where its model or its prompt states it; simulated replies are JSON."""
+        if self.provider == SIMULATED:
+            return None
+        of_model = self._named.reply if self._named else None
+        return of_model or (load_prompt(self.prompt).pattern if self.prompt else None)
 
     @property
     def _of_model(self) -> dict[str, Any]:
         """The parameters that a judge has no argument for."""
-        named: NamedModel | None = self.__dict__.get("_named")
-        return named.parameters if named else {}
+        return self._named.parameters if self._named else {}
 
     @property
     def context(self) -> int | None:
         """How many tokens the model takes, prompt and reply together; None if not known."""
-        named: NamedModel | None = self.__dict__.get("_named")
-        if named is not None and named.context is not None:
-            return named.context
+        if self._named and self._named.context is not None:
+            return self._named.context
         address = address_of(self.provider, self.base_url)
         return context_of(self.model.partition("/")[2], address) if address else None
-
-    def reply_fields(self, data: DataOfKind, aspects: Sequence[str]) -> Sequence[Field]:
-        """Return `fields`; for a judge that has an argument of that name to say it here instead."""
-        return self.fields(data, aspects)
 
     def check_settings(self) -> None:
         """Raise `MetaevalError` for a setting that cannot be used."""
@@ -186,11 +186,9 @@ class ModelEvaluator(BaseEvaluator):
                 continue
             if isinstance(number, bool) or not isinstance(number, int) or number < least:
                 raise SpecError(f"{name}: {field}={number!r} must be a whole number, {least} or more")
-        if self.temperature is None:
-            return
-        if isinstance(self.temperature, bool) or not isinstance(self.temperature, int | float):
+        if isinstance(self.temperature, bool) or not isinstance(self.temperature, int | float | None):
             raise SpecError(f"{name}: temperature={self.temperature!r} must be a number")
-        if self.temperature < 0:
+        if self.temperature is not None and self.temperature < 0:
             raise SpecError(f"{name}: temperature={self.temperature!r} must be 0 or more")
 
     def check_word(self, field: str, known: Sequence[str]) -> None:
@@ -213,6 +211,7 @@ class ModelEvaluator(BaseEvaluator):
             **({"template": self.template} if self.template != CHAT else {}),
             **({"parameters": self._of_model} if self._of_model else {}),
             "parser": PARSER,
+            **({"pattern": self.pattern.facts} if self.pattern else {}),
             **({SIMULATED: True} if self.provider == SIMULATED else {}),
         }
 
@@ -228,6 +227,9 @@ class ModelEvaluator(BaseEvaluator):
     ) -> dict[tuple[int, ...], tuple[Sequence[Field], Request]]:
         """Return the fields of each of the `parts`, and a request; ``simulate``: see ``instructions``."""
         fields = {p: self.reply_fields(data, [aspects[a] for a in p]) for p in self.parts(data, aspects)}
+        if pattern := self.pattern:
+            for of in fields.values():
+                check_pattern(pattern, of)
         return {part: (of, self._bare_request(of, simulate)) for part, of in fields.items()}
 
     def _bare_request(self, fields: Sequence[Field], simulate: Mapping[str, object]) -> Request:
@@ -248,29 +250,6 @@ class ModelEvaluator(BaseEvaluator):
             stated=self.stated,
         )
 
-    def asking(
-        self, request: Request, messages: Iterable[tuple[str, str]], *, shares: bool = False
-    ) -> Request:
-        """Return a request with messages, as the template has them."""
-        return request.asking(templated(messages, self.template), shares=shares)
-
-    def read(self, question: Question, reply: Reply) -> Parsed:
-        """Read a reply to a question."""
-        told, material = question.request.messages, None
-        if any(isinstance(field, Text) and field.evidence for field in question.fields):
-            material = joined([message for message in told if message.role != "system"])
-        if question.request.shares:
-            told = (told[0], told[-1])  # a history of thousands of lines is what no reply repeats
-        return read_reply(
-            reply.text,
-            question.fields,
-            form=self.reply,
-            finish_reason=reply.finish_reason,
-            refusal=reply.refusal,
-            prompt=joined(told),
-            material=material,
-        )
-
     def weighed(self, question: Question, reply: Reply, parsed: Parsed) -> Parsed:
         """Return what was read of the last reply to a question, as this judge takes it."""
         del question, reply
@@ -278,7 +257,7 @@ class ModelEvaluator(BaseEvaluator):
 
     def ask(
         self, questions: Iterable[Question], settings: Judging, *, total: int
-    ) -> Generator[tuple[Question, Answered]]:
+    ) -> Generator[tuple[Question, QuestionResult]]:
         """Send questions, and yield each with its reply, as they come.
 
         Parameters
@@ -301,48 +280,48 @@ class ModelEvaluator(BaseEvaluator):
                 yield question.request
 
         def usable(index: int, reply: Reply) -> bool:
-            read[index] = self.read(under_way[index], reply)
+            read[index] = read_answer(under_way[index], reply, self.reply, self.pattern)
             return read[index].status is Status.OK
+
+        name = settings.names.get(str(self.spec), str(self.spec))
+
+        def unread(index: int, reply: Reply) -> str:
+            asked = "; ".join(map(field_in_words, under_way[index].fields))
+            asked += f", by the pattern {self.pattern.pattern}" if self.pattern else ""
+            such = f"{shown(short(reply.refusal or reply.text))} ({read[index].reason})"
+            return (
+                f"none of the first {settings.limits.stop_unread:,} replies to {name} can be read, such as "
+                f"{such}; asked for was {asked}. Mend the server, the prompt or the form of the reply, or "
+                "write judging: {stop_unread: 0} to go on"
+            )
 
         run = RequestRun(
             requests(),
             settings.store,
-            limits=settings.limits,
-            prices=settings.prices,
-            loop=settings.loop,
+            settings.loop,
             usable=usable,
             attempts=self.attempts,
+            unread=unread,
             offline=settings.offline,
             instead=settings.instead,
-            description=settings.names.get(str(self.spec), str(self.spec)),
+            description=name,
             total=total,
         )
-        thought_only, unweighed = 0, list[str]()
+        reasons = Counter[str]()
         try:
             for answer in run:
                 question = under_way.pop(answer.position)
-                thought_only += used_up(answer.reply.text, answer.reply.finish_reason)
                 parsed = read.pop(answer.position, None) if answer.reply.error is None else None
                 if parsed is not None:
                     parsed = self.weighed(question, answer.reply, parsed)
-                    unweighed += [parsed.reason] if parsed.status is Status.UNWEIGHED else []
-                yield question, answered(answer, parsed, settings.prices)
+                    reasons.update([parsed.reason] if parsed.status is not Status.OK else ())
+                yield question, result_of(answer, parsed, settings.prices)
         finally:
             settings.tallies.append(run.tally)
-            if thought_only:
-                _log.warning(
-                    "metaeval: %s of %s spent the limit of %s tokens on reasoning; raise max_tokens",
-                    counted(thought_only, "reply", "replies"),
-                    self.spec,
-                    f"{self.max_tokens:,}",
-                )
-            if unweighed:
-                _log.warning(
-                    "metaeval: %s of %s cannot be weighed; the first: %s",
-                    counted(len(unweighed), "reply", "replies"),
-                    self.spec,
-                    unweighed[0],
-                )
+            if reasons:
+                count = counted(reasons.total(), "reply", "replies")
+                (most, _), *_ = reasons.most_common(1)
+                _log.warning("metaeval: %s to %s could not be read, mostly: %s", count, name, most)
 
 
 @functools.cache

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -21,12 +22,10 @@ from metaeval.base.errors import MetaevalError, SpecError, nearest
 from metaeval.base.validation import Count, Line, Strict, sentences
 from metaeval.llm.calls.limits import Concurrency, Limits, PerMinute
 from metaeval.llm.calls.request import Request
-from metaeval.llm.providers import address_of, provider_named, provider_names
+from metaeval.llm.providers import PROVIDERS, address_of, provider_named
+from metaeval.llm.replies.patterns import ReplyPattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Self
-
     from metaeval.llm.calls.address import Where
 
 _SECRET = re.compile(
@@ -35,34 +34,16 @@ _SECRET = re.compile(
 )
 """A name, in lower case with ``_``, under which a key or a password stands."""
 _OF_JUDGES = frozenset(
-    ("prompt", "reply", "attempts", "replicate", "profile", "examples", "samples", "expected", "template")
+    ("prompt", "attempts", "replicate", "profile", "examples", "samples", "expected", "template")
 )
 _OF_ADDRESS = ("concurrency", "requests_per_minute", "tokens_per_minute")
 _OF_SERVERS = frozenset(
-    {
-        "chat_template_kwargs",
-        "enable_thinking",
-        "frequency_penalty",
-        "logit_bias",
-        "logprobs",
-        "max_completion_tokens",
-        "min_p",
-        "min_tokens",
-        "presence_penalty",
-        "reasoning",
-        "reasoning_format",
-        "repetition_penalty",
-        "seed",
-        "service_tier",
-        "stop",
-        "thinking",
-        "thinking_budget",
-        "top_a",
-        "top_k",
-        "top_logprobs",
-        "top_p",
-        "verbosity",
-    }
+    (
+        *("chat_template_kwargs", "enable_thinking", "frequency_penalty", "logit_bias", "logprobs"),
+        *("max_completion_tokens", "min_p", "min_tokens", "presence_penalty", "reasoning"),
+        *("reasoning_format", "repetition_penalty", "seed", "service_tier", "stop", "thinking"),
+        *("thinking_budget", "top_a", "top_k", "top_logprobs", "top_p", "verbosity"),
+    )
 )
 """Parameters that many servers take: none is a misspelling of another."""
 
@@ -102,6 +83,8 @@ class NamedModel(Strict):
     context
         How many tokens it takes, prompt and reply together, where the library of prices does not know it. Not
         sent: a judge cuts what it shows to fit.
+    reply
+        Pattern by which its replies are read, such as ``mt-bench``, or ``{pattern: …, take: last}``.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -117,6 +100,7 @@ class NamedModel(Strict):
     tokens_per_minute: PerMinute = None
     extra: dict[str, JsonValue] = Field(default_factory=dict)
     context: Count | None = None
+    reply: ReplyPattern | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -254,5 +238,5 @@ def _names(value: object) -> Iterator[str]:
 
 def _where_the_key_goes(given: Mapping[str, object]) -> str:
     name = str(given.get("model")).partition("/")[0]
-    variable = provider_named(name).key_variable if name in provider_names() else ""
+    variable = provider_named(name).key_variable if name in PROVIDERS.names else ""
     return f"set {variable} in the environment" if variable else "`metaeval providers` says where keys go"

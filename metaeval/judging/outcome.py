@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, mode
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from metaeval.base.records import Status
-from metaeval.evaluators.grid import CODES, OK, Grid
+from metaeval.evaluators.grid import CODES, OK, Grid, IntArray
+from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.terms import phrases
 from metaeval.llm.replies.thought import thought_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from metaeval.evaluators.grid import IntArray
     from metaeval.judging.model_evaluator import Question
     from metaeval.llm.calls.price import Prices
-    from metaeval.llm.calls.request import Reply, Request
     from metaeval.llm.calls.work import Answer
     from metaeval.llm.replies.fields import Given
     from metaeval.llm.replies.reader import Parsed
@@ -30,7 +28,7 @@ COSTS = ("tokens", "usd", "seconds", "reasoning_tokens")
 _NAN = float("nan")
 
 
-class Answered(NamedTuple):
+class QuestionResult(NamedTuple):
     """The reply to one question, all attempts together."""
 
     read: Mapping[str, Given] | None
@@ -47,7 +45,7 @@ class Answered(NamedTuple):
     replies: Sequence[Reply]
 
 
-def answered(answer: Answer, parsed: Parsed | None, prices: Prices) -> Answered:
+def result_of(answer: Answer, parsed: Parsed | None, prices: Prices) -> QuestionResult:
     """Return what a question brought; ``parsed`` is None if there was nothing to read."""
     replies = answer.replies
     if parsed is not None:
@@ -56,7 +54,7 @@ def answered(answer: Answer, parsed: Parsed | None, prices: Prices) -> Answered:
         error = answer.reply.error
         status = Status.BUDGET if error and error.kind == "budget" else Status.TRANSPORT
     spent = [_spent(answer.request, reply, prices) for reply in replies]
-    return Answered(
+    return QuestionResult(
         parsed.values if parsed is not None else None,
         status,
         parsed.invented if parsed is not None else (),
@@ -81,7 +79,7 @@ def _sums(costs: Iterable[Sequence[float]]) -> list[float]:
     return [sum(each) for each in zip(*costs, strict=True)]
 
 
-def _mean(samples: Sequence[Answered]) -> Answered:
+def _mean(samples: Sequence[QuestionResult]) -> QuestionResult:
     """Return several replies to a question as one: a mean, or the most frequent reason that there is none.
 
     One that did not come, and may the next time, leaves the others waiting: a score does not depend on luck.
@@ -89,7 +87,7 @@ def _mean(samples: Sequence[Answered]) -> Answered:
     to_come = [found for found in samples if found.status in (Status.TRANSPORT, Status.BUDGET)]
     read = [found.read for found in samples if found.read is not None]
     scored = not to_come and 2 * len(read) >= len(samples)
-    return Answered(
+    return QuestionResult(
         {name: _together([of[name] for of in read]) for name in read[0]} if scored else None,
         Status.OK if scored else mode(f.status for f in to_come or samples if f.read is None),
         tuple(dict.fromkeys(name for found in samples for name in found.invented)),
@@ -114,7 +112,7 @@ class Outcome:
         self._fingerprints: set[str] = set()
         self._sent: set[str] = set()
 
-    def meet(self, found: Answered) -> None:
+    def meet(self, found: QuestionResult) -> None:
         """Note which model replied, and what was sent otherwise than asked for."""
         for reply in found.replies:
             if reply.model:
@@ -131,7 +129,7 @@ class Outcome:
         return {**met, "sent": sorted(self._sent)} if self._sent else met
 
 
-class Judged(Outcome):
+class UnitResults(Outcome):
     """What judging unit by unit has brought so far; arrays have shape (units, aspects).
 
     Parameters
@@ -150,21 +148,22 @@ class Judged(Outcome):
         aspects: Sequence[str],
         value: Callable[[Mapping[str, Given], str], float],
         samples: int = 1,
-        beside: Callable[[Answered], Mapping[str, Given]] = lambda _: {},
+        beside: Callable[[QuestionResult], Mapping[str, Given]] = lambda _: {},
     ) -> None:
         super().__init__()
         self._aspects, self._value, self._samples = tuple(aspects), value, samples
         self._beside = beside
         self.kept: dict[str, Any] = {}
         """Column → an array of what is kept beside the scores; NaN, or an empty text, where nothing is."""
-        self._waiting: defaultdict[tuple[Any, ...], dict[int, Answered]] = defaultdict(dict)
+        self._waiting: defaultdict[tuple[Any, ...], dict[int, QuestionResult]] = defaultdict(dict)
         shape = (units, len(aspects))
         self.grid = Grid(np.full(shape, np.nan), np.full(shape, CODES[Status.MISSING], np.int8))
         self._costs = np.full((*shape, len(COSTS)), np.nan)
         self._calls = np.full(shape, "", dtype=object)
+        self._units: Counter[str] = Counter()  # that a call is about: equal questions are asked once
 
-    def take(self, question: Question, found: Answered) -> None:
-        """Note the values of a reply, or why it has none, and its cost, shared by the aspects asked for."""
+    def take(self, question: Question, found: QuestionResult) -> None:
+        """Note the values of a reply, or why it has none, and its cost, shared by all that it is about."""
         self.meet(found)
         if self._samples > 1:
             place = question.about, question.aspects
@@ -186,8 +185,9 @@ class Judged(Outcome):
                 self.kept[name][cells] = kept
         self._costs[cells] = [spent / len(asked) for spent in found.cost]
         self._calls[cells] = found.call
+        self._units[found.call] += 1
 
-    def compared(self, first: IntArray, second: IntArray) -> Judged:
+    def compared(self, first: IntArray, second: IntArray) -> UnitResults:
         """Return verdicts on pairs of what was rated: 1 for the first, -1 for the second, 0 if equal.
 
         A pair without a rating has the reason, and the call, of the one that lacks it. What a rating cost is
@@ -201,19 +201,25 @@ class Judged(Outcome):
         scores, codes = self.grid.scores, self.grid.codes
         bad, other = codes[first] != OK, codes[second] != OK
         uses = np.bincount(np.concatenate([first, second]), minlength=len(scores))
-        share = self._costs / uses[:, None, None]
+        share = self._spent / uses[:, None, None]
         calls = [
             np.where(lacks | ~beside, self._calls[at], "")
             for at, lacks, beside in ((first, bad, other), (second, other, bad))
         ]
         found = copy.copy(self)
         found.grid = Grid(np.sign(scores[first] - scores[second]), np.where(bad, codes[first], codes[second]))
-        found._costs = share[first] + share[second]
+        found._costs, found._units = share[first] + share[second], Counter()
         found._calls = _STRIPPED(calls[0] + " " + calls[1])
         return found
 
     @property
+    def _spent(self) -> Any:  # noqa: ANN401 - an array of shape (units, aspects, costs)
+        units = np.vectorize(lambda call: self._units[call] or 1, otypes=[float])(self._calls)
+        return self._costs / units[..., None]
+
+    @property
     def columns(self) -> dict[str, Any]:
         """The further columns of the scores."""
-        costs = {column: self._costs[..., i] for i, column in enumerate(COSTS)}
+        spent = self._spent
+        costs = {column: spent[..., i] for i, column in enumerate(COSTS)}
         return {**costs, "call": self._calls, **self.kept}

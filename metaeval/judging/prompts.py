@@ -1,19 +1,16 @@
-"""Prompts of judges: a file is checked, and filled for one question after the other."""
+"""Prompts of judges: checked, filled for one question after the other, sent as messages or as text."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from metaeval.base.errors import Problem, PromptError, unknown
-from metaeval.llm.prompts.same import Same
-from metaeval.llm.prompts.template import bundled_prompts, check_prompt, load_prompt
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
-
-    from metaeval.llm.prompts.template import PromptTemplate
+from metaeval.base.errors import Problem, PromptError, SpecError, unknown
+from metaeval.llm.prompts.markup import MARKUPS, marked_up
+from metaeval.llm.prompts.template import PromptTemplate, bundled_prompts, check_prompt, load_prompt
+from metaeval.llm.providers import provider_named
 
 
 class JudgePrompt:
@@ -69,7 +66,7 @@ class JudgePrompt:
             "reply_form": template.reply[0] if reply == "auto" else reply,
             **({"aspect": aspects[0]} if single else {"aspects": aspects}),
         }
-        self._fixed = {n: Same(v) for n, v in every.items() if v is not None and n in placeholders}
+        self._fixed = {n: v for n, v in every.items() if v is not None and n in placeholders}
 
     def messages(
         self, values: Mapping[str, object], shown: Mapping[str, object] | None = None
@@ -99,19 +96,6 @@ class JudgePrompt:
         return self._template.messages({n: v for n, v in given.items() if n in placeholders})
 
 
-def filled(
-    template: PromptTemplate,
-    aspects: Sequence[Mapping[str, object]],
-    values: Mapping[str, object],
-    *,
-    known: Sequence[str],
-    shown: Mapping[str, object] | None = None,
-    reply: str = "auto",
-) -> list[tuple[str, str]]:
-    """Fill a judge's prompt for one question; arguments and errors are those of `JudgePrompt`."""
-    return JudgePrompt(template, aspects, {}, known=known, reply=reply).messages(values, shown)
-
-
 class Parts(NamedTuple):
     """Which placeholders a prompt in two pieces shows where."""
 
@@ -126,13 +110,10 @@ class Parts(NamedTuple):
         """Return what is wrong with the parts of a prompt."""
         first, last = template.of_parts(slice(-1)), template.of_parts(slice(-1, None))
         noun = self.noun
-        found: list[str] = []
         if not first.parts:
-            found.append(
-                f"has no part before the one with the {noun}; write the text that all {noun}s of a user "
-                "share above a line `<!-- user -->`, so that a provider's cache can hold it"
-            )
-            return found
+            why = f"has no part before the one with the {noun}; write the text that all {noun}s of a user "
+            return [f"{why}share above a line `<!-- user -->`, so that a provider's cache can hold it"]
+        found = []
         if {*self.own} & {*first.placeholders}:
             found.append(
                 f"shows the {noun} before its last part; move it below the last line `<!-- user -->`, since "
@@ -176,19 +157,16 @@ class PartedPrompt:
         wrong = parts.wrong(template)
         if wrong:
             raise PromptError(f"prompt {template.name!r} {wrong[0]}")
-        self._first, self._last = template.of_parts(slice(-1)), template.of_parts(slice(-1, None))
-        self._fixed, self._known, self._reply = fixed, known, reply
+        pieces = (template.of_parts(slice(-1)), template.of_parts(slice(-1, None)))
+        self._first, self._last = (JudgePrompt(p, (), fixed, known=known, reply=reply) for p in pieces)
 
     def shared(self, values: Mapping[str, Any]) -> list[tuple[str, str]]:
         """Return role and text of the messages that all prompts about a user share."""
-        return self._filled(self._first, values)
+        return self._first.messages(values)
 
     def own(self, values: Mapping[str, Any]) -> list[tuple[str, str]]:
         """Return role and text of the last message."""
-        return self._filled(self._last, values)
-
-    def _filled(self, template: PromptTemplate, values: Mapping[str, Any]) -> list[tuple[str, str]]:
-        return filled(template, (), {**self._fixed, **values}, known=self._known, reply=self._reply)
+        return self._last.messages(values)
 
 
 def check_file(
@@ -232,3 +210,33 @@ def check_file(
     if shipped is not None and load_prompt(template.name).hash != template.hash:
         wrong.append(f"has the name of the bundled prompt {template.name!r} and is another; rename it")
     return [Problem(file.name, None, None, message) for message in wrong]
+
+
+CHAT = "chat"
+TEMPLATES: tuple[str, ...] = (CHAT, *MARKUPS)
+
+
+def check_template(judge: str, model: str, template: str) -> None:
+    """Raise `SpecError` unless the server of a model takes what a template makes."""
+    provider, _, name = model.partition("/")
+    if provider_named(provider).raw is (template != CHAT):
+        return
+    if template == CHAT:
+        raise SpecError(
+            f"{judge}: {provider!r} takes raw text; say in whose markup: template= one of "
+            f"{', '.join(MARKUPS)}; or name a provider that takes messages"
+        )
+    raise SpecError(
+        f"{judge}: template={template!r} is for raw text, and {provider!r} takes messages; leave template "
+        f"out, or name a server of raw completions: 'completions/{name}'"
+    )
+
+
+def templated(messages: Iterable[tuple[str, str]], template: str) -> Iterable[tuple[str, str]]:
+    """Return the messages as they are sent."""
+    return messages if template == CHAT else marked_up(messages, template)
+
+
+def stops_of(template: str) -> list[str] | None:
+    """Return what ends a reply, to be said to the server; None if it knows by itself."""
+    return None if template == CHAT else [MARKUPS[template].stop]

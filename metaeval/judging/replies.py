@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from metaeval.llm.calls.request import key_of
+from metaeval.llm.store.database import Database
 from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     import pandas as pd
 
     from metaeval.base.records import ScoreTable
-    from metaeval.llm.store.database import Database
 
 _BATCH = 500
 # In the canonical text of a request its attempt comes first; the text of a first attempt need not be read.
 _LATER = """CASE WHEN request LIKE '{"attempt":0,%' THEN NULL ELSE request END"""
-# All of a reply that a score, a cost or a status is made of, and when it came.
-_SEEN = "key,text,finish_reason,refusal,model,fingerprint,prompt_tokens,completion_tokens,cached_tokens,\
-service_seconds,error_kind,error_code,created"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +70,7 @@ def replies_state(store: Database, calls: Sequence[str], behind: Iterable[ScoreT
     store
         This process has it not open.
     calls
-        What `metaeval.runs.replies.calls_of_run` finds in the run folder.
+        What `metaeval.runs.finished.calls_of_run` finds in the run folder.
     behind
         The tables of all judges, also of those whose scores are not in the folder.
     """
@@ -90,7 +86,7 @@ def _digest(store: Database, calls: Sequence[str]) -> str:
     with Store(store, create=False) as opened:
         keys = sorted(set(with_attempts(opened, calls)))
         for start in range(0, len(keys), _BATCH):
-            for row in sorted(_rows(opened, _SEEN, keys[start : start + _BATCH])):
+            for row in sorted(_rows(opened, "key,digest", keys[start : start + _BATCH])):
                 digest.update(repr(row).encode())
     return digest.hexdigest()
 

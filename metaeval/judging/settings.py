@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from metaeval.base.validation import Line
-from metaeval.llm.calls.caller import Caller
-from metaeval.llm.calls.client import client_for
-from metaeval.llm.calls.limits import Budget, Limits, Purse
-from metaeval.llm.calls.loop import CallLoop
+from metaeval.llm.calls.address import Where
+from metaeval.llm.calls.caller import Caller, ModelAt
+from metaeval.llm.calls.limits import Budget, Limits
 from metaeval.llm.calls.price import Price, Prices
-from metaeval.llm.store.address import ServerAddress, is_address
-from metaeval.llm.store.database import database_at
+from metaeval.llm.calls.request import Reply, Request
+from metaeval.llm.calls.runner import CallLoop
+from metaeval.llm.calls.tally import Tally
+from metaeval.llm.calls.terms import Terms
+from metaeval.llm.store.database import Database, ServerAddress, database_at, is_address
 from metaeval.llm.store.replies import Store
-from metaeval.llm.store.shares import StudyShares
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
-    from metaeval.llm.calls.address import Where
-    from metaeval.llm.calls.caller import ModelAt
-    from metaeval.llm.calls.client import Client
-    from metaeval.llm.calls.request import Reply, Request
-    from metaeval.llm.calls.tally import Tally
-    from metaeval.llm.calls.terms import Terms
-    from metaeval.llm.providers import Connection
-    from metaeval.llm.store.database import Database
+from metaeval.llm.store.sharing import StudyShares
 
 
 class JudgingOptions(Limits, Budget):
@@ -92,8 +83,6 @@ class Judging:
     study_id
         Budget and limits per minute are those of all processes that use the store under this name together;
         if it is empty, those of this process.
-    clients
-        Makes the client for a provider and address.
     instead
         Called with what must be sent, instead of sending it (`metaeval.llm.calls.runner.RequestRun`).
     """
@@ -104,7 +93,6 @@ class Judging:
     prices: Prices = field(default_factory=Prices)
     offline: bool = False
     study_id: str = ""
-    clients: Callable[[Connection], Client] = client_for
     instead: Callable[[Request], Reply] | None = None
     terms: dict[ModelAt, Terms] = field(default_factory=dict)
     """What each model is known to take."""
@@ -120,19 +108,14 @@ class Judging:
 
     def __post_init__(self) -> None:
         shares = StudyShares(self.store, self.study_id) if self.study_id else None
-        purse = Purse(self.budget, self.prices, shares)
-
-        def caller() -> Caller:
-            return Caller(
-                self.clients,
-                self.limits,
-                purse,
-                self.prices,
-                terms=self.terms,
-                at=self.at,
-                shares=shares,
-            )
-
+        caller = Caller(
+            limits=self.limits,
+            at=self.at,
+            budget=self.budget,
+            prices=self.prices,
+            shares=shares,
+            terms=self.terms,
+        )
         object.__setattr__(self, "loop", CallLoop(caller))
 
 
@@ -148,7 +131,6 @@ def judging(
     prices: Prices | None = None,
     offline: bool = False,
     study_id: str = "",
-    clients: Callable[[Connection], Client] = client_for,
 ) -> Iterator[Judging]:
     """Have all judges that score inside this block share a store, limits and a budget.
 
@@ -157,7 +139,7 @@ def judging(
     """
     with Store(store) as opened:
         settings = Judging(
-            opened, limits or Limits(), budget or Budget(), prices or Prices(), offline, study_id, clients
+            opened, limits or Limits(), budget or Budget(), prices or Prices(), offline, study_id
         )
         with under(settings):
             yield settings

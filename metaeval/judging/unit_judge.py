@@ -1,4 +1,4 @@
-"""A judge that is shown one unit at a time."""
+"""Judges that are shown one unit at a time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from metaeval.base.errors import SpecError
 from metaeval.base.records import ScoreTable, Status
 from metaeval.evaluators.arguments import check_flag, check_integer
 from metaeval.evaluators.grid import CODES, frame_of
+from metaeval.judging.expectation import expectation
 from metaeval.judging.model_evaluator import ModelEvaluator, Question
-from metaeval.judging.outcome import Judged
+from metaeval.judging.outcome import UnitResults
+from metaeval.judging.prompts import templated
+from metaeval.judging.reading import read_answer
 from metaeval.judging.settings import current
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.providers import provider_named
+from metaeval.llm.providers.probabilities import places_in
 from metaeval.llm.replies.fields import Number
-from metaeval.llm.replies.logprobs.expectation import expectation
-from metaeval.llm.replies.logprobs.probabilities import places_in
 from metaeval.llm.replies.reader import Parsed
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import DataOfKind
     from metaeval.evaluators.grid import Grid
-    from metaeval.judging.outcome import Answered
+    from metaeval.judging.outcome import QuestionResult
     from metaeval.llm.calls.request import Reply, Request
     from metaeval.llm.replies.fields import Given
 
@@ -38,8 +40,8 @@ Messages: TypeAlias = "Sequence[tuple[str, str]]"
 class UnitJudge(ModelEvaluator):
     """A judge that is shown one unit at a time; the reply gives one score per aspect.
 
-    A subclass says in `fields` what a reply is to give and in `messages` what the model is told. A score is a
-    number, or a choice whose values are numbers.
+    A subclass says in ``reply_fields`` what a reply is to give, and in `messages` what the model is told. A
+    score is a number, or a choice whose values are numbers.
 
     Parameters
     ----------
@@ -98,16 +100,16 @@ class UnitJudge(ModelEvaluator):
         field = question.fields[0]
         if not isinstance(field, Number):
             return Parsed(None, Status.UNWEIGHED, f"{field.name!r} is not a number on a scale")
-        found = expectation(
-            reply.text,
-            float(parsed.values[field.name]),
-            field.scale,
-            places_in(reply.raw),
-            lambda text: (self.read(question, reply._replace(text=text)).values or {}).get(field.name),
-        )
-        if isinstance(found, str):
-            return Parsed(None, Status.UNWEIGHED, found)
-        return replace(parsed, values={**parsed.values, field.name: found})
+
+        def read(text: str) -> Given | None:
+            other = read_answer(question, reply._replace(text=text), self.reply, self.pattern)
+            return (other.values or {}).get(field.name)
+
+        value = float(parsed.values[field.name])
+        mean = expectation(reply.text, value, field.scale, places_in(reply.raw), read)
+        if isinstance(mean, str):
+            return Parsed(None, Status.UNWEIGHED, mean)
+        return replace(parsed, values={**parsed.values, field.name: mean})
 
     @abstractmethod
     def messages(
@@ -132,7 +134,7 @@ class UnitJudge(ModelEvaluator):
     def prepared(self, data: DataOfKind, aspects: Sequence[str]) -> Any:  # noqa: ANN401 - of the subclass
         """Return what is the same for all units; raise `DataError` if the data cannot be judged."""
 
-    def asked(self, data: DataOfKind, prepared: Any) -> Sequence[int]:  # noqa: ANN401 - of the subclass
+    def units_to_ask(self, data: DataOfKind, prepared: Any) -> Sequence[int]:  # noqa: ANN401 - of the subclass
         """Return the positions of the units to ask about, in this order; the others are ``missing``."""
         del prepared
         return range(len(data))
@@ -146,7 +148,7 @@ class UnitJudge(ModelEvaluator):
         """Return the score of an aspect from the values of a reply's fields."""
         return float(read[aspect])
 
-    def beside(self, found: Answered) -> Mapping[str, Given]:
+    def beside(self, found: QuestionResult) -> Mapping[str, Given]:
         """Return what is kept of what a question brought beside the scores: column → number or text."""
         del found
         return {}
@@ -164,7 +166,7 @@ class UnitJudge(ModelEvaluator):
 
     def grid(self, data: DataOfKind, aspects: Sequence[str]) -> Grid:
         """Ask, and return scores and failures alone."""
-        return self.judged(data, aspects, self.prepared(data, aspects)).grid
+        return self.results(data, aspects, self.prepared(data, aspects)).grid
 
     def score(self, data: DataOfKind, aspects: Sequence[str]) -> ScoreTable:
         """Ask the model about every unit, and return its ratings, or why there is none.
@@ -181,12 +183,12 @@ class UnitJudge(ModelEvaluator):
             If a model answers no call at all, or it was interrupted.
         """
         prepared = self.prepared(data, aspects)
-        judged = self.judged(data, aspects, prepared)
+        results = self.results(data, aspects, prepared)
         name = str(self.spec)
-        frame = frame_of(judged.grid, data, aspects, name)
-        for column, values in judged.columns.items():
+        frame = frame_of(results.grid, data, aspects, name)
+        for column, values in results.columns.items():
             frame[column] = values.T.ravel().astype(str if values.dtype == object else float)
-        signature = {**self.signature(data), **self.outcome(prepared), **judged.met}
+        signature = {**self.signature(data), **self.outcome(prepared), **results.met}
         return ScoreTable(frame, {name: signature}, {name: self.kind})
 
     def _questions(
@@ -204,38 +206,68 @@ class UnitJudge(ModelEvaluator):
             first = (self.replicate + repeat) * self.samples
             return [replace(frames[part][1], replicate=first + i) for i in range(self.samples)]
 
-        for unit in self.asked(data, prepared):
+        for unit in self.units_to_ask(data, prepared):
             for part, (fields, _) in frames.items():
                 told = self.messages(data, unit, named[part], prepared)
                 if isinstance(told, Status):
                     yield unit, told
                     break
                 for request in requests_of(part, self.repeat_of(unit, prepared)):
-                    yield (
-                        unit,
-                        Question((unit,), part, fields, self.asking(request, told, shares=self.shares)),
-                    )
+                    sent = request.asking(templated(told, self.template), shares=self.shares)
+                    yield unit, Question((unit,), part, fields, sent)
 
-    def judged(
+    def results(
         self,
         data: DataOfKind,
         aspects: Sequence[str],
         prepared: Any,  # noqa: ANN401 - of the subclass
         units: int | None = None,
-    ) -> Judged:
+    ) -> UnitResults:
         """Ask, and return what came of it, for each unit; or for so many things that are no units."""
         n = len(data) if units is None else units
-        judged = Judged(n, aspects, self.value, self.samples, self.beside)
+        results = UnitResults(n, aspects, self.value, self.samples, self.beside)
 
         def questions() -> Iterator[Question]:
             for unit, told in self._questions(data, aspects, prepared):
                 if isinstance(told, Status):
-                    judged.grid.codes[unit] = CODES[told]
+                    results.grid.codes[unit] = CODES[told]
                 else:
                     yield told
 
-        total = len(self.asked(data, prepared)) * len(self.parts(data, aspects)) * self.samples
+        total = len(self.units_to_ask(data, prepared)) * len(self.parts(data, aspects)) * self.samples
         with current() as settings, closing(self.ask(questions(), settings, total=total)) as answers:
             for question, found in answers:
-                judged.take(question, found)
-        return judged
+                results.take(question, found)
+        return results
+
+
+@dataclass(frozen=True, repr=False)
+class HistoryJudge(UnitJudge):
+    """A judge that is told a user's history, in first messages that many calls share.
+
+    Parameters
+    ----------
+    fields
+        What is told of items, those of the history too; all that the data set has, if empty.
+    history
+        How many items of the user's history are shown at most, the last ones by their time.
+    """
+
+    shares: ClassVar[bool] = True
+
+    _: KW_ONLY
+    fields: Sequence[str] = ()
+    history: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        name = type(self).__name__
+        if isinstance(self.fields, list):
+            object.__setattr__(self, "fields", tuple(self.fields))  # as a spec has it
+        if not (isinstance(self.fields, tuple) and all(isinstance(field, str) for field in self.fields)):
+            raise SpecError(f"{name}: fields is a list such as ['title', 'genres'], not {self.fields!r}")
+        check_integer(name, "history", self.history, 0)
+
+    def signature(self, data: DataOfKind) -> Mapping[str, Any]:
+        """Return the judge's settings, and what it is told."""
+        return {**super().signature(data), "fields": list(self.fields), "history": self.history}

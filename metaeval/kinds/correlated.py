@@ -10,15 +10,13 @@ from metaeval.analysis.agreement.by_group import by_group
 from metaeval.base.errors import one_of
 from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.progress import progress
-from metaeval.base.records import AVERAGE, COEFFICIENTS, CORRELATIONS, LEVELS
+from metaeval.base.records import AVERAGE, COEFFICIENTS, LEVELS, DataOfKind
 from metaeval.engine.alignment.policy import Coefficient, Missing, Policy
 from metaeval.engine.cells import CorrelationCells
-from metaeval.engine.comparison import OrderBy, compare_prepared
-from metaeval.engine.correlation import correlated
-from metaeval.engine.correlation_board import COLUMN, correlation_board
-from metaeval.engine.out_of_core.comparing import compare_loaded
-from metaeval.engine.out_of_core.correlating import Blocks
-from metaeval.engine.results import RankedCell, Results
+from metaeval.engine.correlation import COLUMN, CORRELATIONS, correlated, correlation_board
+from metaeval.engine.out_of_core.passes import compare_loaded, correlate_loaded
+from metaeval.engine.paired_tests import OrderBy, compare_prepared
+from metaeval.engine.ranking import PeopleLine, RankedCell, Results
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.study import Study, distinct, unknown_word
 from metaeval.stats.resampling.threads import in_threads
@@ -26,11 +24,9 @@ from metaeval.stats.resampling.threads import in_threads
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from metaeval.base.records import DataOfKind
     from metaeval.engine.board import Board, Cell
     from metaeval.engine.figures.figure import Figure
     from metaeval.engine.paired_tests import Comparisons, Tests
-    from metaeval.engine.results import PeopleLine
     from metaeval.kinds.scored import Scored
 
 LEVEL_MEANINGS = {
@@ -97,6 +93,7 @@ class CorrelatedKind(StudyKind):
                 raise study.error(sentence, "levels", at)
         chosen = list(study.levels or preferred_levels(data.keys))
         aspects = list(study.aspects or data.aspects)
+        data.scale.check_numbers(aspects, "correlation")
         fill = study.missing.truth
         for scale in () if isinstance(fill, str) else map(data.scale.of, aspects):
             if not scale.min <= fill <= scale.max:
@@ -135,7 +132,7 @@ class CorrelatedKind(StudyKind):
             if loaded is None:
                 result = correlated(scored.matched.prepared, scored.scores, study.bootstrap)
             else:
-                result = Blocks(loaded, study.policy).correlated(study.bootstrap, scored.scores)
+                result = correlate_loaded(loaded, study.policy, study.bootstrap, scored.scores)
             board = correlation_board(result, study.by)
         with progress("testing"):
             tests = _tests(scored, study.tests) if study.tests else None

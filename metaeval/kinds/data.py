@@ -20,16 +20,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import Scale
-    from metaeval.kinds.files.folder import Format
+    from metaeval.kinds.files.writing import Format
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class KeyedUnits:
     """What follows from a table of units and its key columns; a subclass is a dataclass that has both."""
 
-    __slots__ = ()
+    name: str = "unnamed"
+    licence: str = ""
+    source: str = ""
+    language: str = ""
+    simulated: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
     if TYPE_CHECKING:
-        keys: Any
-        name: Any
+
+        @property
+        def keys(self) -> tuple[str, ...]:
+            """The key columns."""
+
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores")
     """Fields with a frame, or None, that has the key columns; the first has one row per unit."""
 
@@ -72,19 +81,9 @@ class KeyedUnits:
     ) -> Path:
         """Write the data set as a folder, which `metaeval.load` reads; it is there in full or not at all.
 
-        Parameters
-        ----------
-        folder
-            Where to. It may be absent or empty.
-        format
-            Of the tables: ``parquet``, ``csv`` or ``jsonl``.
-        force
-            Replace a data set that is there. A folder that holds anything else is never replaced.
-
-        Raises
-        ------
-        DataError
-            If the folder is in the way, the format is none of the three, or the kind of data has no folder.
+        Tables are ``parquet``, ``csv`` or ``jsonl``. ``force`` replaces a data set that is there, and never a
+        folder that holds anything else. `DataError` is raised if the folder is in the way, the format is
+        none of the three, or the kind of data has no folder.
         """
         if not hasattr(self, "kind"):
             raise DataError(
@@ -131,12 +130,6 @@ class RatedUnits(KeyedUnits):
     scale: Scale
     keys: tuple[str, ...]
     scores: pd.DataFrame | None = None
-    name: str = "unnamed"
-    licence: str = ""
-    source: str = ""
-    language: str = ""
-    simulated: bool = False
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import numbers
 import secrets
-import sys
 from dataclasses import dataclass, field
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from metaeval.base.errors import DataError, SpecError, shown
 from metaeval.base.frames import row_text
-from metaeval.base.records import Kind
+from metaeval.base.records import DataOfKind, Kind
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import Grid, rows_of
@@ -25,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
-
-    from metaeval.base.records import DataOfKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +67,8 @@ class Function(BaseEvaluator):
 
     name: str
     function: Callable[[Any], Any] | OfFrame
-    _identity: str = field(default="", init=False)
-
-    def __post_init__(self) -> None:
-        code = _code_of(self._called, set())
-        # A function that cannot be told from another one is scored again each time.
-        object.__setattr__(self, "_identity", code or f"unknown {secrets.token_hex(16)}")
+    _identity: str = field(default_factory=lambda: secrets.token_hex(16), init=False)
+    """A random number: it is not known what a function names, so its scores are never taken up again."""
 
     @property
     def spec(self) -> EvaluatorSpec:
@@ -89,11 +80,7 @@ class Function(BaseEvaluator):
         return self.function.function if isinstance(self.function, OfFrame) else self.function
 
     def signature(self, data: DataOfKind) -> Mapping[str, Any]:
-        """Return where the function is from, and a hash of its code.
-
-        The hash covers the values and functions that it names. ``unknown`` and a random number stand for a
-        function that names anything else, such as a model: its scores are never taken up again.
-        """
+        """Return where the function is from, and a random number in place of its code."""
         where = getattr(self._called, "__module__", ""), getattr(self._called, "__qualname__", "")
         of = "all units" if isinstance(self.function, OfFrame) else "a unit"
         return {"function": ".".join(filter(None, where)), "of": of, "code": self._identity}
@@ -161,10 +148,7 @@ def is_function(given: object) -> bool:
 def function_named(name: str | None, function: Any) -> Function:  # noqa: ANN401 - what `is_function` said
     """Return a function as an evaluator, under its own name if none is given.
 
-    Raises
-    ------
-    SpecError
-        If it has none: a lambda.
+    `SpecError` is raised if it has none: a lambda.
     """
     if name is None:
         called = function.function if isinstance(function, OfFrame) else function
@@ -192,55 +176,3 @@ def units_frame(data: DataOfKind) -> pd.DataFrame:
 
 def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
-
-
-def _code_of(given: object, seen: set[int]) -> str:
-    """Return a SHA-256 of a function and of all that it names; an empty text if some of that is not known."""
-    if not isinstance(given, FunctionType):
-        return ""
-    seen.add(id(given))
-    around = {**given.__globals__, **dict(_closure(given))}
-    parts = [*_texts(given.__code__), repr(given.__defaults__), repr(given.__kwdefaults__)]
-    for name in sorted(_names(given.__code__) & {*around}):
-        value = around[name]
-        if id(value) in seen:
-            continue
-        match value:
-            case str() | bytes() | int() | float() | None:
-                known = repr(value)
-            case FunctionType():
-                known = _code_of(value, seen)
-            case BuiltinFunctionType():
-                known = f"{value.__module__}.{value.__qualname__}"
-            case ModuleType() if name in sys.stdlib_module_names or hasattr(value, "__version__"):
-                known = f"{value.__name__} {getattr(value, '__version__', '')}"
-            case _:
-                known = ""
-        if not known:
-            return ""
-        parts.append(f"{name} is {known}")
-    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _closure(given: FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield the values of the functions around it that a function names."""
-    for name, cell in zip(given.__code__.co_freevars, given.__closure__ or (), strict=True):
-        with contextlib.suppress(ValueError):  # not set yet
-            yield name, cell.cell_contents
-
-
-def _texts(code: CodeType) -> Iterator[str]:
-    """Yield what a compiled function does, without where it stands."""
-    yield code.co_code.hex()
-    yield repr((code.co_names, code.co_varnames, code.co_freevars))
-    for value in code.co_consts:
-        if isinstance(value, CodeType):
-            yield from _texts(value)
-        else:
-            # A set has an order of its own in each process.
-            yield repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value)
-
-
-def _names(code: CodeType) -> set[str]:
-    inner = (_names(value) for value in code.co_consts if isinstance(value, CodeType))
-    return {*code.co_names, *code.co_freevars}.union(*inner)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from metaeval.base.errors import MetaevalError, nearest, shown
-from metaeval.base.plugins import plugins, warn_of_clash
-from metaeval.engine.measures import MeasuredCells
-from metaeval.engine.results import RankedCell, Results
+from metaeval.base.errors import DataError, MetaevalError, nearest, one_of, shown
+from metaeval.base.plugins import Registry
+from metaeval.base.progress import progress
+from metaeval.engine.measures import Measure, MeasuredCells, measured_groups
+from metaeval.engine.ranking import RankedCell, Results
 from metaeval.kinds.files.labels import SIDES, LabelTable
+from metaeval.kinds.scored import Scored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,25 +24,15 @@ if TYPE_CHECKING:
     from metaeval.base.records import DataOfKind, Evaluator
     from metaeval.engine.board import Board
     from metaeval.engine.cells import Cells
-    from metaeval.engine.drilldown import UnitView
+    from metaeval.engine.drilldown import Groups, UnitView
     from metaeval.engine.figures.figure import Figure
-    from metaeval.engine.measures import Measure
     from metaeval.engine.out_of_core.files import Parquet
     from metaeval.engine.sheet import Sheet
-    from metaeval.kinds.scored import Scored
     from metaeval.kinds.study import Study
+    from metaeval.kinds.table import KindTable
 
 Factory: TypeAlias = "Callable[..., Evaluator] | str"
 
-KINDS: dict[str, str | StudyKind] = {
-    "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",
-    "relevance": "metaeval.kinds.relevance.kind:RELEVANCE",
-    "slates": "metaeval.kinds.slates.kind:SLATES",
-    "exposure": "metaeval.kinds.exposure.kind:EXPOSURE",
-}
-"""Name → the kind, or where it is: ``module:object``."""
-GROUP = "metaeval.kinds"
-"""The entry points by which an installed package offers its kinds."""
 VARIABLE = "METAEVAL_KINDS"
 """The environment variable that names further kinds: ``module:object``, several with commas."""
 
@@ -57,27 +48,24 @@ class StudyKind(ABC):
     """Name → evaluator, beside those that every kind has."""
 
     measures: ClassVar[Sequence[Measure]] = ()
-    """What is measured, unless `cells` and `results` are of the kind's own."""
+    """What is measured, unless `cells` are of the kind's own."""
+    scored: ClassVar[type[Scored[Any]]] = Scored
+    """What its tables are made of: a subclass may hold what several of them share."""
     rated: ClassVar[bool] = True
     """Whether scores and truth are ratings, as calibration, biases, a gate and ensembles take them."""
     board_file: ClassVar[str] = "board.csv"
     """The file of a run folder with the frame of the board."""
-    files: ClassVar[Sequence[str]] = ()
-    """The tables of its own that `details` and `figures` need: files of a run folder."""
-    texts: ClassVar[Sequence[str]] = ()
-    """Columns of those tables that hold text; all others hold numbers."""
     labels: ClassVar[LabelTable] = LabelTable()
     """The table of a data set that people's labels stand in."""
 
+    @property
+    def tables(self) -> Sequence[KindTable]:
+        """What only this kind finds out, in the order in which it is shown; see ``metaeval.kinds.table``."""
+        return ()
+
     @abstractmethod
     def load(self, place: str | Path) -> DataOfKind:
-        """Return the data set in a folder; a text is the address of one on the hub.
-
-        Raises
-        ------
-        DataError
-            If it cannot be read.
-        """
+        """Return the data set in a folder, or at an address of the hub; `DataError` if it cannot be read."""
 
     def load_beside(self, place: Path, scores: Parquet) -> DataOfKind | None:
         """Return the data set in a folder, with the first row of each evaluator in place of its scores.
@@ -88,45 +76,51 @@ class StudyKind(ABC):
         return None
 
     def chosen(self, study: Any, data: DataOfKind) -> DataOfKind:  # noqa: ANN401 - a `Study` of the kind
-        """Return the part of the data that a study is about, where keys of the kind's own say so.
-
-        Raises
-        ------
-        StudyError
-            By ``study.error``, for what the data do not have.
-        """
+        """Return the part of the data that a study is about; ``study.error`` for what they do not have."""
         del study
         return data
 
     def resolve(self, study: Any, data: DataOfKind) -> Any:  # noqa: ANN401 - a `Study` of the kind
-        """Return the study with what it leaves open filled in.
-
-        Raises
-        ------
-        StudyError
-            By ``study.error``, for what does not fit the data.
-        """
+        """Return the study with what it leaves open filled in; ``study.error`` for what does not fit."""
         return study
 
-    def cells(self, scored: Scored[Any]) -> Cells:
+    def cells(self, scored: Any) -> Cells:  # noqa: ANN401 - the `scored` of the kind
         """Return what can be estimated and tested of scores and truth: the ``measures`` of the kind."""
-        return self._measured(scored)
-
-    def _measured(self, scored: Scored[Any]) -> MeasuredCells:
         return MeasuredCells(scored.matched, self.measures, intervals=scored.study.bootstrap)
 
-    def results(self, scored: Scored[Any]) -> Results:
-        """Return what the study finds out."""
-        found, tests = self._measured(scored), scored.study.tests
-        board = found.board()
-        order = board.cell()
-        if tests is None:
-            return Results(board, order)
-        compared = found.compare(order, tests)
-        return Results(board, order, compared, (RankedCell.of(board, compared),))
+    def results(self, scored: Any) -> Results:  # noqa: ANN401 - the `scored` of the kind
+        """Return what the study finds out: its measures, by every cell, and its tables."""
+        study, cells, board = scored.study, scored.cells, scored.board
+        order = study.by or board.cell()
+        with progress("tests"):
+            compared = [
+                cells.compare(at, study.tests) for at in cells.tested if study.tests and cells.entering(at)
+            ]
+        return Results(
+            board,
+            order,
+            next((tests for tests in compared if tests.by == order), None),
+            [RankedCell.of(board, tests) for tests in compared],
+            figures=self.figures(scored, board),
+            groups=self.groups(scored),
+        )
+
+    def groups(self, scored: Any) -> Sequence[Groups]:  # noqa: ANN401 - the `scored` of the kind
+        """Return the measures in groups of units with the same first key, first two keys, and so on."""
+        data, cells, units = scored.data, scored.cells, scored.keys
+        prefixes = [data.keys[:n] for n in range(1, len(data.keys))]
+        return [
+            measured_groups(cells, units, data.nouns[keys[-1]], keys, undefined=cells.undefined)
+            for keys in prefixes
+        ]
 
     def details(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return further tables, without those that the data have nothing for."""
+        own = [sheet for table in self.tables for sheet in table.sheets(scored)]
+        return [*own, *self.analyses(scored)]
+
+    def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:
+        """Return sheets beside those of the ``tables``: what every kind can say of ratings."""
         from metaeval.kinds.details import details
 
         return details(scored)
@@ -143,26 +137,18 @@ class StudyKind(ABC):
         names: Sequence[str] = (),
         first: Mapping[str, str] | None = None,
     ) -> Sequence[Figure]:
-        """Return the figures, without those that the data have nothing for.
+        """Return the figures of these names (all, if none), without those that the data have nothing for.
 
-        Parameters
-        ----------
-        board
-            What was found.
-        names
-            Those to make; all, if empty.
-        first
-            Values of the board's dimensions to show first, where a figure offers them as a choice; those of
-            the cell that orders the leaderboard, if left out.
-
-        Raises
-        ------
-        MetaevalError
-            If there is no figure of a name.
+        ``first`` has values of the board's dimensions to show first, where a figure offers a choice.
+        `MetaevalError` is raised if there is no figure of a name.
         """
-        return []
+        charted = [table for table in self.tables if table.chart]
+        for name in names if charted else ():
+            one_of(name, [table.name for table in charted], "there is no figure", "there are")
+        wanted = (table for table in charted if not names or table.name in names)
+        return [figure for table in wanted if (figure := table.figure(scored, first or {}))]
 
-    def orders(self, scored: Scored[Any]) -> pd.DataFrame | None:
+    def orders(self, scored: Any) -> pd.DataFrame | None:  # noqa: ANN401 - the `scored` of the kind
         """Return the verdicts on pairs as `coherence` (`metaeval.analysis.verdicts`) takes them.
 
         None if there are none: no evaluator is a pairwise one.
@@ -171,6 +157,16 @@ class StudyKind(ABC):
 
         verdicts = scored.scores.verdicts
         return None if verdicts is None else orders_of(verdicts)
+
+    def of_units(self, frame: pd.DataFrame, aspects: Sequence[str] | None) -> DataOfKind:
+        """Return data without ratings of a table of units; `DataError` if the kind makes none."""
+        raise DataError(
+            f"units of kind {self.name!r} are read with their data set; load it with metaeval.load"
+        )
+
+    def of_table(self, table: Any, columns: Any) -> DataOfKind:  # noqa: ANN401 - as of `metaeval.load`
+        """Return the data of one table by a map of its columns; `DataError` if the kind makes none."""
+        raise DataError(f"a table of kind {self.name!r} is imported by a map: metaeval data import table")
 
     @abstractmethod
     def unit_view(self, data: DataOfKind, aspects: Sequence[str]) -> UnitView:
@@ -186,34 +182,35 @@ class StudyKind(ABC):
         del data
         return None
 
-    def tables(self, data: DataOfKind) -> Sequence[pd.DataFrame]:
+    def about_units(self, data: DataOfKind) -> Sequence[pd.DataFrame]:
         """Return what is known of the units: some of the key columns, and others to tell units apart by."""
         columns = {column.name: list(column.texts) for column in self.unit_view(data, ()).columns}
         return [data.units.assign(**columns)]
 
 
-def register_kind(kind: StudyKind) -> None:
-    """Make a kind of study known by its name.
+KINDS = Registry(
+    "metaeval.kinds",
+    StudyKind,  # type: ignore[type-abstract]
+    "a StudyKind",
+    "kind",
+    {
+        "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",
+        "relevance": "metaeval.kinds.relevance.kind:RELEVANCE",
+        "slates": "metaeval.kinds.slates.kind:SLATES",
+        "exposure": "metaeval.kinds.exposure.kind:EXPOSURE",
+    },
+)
+"""The kinds of study; the first is that of a study file that does not say which."""
 
-    Raises
-    ------
-    MetaevalError
-        If the name is taken.
-    """
-    if KINDS.get(kind.name, kind) is not kind:
-        raise MetaevalError(f"a kind of study {kind.name!r} is registered already; choose another name")
-    KINDS[kind.name] = kind
 
-
-def kind_named(name: object) -> StudyKind:
-    """Return a kind of study.
+def kind_named(name: object = None) -> StudyKind:
+    """Return a kind of study; the first one, if no name is given.
 
     Parameters
     ----------
     name
-        Of a kind of this package, of one that was registered, that an installed package offers as an entry
-        point of the group ``metaeval.kinds``, or that the environment variable ``METAEVAL_KINDS`` names:
-        ``module:object``, several with commas, imported from the working directory too. No file is asked
+        Of a kind of `KINDS`, of an installed package, or one that the environment variable ``METAEVAL_KINDS``
+        names: ``module:object``, several with commas, imported from the working directory too. No file says
         what to import: a study or a run folder of someone else runs no code.
 
     Raises
@@ -221,36 +218,26 @@ def kind_named(name: object) -> StudyKind:
     MetaevalError
         If there is none.
     """
+    name = next(iter(KINDS)) if name is None else name
     if isinstance(name, str) and ":" in name:
         raise MetaevalError(
             f"kind: {name!r} is not imported from a file; name it in the environment, {VARIABLE}={name}, "
             "and write the name of the kind instead"
         )
+    if not isinstance(name, str):
+        name = shown(name)
     if name not in KINDS:
         for where in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
-            register_kind(_imported(where))
-    offered = plugins(GROUP)
-    if name not in KINDS and name in offered:
-        return offered[str(name)].load(StudyKind, "a StudyKind")  # type: ignore[type-abstract]
-    if name not in KINDS:
-        known = [*offered, *KINDS]
+            before = sys.path[:]
+            sys.path.append("")  # last, and gone before a library looks for optional modules
+            try:
+                kind = KINDS.loaded(where)
+            finally:
+                sys.path[:] = before
+            KINDS.register(kind.name, kind)
+    if name not in (known := KINDS.names):
         raise MetaevalError(
-            f"kind: {shown(name)} is not allowed{nearest(str(name), known)} "
+            f"kind: {shown(name)} is not allowed{nearest(name, known)} "
             f"(allowed: {', '.join(known)}); a kind of your own is named in {VARIABLE}"
         )
-    warn_of_clash(GROUP, str(name))
-    kind = KINDS[str(name)]
-    return _imported(kind) if isinstance(kind, str) else kind
-
-
-def _imported(where: str) -> StudyKind:
-    module, _, name = where.partition(":")
-    if "" not in sys.path:
-        sys.path.append("")  # behind what is installed, which a file of the working directory never replaces
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise MetaevalError(f"kind: {where!r} cannot be imported: {error}") from error
-    if not isinstance(found, StudyKind):
-        raise MetaevalError(f"kind: {where!r} is not a StudyKind but {found!r}")
-    return found
+    return KINDS.named(name)

@@ -1,14 +1,15 @@
-"""From specs to evaluators."""
+"""From names to things: evaluators of specs, what programs register, and the check of a judge's prompt."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from metaeval.base.errors import MetaevalError, SpecError, nearest, shown
-from metaeval.base.plugins import plugins, warn_of_clash
+from metaeval.base.errors import MetaevalError, Problem, SpecError, nearest, shown
+from metaeval.base.plugins import Registry, warn_of_clash
 from metaeval.base.records import Evaluator
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.evaluators.annotator import Annotator, User
@@ -17,67 +18,79 @@ from metaeval.evaluators.chance import Random
 from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 from metaeval.kinds.functions import Function, OfFrame, function_named, is_function
+from metaeval.kinds.kind import KINDS, Factory, kind_named
+from metaeval.llm.prompts.file import read_prompt_file
+from metaeval.llm.providers import PROVIDERS
+from metaeval.llm.replies.patterns import PATTERNS
 
 if TYPE_CHECKING:
+    import os
+
     from metaeval.judging.models import NamedModel
-    from metaeval.kinds.kind import Factory
+
 
 Given: TypeAlias = str | EvaluatorSpec | Evaluator | OfFrame | Callable[[Any], Any]
 """How an evaluator may be given: as text, as a spec, ready-made or as a function."""
 
-COMMON: dict[str, Factory] = {
-    "Annotator": Annotator,
-    "Majority": Majority,
-    "Mean": Mean,
-    "Median": Median,
-    "Random": Random,
-    "Recorded": Recorded,
-    "User": User,
-}
-"""The evaluators that every kind of study has."""
-
-GROUP = "metaeval.evaluators"
-"""The entry points by which an installed package offers its evaluators."""
-
-REGISTRY: dict[str, Factory] = {
-    **COMMON,
-    "BLEU": "metaeval.kinds.explanations.text.bleu:BLEU",
-    "ChrF": "metaeval.kinds.explanations.text.chrf:ChrF",
-    "HF": "metaeval.kinds.explanations.text.hf:HF",
-    "Judge": "metaeval.kinds.explanations.judge.judge:Judge",
-    "Length": "metaeval.kinds.explanations.text.length:Length",
-    "Pairwise": "metaeval.kinds.explanations.pairwise.judge:Pairwise",
-    "ROUGE": "metaeval.kinds.explanations.text.rouge:ROUGE",
-}
-"""The evaluators of explanations; one that is named by module and class is loaded when a spec asks for it."""
+COMMON = Registry(
+    "metaeval.evaluators",
+    Callable,  # type: ignore[arg-type]
+    "a class or a function",
+    "evaluator",
+    {
+        "Annotator": Annotator,
+        "Majority": Majority,
+        "Mean": Mean,
+        "Median": Median,
+        "Random": Random,
+        "Recorded": Recorded,
+        "User": User,
+    },
+)
+"""The evaluators that every kind of study has, unless it has one of its own by that name."""
 
 
-def register(name: str, factory: Factory) -> None:
-    """Make an evaluator known by a name, so that specs can use it.
+def known_evaluators(kind: str | None = None) -> dict[str, Factory]:
+    """Return the evaluators of a kind of study by name; the first kind is that of whoever says none."""
+    return {**COMMON, **kind_named(kind).evaluators}
+
+
+def register(name: str, thing: Any) -> None:  # noqa: ANN401 - anything that can be registered
+    """Make an evaluator, a provider, a kind of study or a pattern of replies known by a name.
+
+    An installed package does the same by entry points: ``metaeval.evaluators``, ``metaeval.providers``,
+    ``metaeval.kinds``, ``metaeval.patterns``.
 
     Parameters
     ----------
     name
-        As it stands in specs, before the bracket.
-    factory
-        A class (or function) that takes the spec's arguments and gives an `Evaluator`; parts that are
-        evaluators come ready-made. It raises `SpecError` for a wrong value.
+        As it stands in specs and files.
+    thing
+        A `StudyKind`, a ``Provider`` or a ``ReplyPattern``; else what makes an evaluator: a class (or
+        function) that takes the spec's arguments and gives an `Evaluator`; parts that are evaluators come
+        ready-made. It raises `SpecError` for a wrong value, and its evaluators raise `DataError` on data that
+        lack what they need. A kind that has an evaluator of its own by that name keeps its own.
 
     Raises
     ------
-    SpecError
+    MetaevalError
         If the name is taken or cannot stand in a spec.
     """
+    registries: tuple[Registry[Any], ...] = (KINDS, PROVIDERS, PATTERNS)
+    for registry in registries:
+        if isinstance(thing, registry.sort):
+            registry.register(name, thing)
+            return
     EvaluatorSpec(name)  # refuses what is no name
-    if REGISTRY.get(name, factory) is not factory:
-        raise SpecError(f"an evaluator {name!r} is registered already; choose another name")
-    REGISTRY[name] = factory
+    if known_evaluators().get(name, thing) is not thing:
+        raise SpecError(f"{name!r} is registered already; choose another name for the evaluator")
+    COMMON[name] = thing
 
 
 def build(
     spec_or_text: Given,
     names: Mapping[str, Given] | None = None,
-    known: Mapping[str, Factory] = REGISTRY,
+    known: Mapping[str, Factory] | None = None,
     models: Mapping[str, NamedModel] | None = None,
 ) -> Evaluator:
     """Return the evaluator that a spec describes.
@@ -89,7 +102,7 @@ def build(
     names
         Short names that the spec may use; their specs may use each other, in any order.
     known
-        The evaluators of the kind of study: name → class.
+        The evaluators of the kind of study: name → class; all that are known, if left out.
     models
         Short names that judges may give for their models.
 
@@ -101,33 +114,32 @@ def build(
     return Builder(names or {}, known, models).build(spec_or_text)
 
 
-def factory_named(spec: EvaluatorSpec, known: Mapping[str, Factory] = REGISTRY) -> Callable[..., Evaluator]:
+def factory_named(
+    spec: EvaluatorSpec, known: Mapping[str, Factory] | None = None
+) -> Callable[..., Evaluator]:
     """Return what makes the evaluators of a name: of a kind of study, or of an installed package.
 
-    Raises
-    ------
-    SpecError
-        If there is none, or the package cannot be used.
+    `SpecError` is raised if there is none, or the package cannot be used.
     """
-    offered = plugins(GROUP)
+    known = known_evaluators() if known is None else known
     if spec.name in known:
         factory = known[spec.name]
         if isinstance(factory, str) or factory.__module__.startswith("metaeval."):
-            warn_of_clash(GROUP, spec.name)
+            warn_of_clash(COMMON.group, spec.name)
         return resolve_name(factory) if isinstance(factory, str) else factory
     if spec.name == Function.__name__:
         raise SpecError(
             f"{spec}: this evaluator is a Python function, which no spec describes; give it to metaeval.run "
             f"or metaeval.score in Python: {{{spec.args[0] if spec.args else 'name'!r}: function}}"
         )
-    if spec.name not in offered:
-        names = sorted({*known, *offered})
+    names = sorted({*known, *COMMON.names})
+    if spec.name not in names:
         raise SpecError(
             f"{spec}: there is no evaluator {spec.name!r}; "
             f"known are {', '.join(names)}{nearest(spec.name, names)}"
         )
     try:
-        return offered[spec.name].load(Callable, "a class or a function")  # type: ignore[arg-type]
+        return COMMON.named(spec.name)
     except MetaevalError as error:
         raise SpecError(f"{spec}: {error}") from error
 
@@ -138,7 +150,7 @@ class Builder:
     def __init__(
         self,
         names: Mapping[str, Given],
-        known: Mapping[str, Factory] = REGISTRY,
+        known: Mapping[str, Factory] | None = None,
         models: Mapping[str, NamedModel] | None = None,
     ) -> None:
         self.names = ShortNames(names)
@@ -269,3 +281,28 @@ def _parameter_text(parameter: inspect.Parameter) -> str:
     if parameter.default is parameter.empty:
         return parameter.name
     return f"{parameter.name}={parameter.default!r}"
+
+
+_CHECKS: Mapping[str, str] = {
+    "outcome": "metaeval.kinds.exposure.judge:check_pairs_prompt",
+    "first_tag": "metaeval.kinds.slates.judge.prompt:check_slates_prompt",
+    "slate": "metaeval.kinds.slates.judge.prompt:check_rating_prompt",
+    "history": "metaeval.kinds.relevance.judge.prompt:check_relevance_prompt",
+    "first": "metaeval.kinds.explanations.judge.prompt_tools:check_pairwise_prompt",
+}
+"""Placeholder → the check of a prompt that has it; the first that is there tells."""
+_USUAL = "metaeval.kinds.explanations.judge.prompt_tools:check_rating_prompt"
+
+
+def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
+    """Return everything that is wrong with a file as a judge's prompt; an empty list if it can be used.
+
+    One with an ``outcome`` is checked as a prompt of `MatchedPairs`, one with a ``first_tag`` as one of
+    `Slates`, one with a ``slate`` as one of `SlateRating`. One that shows a ``history`` is checked as a
+    prompt of `Relevance`, one with a ``first`` text as one of `Pairwise`, any other as one of `Judge`.
+    """
+    placeholders = read_prompt_file(Path(path)).header.placeholders
+    names = {*placeholders.required, *placeholders.optional}
+    found = next((check for name, check in _CHECKS.items() if name in names), _USUAL)
+    check: Callable[[str | os.PathLike[str]], list[Problem]] = resolve_name(found)
+    return check(path)

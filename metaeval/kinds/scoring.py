@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -16,20 +16,15 @@ from metaeval.base.progress import progress
 from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.grid import STATUSES
-from metaeval.kinds.explanations.data.frames import of_explanations
-from metaeval.kinds.kind import kind_named
-from metaeval.kinds.registry import COMMON, REGISTRY, Builder, Given
+from metaeval.kinds.kind import Factory, kind_named
+from metaeval.kinds.registry import Builder, Given, known_evaluators
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-
     import pandas as pd
 
+    from metaeval.judging.asking import Ended
     from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.judging.models import NamedModel
-    from metaeval.judging.side_by_side import Ended
-    from metaeval.kinds.kind import Factory
 
 _log = logging.getLogger("metaeval")
 
@@ -119,10 +114,7 @@ class Scoring:
 
         Judges ask side by side, and the others score meanwhile.
 
-        Raises
-        ------
-        StoppedError
-            If judges stopped: with what each says, after all that does not need them.
+        `StoppedError` is raised if judges stopped: with what each says, after all that does not need them.
         """
         judges = [j for j in judges_of(self.named.values()) if id(j) not in self._memo]
         waiting = list(self.named)
@@ -153,7 +145,7 @@ class Scoring:
     def _asking(self, judges: Sequence[ModelEvaluator]) -> AbstractContextManager[Ended]:
         if not judges:
             return nullcontext(iter(()))
-        from metaeval.judging.side_by_side import asking  # most runs have no judge
+        from metaeval.judging.asking import asking  # most runs have no judge
 
         names = {str(evaluator.spec): name for name, evaluator in self.named.items()}
         return asking(judges, self.data, self.aspects, self._models, names)
@@ -198,9 +190,8 @@ class Scoring:
 
 
 def known_for(data: object) -> Mapping[str, Factory]:
-    """Return the evaluators of the kind of a data set; those of explanations, if it does not say which."""
-    kind = getattr(data, "kind", None)
-    return REGISTRY if kind is None else {**COMMON, **kind_named(kind).evaluators}
+    """Return the evaluators of the kind of a data set, or of the usual kind, if it does not say which."""
+    return known_evaluators(getattr(data, "kind", None))
 
 
 def joined(tables: Sequence[ScoreTable], data: DataSet) -> ScoreTable:
@@ -239,15 +230,12 @@ def judges_of(evaluators: Iterable[Evaluator]) -> list[ModelEvaluator]:
 
 def resolve(
     evaluators: Sequence[Given] | Mapping[str, Given],
-    known: Mapping[str, Factory] = REGISTRY,
+    known: Mapping[str, Factory] | None = None,
     models: Mapping[str, NamedModel] | None = None,
 ) -> dict[str, Evaluator]:
     """Return the evaluators by the names that tables print.
 
-    Raises
-    ------
-    SpecError
-        If one cannot be built, or is given twice.
+    `SpecError` is raised if one cannot be built, or is given twice.
     """
     if isinstance(evaluators, str) or not hasattr(evaluators, "__iter__"):
         raise SpecError(f"evaluators are given as a list, such as ['BLEU(n=1)'], not as {shown(evaluators)}")
@@ -289,7 +277,8 @@ def _unrated(data: object, aspects: Sequence[str] | None) -> DataSet:
             f"score takes a data set or a DataFrame of explanations, not a {type(data).__name__}; "
             "load a data set with metaeval.load"
         )
-    return of_explanations(data, aspects)
+    units: DataSet = kind_named().of_units(data, aspects)
+    return units
 
 
 def _chosen_aspects(data: DataSet, aspects: Sequence[str] | None) -> tuple[str, ...]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -18,7 +21,7 @@ from pydantic_core import PydanticCustomError
 
 from metaeval.base.errors import MetaevalError, StudyError, shown, unknown
 from metaeval.base.keys import DATASET
-from metaeval.base.records import AVERAGE, COEFFICIENTS
+from metaeval.base.records import AVERAGE, COEFFICIENTS, DataOfKind, Evaluator
 from metaeval.base.validation import Line, Strict, sentences
 from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
 from metaeval.engine.alignment.policy import Policy
@@ -26,22 +29,67 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Tests
 from metaeval.judging.models import Models
 from metaeval.judging.settings import JudgingOptions
+from metaeval.kinds.functions import function_named, is_function
 from metaeval.kinds.kind import kind_named
-from metaeval.kinds.memory import Held, taken
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
+    from metaeval.engine.board import Cell
+
+
+IN_MEMORY = "(in memory)"
+"""What stands for the path of a data set that was given as an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The objects of a study."""
+
+    data: DataOfKind | None = None
+    """Its data set; None if the study names a folder or a place on the hub."""
+    evaluators: Mapping[str, Evaluator] = field(default_factory=dict)
+    """Spec → the evaluator that was given as an object."""
+    place: str = ""
+    """Where the data set that the study names was found."""
+
+
+def taken(content: Mapping[str, Any]) -> tuple[dict[str, Any], Held]:
+    """Return the keys of a study with text in place of objects, and the objects.
+
+    `MetaevalError` is raised if a data set cannot be made of what is given, or two evaluators have one spec.
+    """
+    content, data = dict(content), None
+    given = content.get("dataset")
+    if isinstance(given, os.PathLike):
+        content["dataset"] = os.fspath(given)
+    elif hasattr(given, "units") or hasattr(given, "columns") or hasattr(given, "column_names"):
+        from metaeval.kinds.files.loading import load
+
+        data = load(given)
+        kind = content.setdefault("kind", getattr(data, "kind", "explanations"))
+        if kind != getattr(data, "kind", kind):
+            raise StudyError(f"study: kind is {kind!r}, and the data set is one of {data.kind}; leave it out")
+        content["dataset"] = IN_MEMORY
+    found: dict[str, Evaluator] = {}
+
+    def text(name: str | None, one: Any) -> Any:  # noqa: ANN401 - what is no evaluator is said by the study
+        evaluator = function_named(name, one) if is_function(one) else one
+        if not hasattr(evaluator, "spec"):
+            return evaluator
+        spec = str(evaluator.spec)
+        if found.setdefault(spec, evaluator) is not evaluator:
+            raise MetaevalError(f"two evaluators with the spec {spec} are given; specs must differ")
+        return spec
+
+    match content.get("evaluators"):
+        case Mapping() as named:
+            content["evaluators"] = {name: text(name, one) for name, one in named.items()}
+        case list() | tuple() as listed:
+            content["evaluators"] = [text(None, one) for one in listed]
+    return content, Held(data, found)
 
 
 def distinct(values: list[str], info: ValidationInfo) -> list[str]:
-    """Return one or more values without repetition.
-
-    Raises
-    ------
-    ValueError
-        If that is not so.
-    """
+    """Return one or more values without repetition; raise `ValueError` if that is not so."""
     if not values:
         raise ValueError(f"{info.field_name} is empty; name at least one, or leave the key out")
     twice = sorted({v for v in values if values.count(v) > 1})
@@ -113,6 +161,11 @@ class Study(Strict):
         return Policy.of([DATASET], COEFFICIENTS[:1], None, "skip", "common")
 
     @property
+    def by(self) -> Cell | None:
+        """The cell that orders the leaderboard, of a study that is resolved; None for the first one."""
+        return None
+
+    @property
     def specs(self) -> dict[str, str]:
         """Name of each evaluator → its spec, of a study that is resolved."""
         given = self.evaluators
@@ -122,6 +175,17 @@ class Study(Strict):
     def held(self) -> Held:
         """What it was given from memory."""
         return self._held
+
+    @property
+    def place(self) -> str:
+        """Where its data set lies, as seen from here."""
+        return self._held.place or self.dataset
+
+    def found_at(self, place: str | os.PathLike[str]) -> Self:
+        """Return the study with the place where its data set was found."""
+        found = self.model_copy()
+        found._held = replace(self._held, place=str(place))
+        return found
 
     @property
     def facts(self) -> dict[str, str]:
@@ -146,10 +210,7 @@ class Study(Strict):
 def read_study(path: str | os.PathLike[str]) -> Study:
     """Read a study file; its name is the file's, if it has no ``name``.
 
-    Raises
-    ------
-    StudyError
-        With file, line and the nearest right word.
+    `StudyError` is raised with file, line and the nearest right word.
     """
     try:
         content, lines = read_yaml(path)
@@ -167,15 +228,12 @@ def read_study(path: str | os.PathLike[str]) -> Study:
 def make_study(content: Mapping[str, Any], lines: Lines | None = None) -> Study:
     """Make a study from the keys of a study file; its data set and evaluators may be objects.
 
-    Raises
-    ------
-    StudyError
-        If a key is unknown or missing, or a value is not allowed.
+    `StudyError` is raised if a key is unknown or missing, or a value is not allowed.
     """
     lines = lines or Lines()
     content, held = taken(content)
     try:
-        model = kind_named(content.get("kind", "explanations")).study
+        model = kind_named(content.get("kind")).study
     except MetaevalError as error:
         raise StudyError(_located(lines, str(error), "kind")) from error
     try:

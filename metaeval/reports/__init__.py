@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from metaeval.base.errors import MetaevalError
-from metaeval.base.records import Correlation, Correlations
 from metaeval.base.simulation import Simulation
-from metaeval.engine.board import Board
-from metaeval.engine.correlation_board import correlation_board
+from metaeval.engine.board import Board, Cell
+from metaeval.engine.correlation import Correlation, Correlations, correlation_board
 from metaeval.engine.paired_tests import Comparisons
 from metaeval.engine.ranking import ranking
 from metaeval.engine.standings import Order, Standings, standings
 from metaeval.reports.leaderboards import FORMATS, Leaderboard
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-
-    from metaeval.engine.board import Cell
 
 __all__ = ["FORMATS", "Leaderboard", "leaderboard"]
 
@@ -101,8 +96,6 @@ def leaderboard(
 
 def _board(given: object, simulated: bool) -> Board | None:
     """Return the board of a result; None for one without rows."""
-    import pandas as pd
-
     if isinstance(given, Board):
         return given
     if isinstance(given, pd.DataFrame):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from metaeval.engine.figures.figure import Figure
 
 FIGURE_FORMATS: tuple[str, ...] = ("png", "svg", "pdf")

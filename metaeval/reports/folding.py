@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from metaeval.engine.sheet import NOTHING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    Measure = Callable[[str], float]
+Measure = Callable[[str], float]
 
 _BREAKS = re.compile(r"(?<=[\s,/])")
 _WORDS = re.compile(r"(?<=\s)")

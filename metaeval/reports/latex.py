@@ -9,16 +9,12 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
-from metaeval.base.simulation import REAL
+from metaeval.base.simulation import REAL, Simulation
 from metaeval.reports import escapes
 from metaeval.reports.folding import fold, wrapped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from metaeval.base.simulation import Simulation
 
 HEAD = (
     r"% Needs \usepackage{booktabs,graphicx,textcomp} and \usepackage[T1]{fontenc};",

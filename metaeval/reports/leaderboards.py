@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.formulas import to_csv
-from metaeval.base.notebook import heading
+from metaeval.base.frames import html_heading
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.engine.sheet import NOTHING, value_text
-from metaeval.reports import escapes, latex, plain, words
+from metaeval.engine.sheet import NOTHING, Sheet, value_text
+from metaeval.reports import escapes, latex, plain
 from metaeval.reports.sheets import latex_tables, sheet_to_html, sheet_to_markdown, sheet_to_text
 from metaeval.reports.templates import template
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas as pd
-
-    from metaeval.engine.sheet import Sheet
 
 ROWS = 60
 """Rows that a notebook shows at most, over all tables."""
@@ -68,7 +64,11 @@ class Leaderboard:
     def to_text(self) -> str:
         """Return plain text that fits the terminal: the ranking, and a section per table."""
         width, (ranking, tables) = plain.room(), self._quiet
-        said = [self.heading, self.simulated.warning, " ".join([words.LOST, *self.lost] if self.lost else [])]
+        said = [
+            self.heading,
+            self.simulated.warning,
+            " ".join([escapes.LOST, *self.lost] if self.lost else []),
+        ]
         parts = [plain.prose(sentence, width) + "\n" for sentence in said if sentence]
         return "\n".join([*parts, *map(sheet_to_text, [*([ranking] if ranking else []), *tables])])
 
@@ -78,7 +78,7 @@ class Leaderboard:
         if self.simulated:
             parts.append(f"> **{self.simulated.loud}** {escapes.markdown(self.simulated.sentence)}\n")
         if self.lost:
-            parts.append(words.notice(self.lost).rstrip() + "\n")
+            parts.append(escapes.notice(self.lost).rstrip() + "\n")
         ranking, tables = self._quiet
         return "\n".join([*parts, *map(sheet_to_markdown, [*([ranking] if ranking else []), *tables])])
 
@@ -88,7 +88,7 @@ class Leaderboard:
         if self.simulated:
             lines.append(f"% {self.simulated.loud}")
         if self.lost:
-            lines.append(f"% {words.LOST}")
+            lines.append(f"% {escapes.LOST}")
         ranked = [self.ranking] if self.ranking else []
         of = self.name or self.dataset
         labels = latex.labels(of, [sheet.name for sheet in (*ranked, *self.tables)])
@@ -101,8 +101,6 @@ class Leaderboard:
 
     def to_csv(self) -> str:
         """Return one CSV table, the numbers as printed, a row per evaluator and table."""
-        import pandas as pd
-
         counts = {c.name: None for table in self.tables for c in table.columns if c.form == "counts"}
         frames = []
         for table in self.tables:
@@ -123,7 +121,7 @@ class Leaderboard:
         ranking, tables = self._quiet
         return template("tables.html").render(
             board=self,
-            words=words,
+            lost=escapes.LOST,
             ranking=sheet_to_html(ranking) if ranking else "",
             tables=[sheet_to_html(table) for table in tables],
         )
@@ -151,7 +149,7 @@ class Leaderboard:
         html = replace(self, ranking=kept[0] if named else None, tables=tables).to_html()
         said = "" if tables else "".join(f"<p>{escape(sentence)}</p>" for sentence in self.policy)
         more = f"<p>Not shown here: {'; '.join(out)}. <code>.to_html()</code> has all.</p>" if out else ""
-        return f"{heading(self.heading, {})}{html}{said}{more}"
+        return f"{html_heading(self.heading, {})}{html}{said}{more}"
 
 
 FORMATS = {

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from metaeval.engine.sheet import MARKS_SAID
-from metaeval.reports.folding import fold, is_numeric, wrapped
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from metaeval.engine.sheet import Mark
-    from metaeval.reports.folding import Part
+from metaeval.engine.sheet import MARKS_SAID, Mark
+from metaeval.reports.folding import Part, fold, is_numeric, wrapped
 
 MARKS: dict[Mark, str] = {"best": "{}*", "second": "{}+"}
 _MARKS_SAID = "The best value has *, the second has +"

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from metaeval.base.formulas import to_csv
-from metaeval.engine.sheet import NOTHING, decimals_of, value_text
+from metaeval.engine.sheet import NOTHING, Column, Mark, Sheet, decimals_of, value_text
 from metaeval.reports import escapes, latex, plain
 from metaeval.reports.templates import template
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from metaeval.engine.sheet import Column, Mark, Sheet
-
 
 _Escape: TypeAlias = "Callable[[str], str]"
 _MARKDOWN: Mapping[Mark, str] = {"best": "**{}**", "second": "<u>{}</u>"}
@@ -40,7 +35,7 @@ def cells(
     """
 
     def cell(i: int, row: Mapping[Any, Any], column: Column) -> str:
-        low, high = (row[name] if name else None for name in (column.low, column.high))
+        low, high = (row.get(name) for name in (column.low, column.high))
         decimals = decimals_of(column.form, row[column.name], low, high)
 
         def value(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,8 +14,6 @@ import pandas as pd
 from metaeval.engine.sheet import Column, Sheet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from metaeval.base.records import Scale
     from metaeval.runs.record import Record
 
@@ -30,47 +28,25 @@ _HASH = re.compile(rf"([0-9a-f]{{{_DIGITS}}})[0-9a-f]{{20,}}")
 
 
 def run_changes(records: Mapping[str, Record], notes: tuple[str, ...] = ()) -> Sheet:
-    """Compare what runs depend on.
+    """Return the sheet ``changes``: what runs depend on, by name of the run.
 
-    Parameters
-    ----------
-    records
-        Name of a run → its record.
-    notes
-        Further notes of the sheet.
-
-    Returns
-    -------
-    Sheet
-        ``changes``: ``part``, ``evaluator`` (empty unless it is an evaluator that changed), ``key``, and
-        ``value @ RUN`` per run. A row per key that differs between runs; a part without one has a row that
-        says that nothing changed.
+    Its columns are ``part``, ``evaluator`` (empty unless it is an evaluator that changed), ``key``, and
+    ``value @ RUN`` per run; a row per key that differs, or one that says that nothing of a part changed.
     """
     rows: list[_Row] = []
     for part, read in _PARTS.items():
         changed = _changed({run: _flat(read(record)) for run, record in records.items()})
         rows += [(part, "", key, values) for key, values in changed.items()] or [(part, "", NOTHING, {})]
     rows += _evaluator_rows(records)
-    columns = ["part", "evaluator", "key", *(f"value @ {run}" for run in records)]
-    frame = pd.DataFrame([[*row, *map(values.get, records)] for *row, values in rows], columns=columns)
-    said = []
+    titles = {name: name for name in ("part", "evaluator", "key")} | {f"value @ {r}": r for r in records}
+    frame = pd.DataFrame([[*row, *map(values.get, records)] for *row, values in rows], columns=[*titles])
     if any(0 < len(values) < len(records) for *_, values in rows):
-        said.append("— : the run does not have this key.")
+        notes += ("— : the run does not have this key.",)
     if any("…" in value for *_, values in rows for value in values.values()):
-        said.append(f"Hashes are cut to {_DIGITS} digits.")
-    return Sheet(
-        "changes",
-        "What changed between the runs",
-        frame,
-        (
-            Column("part", "part"),
-            Column("evaluator", "evaluator"),
-            Column("key", "key"),
-            *(Column(f"value @ {run}", run) for run in records),
-        ),
-        (*notes, *said),
-        reduce(or_, (record.simulation for record in records.values())),
-    )
+        notes += (f"Hashes are cut to {_DIGITS} digits.",)
+    columns = tuple(Column(name, title) for name, title in titles.items())
+    simulated = reduce(or_, (record.simulation for record in records.values()))
+    return Sheet("changes", "What changed between the runs", frame, columns, notes, simulated)
 
 
 def evaluator_changes(records: Mapping[str, Record], evaluator: str) -> Texts:
@@ -78,22 +54,15 @@ def evaluator_changes(records: Mapping[str, Record], evaluator: str) -> Texts:
 
     Keys of nested mappings are joined by dots, such as ``prompt.sha256``.
     """
-    facts = {run: r.evaluators[evaluator] for run, r in records.items() if evaluator in r.evaluators}
-    return _changed(
-        {
-            run: _flat({**e.signature, "spec": e.spec, "kind": str(e.kind), "scores": e.scores})
-            for run, e in facts.items()
-        }
-    )
+    having = {run: r.evaluators[evaluator] for run, r in records.items() if evaluator in r.evaluators}
+    own = ("spec", "kind", "scores")
+    return _changed({run: _flat({**e.signature, **e.content(own)}) for run, e in having.items()})
 
 
 def evaluators_of(records: Mapping[str, Record]) -> dict[str, list[str]]:
     """Return every evaluator of any run, in the runs' order, and the runs that have it."""
-    found: dict[str, list[str]] = {}
-    for run, record in records.items():
-        for name in record.evaluators:
-            found.setdefault(name, []).append(run)
-    return found
+    names = dict.fromkeys(name for record in records.values() for name in record.evaluators)
+    return {name: [run for run, record in records.items() if name in record.evaluators] for name in names}
 
 
 def _evaluator_rows(records: Mapping[str, Record]) -> list[_Row]:
@@ -115,23 +84,21 @@ def _evaluator_rows(records: Mapping[str, Record]) -> list[_Row]:
 def _changed(of_runs: Mapping[str, Mapping[str, str]]) -> Texts:
     """Return the keys whose values differ between runs; hashes are cut once they have been compared."""
     keys = dict.fromkeys(key for values in of_runs.values() for key in values)
-    found: Texts = {}
+    changed: Texts = {}
     for key in keys:
-        values = {run: given[key] for run, given in of_runs.items() if key in given}
+        values = {run: facts[key] for run, facts in of_runs.items() if key in facts}
         if len(values) < len(of_runs) or len(set(values.values())) > 1:
-            found[key] = {run: _HASH.sub(r"\1…", value) for run, value in values.items()}
-    return found
+            changed[key] = {run: _HASH.sub(r"\1…", value) for run, value in values.items()}
+    return changed
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """Return nested mappings as one from dotted keys to texts."""
-    found: dict[str, str] = {}
+    flat: dict[str, str] = {}
     for key, inner in value.items():
-        if isinstance(inner, Mapping):
-            found |= _flat(inner, f"{prefix}{key}.")
-        else:
-            found[f"{prefix}{key}"] = _text(inner)
-    return found
+        whole = f"{prefix}{key}"
+        flat |= _flat(inner, f"{whole}.") if isinstance(inner, Mapping) else {whole: _text(inner)}
+    return flat
 
 
 def _text(value: object) -> str:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
 
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE
-from metaeval.engine.board import read_cell
-from metaeval.engine.paired_tests import Tests
+from metaeval.base.simulation import MARK
+from metaeval.engine.board import ESTIMATES, Board, Cell, read_cell
+from metaeval.engine.paired_tests import Comparisons, Tests
 from metaeval.engine.ranking import ranking
+from metaeval.engine.sentences import tests_sentence
+from metaeval.engine.sheet import Column, Sheet
 from metaeval.runs.changes import evaluator_changes, run_changes
-from metaeval.runs.joint import join_runs
-from metaeval.runs.sheets import pairs_sheet, side_by_side
+from metaeval.runs.joint import JoinedRuns, join_runs
+from metaeval.stats.resampling.significance import benjamini_hochberg, holm
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    from metaeval.engine.board import Cell
-    from metaeval.engine.paired_tests import Comparisons
-    from metaeval.engine.sheet import Sheet
-    from metaeval.runs.joint import JoinedRuns
+    from metaeval.engine.cells import Cells
 
 
 def compare_runs(
@@ -33,46 +35,25 @@ def compare_runs(
     all_pairs: bool = False,
     policy_of: str | os.PathLike[str] | None = None,
 ) -> list[Sheet]:
-    """Compare the evaluators of one finished run, or several runs, by paired tests.
+    """Compare the evaluators of one finished run, or several runs, the oldest first, by paired tests.
 
     Runs are compared on the units that all of them have, under one policy; each run's scores are those that
-    it wrote.
-
-    Parameters
-    ----------
-    folders
-        Of the runs, the oldest first; they are named by their folders.
-    by
-        The cell that is tested, as a mapping or as ``aspect,level,coefficient``.
-    correction, permutations, seed
-        Of the tests, as for `metaeval.compare`.
-    all_pairs
-        Whether every two evaluators of all runs are tested, too.
-    policy_of
-        The run that rules, by folder or name: its policy, intervals and tests hold for all, and whatever is
-        left out here is as in its study. If None, it is the first run, and all policies must be the same.
+    it wrote. The run ``policy_of`` rules: its policy, intervals and tests hold for all. If None, it is the
+    first run, and all policies must be the same.
 
     Returns
     -------
     list of Sheet
         Of one run ``tests``, of every two evaluators. Of several runs ``changes`` (see `run_changes`) and
         ``runs`` (see `side_by_side`); with ``all_pairs`` also ``ranking``, with rank clusters, and ``tests``.
-
-    Raises
-    ------
-    RunFolderError
-        If a folder holds no finished run.
-    MetaevalError
-        If the runs cannot be compared, or an option is wrong.
     """
     joined = join_runs(folders, policy_of=policy_of)
-    given = {"correction": correction, "permutations": permutations, "seed": seed}
-    asked = {k: v for k, v in given.items() if v is not None}
-    tests = Tests.model_validate({**(joined.study.tests or {}), **asked})
-    cell = _cell(joined, by)
+    options = {"correction": correction, "permutations": permutations, "seed": seed}
+    stated = {k: v for k, v in options.items() if v is not None}
+    tests = Tests.model_validate({**(joined.study.tests or {}), **stated})
+    cell, cells = _cell(joined, by), joined.cells
     sheets: list[Sheet] = []
     several = len(joined.runs) > 1
-    cells = joined.cells
     board = cells.board(cell, intervals=several or all_pairs)
     if several:
         records = joined.records
@@ -83,9 +64,9 @@ def compare_runs(
         sheets.append(run_changes(records, joined.notes))
         sheets.append(side_by_side(cells, board, joined.columns, tests, changed=changed, notes=joined.notes))
     if not several or all_pairs:
-        found = _kept_tests(joined, cell, tests) or cells.compare(cell, tests)
-        sheets += [ranking(board, tests=found)] if all_pairs else []
-        sheets.append(pairs_sheet(found, board))
+        pairs = _kept_tests(joined, cell, tests) or cells.compare(cell, tests)
+        sheets += [ranking(board, tests=pairs)] if all_pairs else []
+        sheets.append(pairs_sheet(pairs, board))
     return sheets
 
 
@@ -112,3 +93,162 @@ def _cell(joined: JoinedRuns, wanted: str | Cell | None) -> Cell:
             f"no aspect {aspect!r} is in all runs{nearest(aspect, known)} (in all: {', '.join(known)})"
         )
     return cell
+
+
+def side_by_side(
+    cells: Cells,
+    board: Board,
+    columns: Mapping[str, Mapping[str, str]],
+    tests: Tests,
+    *,
+    changed: Mapping[str, Sequence[str]] | None = None,
+    notes: Sequence[str] = (),
+) -> Sheet:
+    """Put the evaluators of several runs side by side, and test each against itself in another run.
+
+    Parameters
+    ----------
+    cells, board
+        Scores of all runs and one truth, and their estimates in the cell that the board shows first.
+    columns
+        Evaluator → run that has it → its name in ``cells``; all in the order to be shown.
+    tests
+        Options; p-values are corrected over the evaluators whose scores differ between their two runs.
+    changed
+        Evaluator → what differs between its runs.
+
+    Returns
+    -------
+    Sheet
+        ``runs``: a row per evaluator, with ``estimate``, ``ci_low``, ``ci_high`` and counts ``@ RUN`` for
+        each run; ``difference``: the ``last`` run that has it less the ``first``; ``p``, ``p_corrected``.
+    """
+    cell = {d.name: d.first for d in board.dimensions}
+    counts = {"n_units": "", **board.counts}
+    runs = list(dict.fromkeys(run for of_run in columns.values() for run in of_run))
+    numbers = board.of(cell).set_index("evaluator")
+    fields = [*ESTIMATES, *(c for c in counts if c in numbers)]
+    together = sum(len(of_run) > 1 for of_run in columns.values())
+    tested = {e: _tested(cells, cell, [*of_run.values()], tests, together) for e, of_run in columns.items()}
+    rows: list[dict[str, Any]] = []
+    for evaluator, of_run in columns.items():
+        in_runs = list(of_run)
+        defined = bool(numbers.loc[[*of_run.values()], "estimate"].notna().all())
+        row: dict[str, Any] = {
+            "evaluator": evaluator,
+            "label": f"{evaluator}{MARK}" if board.simulated.among(of_run.values()).evaluators else evaluator,
+            "first": in_runs[0],
+            "last": in_runs[-1],
+            "difference": tested[evaluator].difference if defined else math.nan,
+            "p": tested[evaluator].p,
+            "changed": ", ".join((changed or {}).get(evaluator, ())),
+        }
+        for run, name in of_run.items():
+            row |= {f"{field} @ {run}": numbers.loc[name, field] for field in fields}
+        rows.append(row)
+    of_runs = [f"{field} @ {run}" for run in runs for field in fields]
+    names = ["evaluator", "label", *of_runs, "first", "last", "difference", "p", "p_corrected", "changed"]
+    frame = pd.DataFrame(rows, columns=names)
+    corrected = {"holm": holm, "bh": benjamini_hochberg}.get(tests.correction)
+    frame["p_corrected"] = corrected(frame["p"].to_numpy()) if corrected else frame["p"]
+    return Sheet(
+        "runs",
+        "Evaluators in each run",
+        frame,
+        _columns(frame, runs, tests, board),
+        (*notes, *_sentences(board, cells, cell, [*tested.values()]), *_unpaired(columns, runs)),
+        board.simulated,
+    )
+
+
+def pairs_sheet(tests: Comparisons, board: Board) -> Sheet:
+    """Return the tests of every two evaluators: sheet ``tests``, with the columns of `Comparisons.frame`."""
+    frame = tests.frame
+    for side in ("first", "second"):
+        frame[f"{side}_label"] = [board.simulated.label(name) for name in frame[side]]
+    corrected = {"holm": "p_holm", "bh": "p_bh"}.get(tests.policy["correction"])
+    columns = [
+        Column("first_label", "evaluator"),
+        Column("second_label", "against"),
+        Column("difference", "difference", board.form),
+        Column("p", "p", "p"),
+    ]
+    if corrected:
+        columns.append(Column(corrected, "corrected p", "p"))
+    if frame["p_williams"].notna().any():
+        columns.append(Column("p_williams", "Williams' p", "p"))
+    measure = board.words(board.cell(tests.by))
+    notes = [f"Differences of {measure}; the better of the two stands first."]
+    if len(frame):
+        notes.append(tests_sentence(tests.policy))
+    return Sheet("tests", "Paired tests", frame, tuple(columns), tuple(notes), board.simulated)
+
+
+class _Tested(NamedTuple):
+    """An evaluator of the last run against itself in the first; NaN and None if not tested."""
+
+    difference: float = math.nan
+    p: float = math.nan
+    policy: Mapping[str, Any] | None = None
+
+
+def _tested(cells: Cells, cell: Cell, names: Sequence[str], tests: Tests, together: int) -> _Tested:
+    if len(names) < 2:
+        return _Tested()
+    last, first = names[-1], names[0]
+    if cells.same(cell, last, first):
+        # Not tested, so p-values are not corrected for it.
+        return _Tested(difference=0.0)
+    pair = cells.compare(cell, tests, evaluators=[last, first], corrected_with=together)
+    return _Tested(float(pair.difference[0, 1]), float(pair.p[0, 1]), pair.policy)
+
+
+def _columns(frame: pd.DataFrame, runs: Sequence[str], tests: Tests, board: Board) -> tuple[Column, ...]:
+    columns = [Column("label", "evaluator")]
+    columns += [
+        Column(f"estimate @ {run}", run, board.form, f"ci_low @ {run}", f"ci_high @ {run}") for run in runs
+    ]
+    if frame["difference"].notna().any():
+        columns.append(Column("difference", "difference", board.form))
+    if frame["p"].notna().any():
+        columns.append(Column("p", "p", "p"))
+        if tests.correction != "none":
+            columns.append(Column("p_corrected", "corrected p", "p"))
+    if frame["changed"].any():
+        columns.append(Column("changed", "what changed"))
+    for count, title in board.counts.items():
+        for run in runs:
+            if frame[f"{count} @ {run}"].fillna(0).any():
+                columns.append(Column(f"{count} @ {run}", f"{title}, {run}", "count"))
+    return tuple(columns)
+
+
+def _sentences(board: Board, cells: Cells, cell: Cell, tested: Sequence[_Tested]) -> list[str]:
+    notes = [f"Cells hold {board.words(cell)}."]
+    if (entering := cells.entering(cell)) is not None:
+        notes.append(f"{entering:,} units: those that all evaluators of all runs scored.")
+    if board.frame["ci_low"].notna().any():
+        second = board.second_of(cell)
+        notes += filter(None, [board.intervals, second.intervals if second else ""])
+    if any(not math.isnan(test.difference) for test in tested):
+        units = "" if cells.common else ", on the units that it scored in both"
+        notes.append(
+            f"The difference is the last run with the evaluator minus the first{units}; an evaluator with "
+            "the same scores in both is not tested."
+        )
+    policies = [test.policy for test in tested if test.policy is not None]
+    if policies:
+        least = max(policy["least_p"] for policy in policies)
+        n = sum(not math.isnan(test.p) for test in tested)
+        notes.append(tests_sentence({**policies[0], "least_p": least, "pairs": n}))
+    return notes
+
+
+def _unpaired(columns: Mapping[str, Mapping[str, str]], runs: Sequence[str]) -> list[str]:
+    """Say what to do where one judge replaced another: without a short name it is named by its spec."""
+    alone = sum(len(of_run) == 1 for of_run in columns.values())
+    if len(runs) < 2 or not alone:
+        return []
+    matched = f"Evaluators are matched by name; {alone:,} of {len(columns):,} are in one run only"
+    way = "give them the same short name in the studies, or use metaeval compare --all-pairs"
+    return [f"{matched}, and so not tested: {way}."]

@@ -1,24 +1,29 @@
-"""A finished run, opened again for an analysis: its scores and its truth, without its data set."""
+"""A finished run, opened again: its scores and its truth, without its data set, and its replies."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.engines import DUCKDB
-from metaeval.base.errors import MetaevalError
+import pandas as pd
+
+from metaeval.base.errors import MetaevalError, RunFolderError
 from metaeval.base.formulas import read_csv
-from metaeval.base.keys import nouns_of
+from metaeval.base.parallel import DUCKDB
 from metaeval.base.records import Kind, ScoreTable
-from metaeval.engine.alignment.matched import Matched
+from metaeval.engine.alignment.policy import Matched, Prepared
 from metaeval.engine.board import Board
 from metaeval.engine.out_of_core.files import Parquet, chosen
 from metaeval.engine.paired_tests import Comparisons
+from metaeval.judging.replies import calls_in, with_attempts
 from metaeval.kinds.kind import kind_named
 from metaeval.kinds.scored import Scored
 from metaeval.kinds.study import make_study
+from metaeval.llm.store.replies import Store
 from metaeval.runs.folder import (
     RATERS,
     SCORES,
@@ -28,15 +33,10 @@ from metaeval.runs.folder import (
     read_output,
     read_record,
 )
+from metaeval.runs.record import Record
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.runs.record import Record
+    from metaeval.kinds.table import KindTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +64,12 @@ class OpenRun:
     @property
     def cluster(self) -> str:
         """The key column whose values are resampled whole."""
-        return self.record.data.cluster or self.scores.keys[0]
+        return self.record.data.cluster
 
     @property
     def nouns(self) -> Mapping[str, str]:
         """Key column → what a reader calls one of its values."""
-        return self.record.data.nouns or nouns_of(self.scores.keys)
+        return self.record.data.nouns
 
     def prepared(
         self,
@@ -96,15 +96,17 @@ class OpenRun:
         facts = self.record
         study = make_study(facts.study.content())
         kind = kind_named(study.kind)
-        own = {name: self._own(name, kind.texts) for name in kind.files if name in facts.outputs}
-        return Scored(study, facts.data.scale, self.cluster, self.scores, self.truth, self.raters, own=own)
+        return kind.scored(
+            *(kind, study, facts.data.scale, self.cluster, self.scores, self.truth, self.raters),
+            kept=self._kept,
+        )
 
-    def _own(self, name: str, texts: Sequence[str]) -> pd.DataFrame:
-        """Read a table of the kind's own."""
-        import pandas as pd
-
-        file = read_output(self.folder, name, self.record)
-        return pd.read_parquet(file) if file.suffix == ".parquet" else read_csv(file, texts=texts)
+    def _kept(self, table: KindTable) -> pd.DataFrame:
+        """Read a table of the kind; without a row, if the run has not written it."""
+        if table.file not in self.record.outputs:
+            return pd.DataFrame()
+        file = read_output(self.folder, table.file, self.record)
+        return pd.read_parquet(file) if file.suffix == ".parquet" else read_csv(file, texts=table.texts)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -133,24 +135,11 @@ def open_run(folder: str | os.PathLike[str], *, rated: bool = False, scores: boo
         Whether scores and truth must be ratings.
     scores
         Whether scores are needed; without, those that do not fit in memory are left out.
-
-    Raises
-    ------
-    RunFolderError
-        If it is no run folder, the run is not finished, or its files are not those that it wrote.
-    MetaevalError
-        If there are no ratings, or the scores do not fit in memory.
     """
-    import pandas as pd
-
     path = Path(folder)
     record = read_record(path)
-    kind = record.study.kind
-    if rated and not _rated(kind):
-        raise MetaevalError(
-            f"this takes ratings, and {folder} is a run of kind {kind!r}, whose scores are verdicts on two: "
-            f"`metaeval details {folder}` shows its measures"
-        )
+    if rated:
+        refuse_unrated(path, record.study.kind)
 
     def frame(name: str) -> pd.DataFrame:
         return pd.read_parquet(read_output(path, name, record))
@@ -175,27 +164,57 @@ def _past_memory(path: Path, record: Record) -> Parquet | None:
     """Return the scores of a run that left them in a file, if they are still too many."""
     if record.policy.get("engine") != DUCKDB:
         return None
-    found = Parquet.of(read_output(path, SCORES, record), "the scores")
-    return found if chosen("auto", found) == DUCKDB else None
+    scores = Parquet.of(read_output(path, SCORES, record), "the scores")
+    return scores if chosen("auto", scores) == DUCKDB else None
 
 
 def read_table(path: Path, record: Record) -> pd.DataFrame:
-    """Read the estimates of a finished run, of which ``run.json`` is at hand.
-
-    Raises
-    ------
-    RunFolderError
-        If the run is not finished, or the file is not the one it wrote.
-    """
+    """Read the estimates of a finished run, of which ``run.json`` is at hand."""
     file = read_output(path, record.board_file, record)
     frame = read_csv(file, texts=["evaluator", *(d["name"] for d in record.board["dimensions"])])
     counts = frame.columns[frame.columns.str.startswith("n_")]
     return frame.astype(dict.fromkeys(counts, "int64"))
 
 
-def _rated(kind: str) -> bool:
-    """Say whether scores of a kind are ratings; they are taken for such where the kind is not known here."""
+def refuse_unrated(folder: Path, kind: str) -> None:
+    """Raise `MetaevalError` if scores of a kind are no ratings; a kind that is not known here has ratings."""
     try:
-        return kind_named(kind).rated
+        rated = kind_named(kind).rated
     except MetaevalError:
-        return True
+        rated = True
+    if not rated:
+        raise MetaevalError(
+            f"this takes ratings, and {folder} is of kind {kind!r}, whose scores are verdicts on two: "
+            "`metaeval details` shows the measures of a run of it"
+        )
+
+
+def calls_of_run(folder: Path, record: Record) -> list[str]:
+    """Return the keys of the calls behind the scores and verdicts of a finished run."""
+    import pandas as pd
+    import pyarrow.parquet as pq
+
+    names = [SCORES, *([VERDICTS] if VERDICTS in record.outputs else [])]
+    files = [read_output(folder, name, record) for name in names]
+    having = [file for file in files if "call" in pq.read_schema(file).names]
+    return calls_in(pd.read_parquet(file, columns=["call"]) for file in having)
+
+
+def export_run(
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    store: str | os.PathLike[str] | None = None,
+) -> int:
+    """Write the replies that a finished run used as JSON Lines, earlier attempts too; return how many.
+
+    They are taken from ``store``, or from that of the run's study if it is left out.
+    """
+    from metaeval.llm.store.tools import export_jsonl
+
+    record = read_record(Path(folder))
+    calls = calls_of_run(Path(folder), record)
+    if not calls:
+        raise RunFolderError(f"no judge was in the run in {folder}, so it used no replies")
+    with Store(store or record.study.judging.get("store"), create=False) as opened:
+        return export_jsonl(opened, path, with_attempts(opened, calls))

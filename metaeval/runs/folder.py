@@ -6,23 +6,18 @@ import contextlib
 import hashlib
 import json
 import shutil
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pydantic import ValidationError
 
 from metaeval.base.errors import MetaevalError, RunFolderError, StoppedError
 from metaeval.base.files import replacing, write_text
-from metaeval.base.formulas import to_csv
-from metaeval.base.records import CORRELATIONS, Kind, ScoreTable
+from metaeval.base.records import Kind, ScoreTable
+from metaeval.engine.correlation import CORRELATIONS
 from metaeval.runs.record import Record
 from metaeval.trust.calibration.record import CALIBRATION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
-    import pandas as pd
 
 RECORD = "run.json"
 SCORES = "scores.parquet"
@@ -43,17 +38,10 @@ OPTIONAL = (BOARD, RATERS, VERDICTS, TESTS, DETAILS, COSTS, COST_TABLE, CALIBRAT
 """What a run leaves if there is something for it, and what `metaeval calibrate` adds."""
 _LOCK = ".lock"
 _PARTS = ".parts"
-_META = b"metaeval"
 
 
 def check_usable(path: Path) -> None:
-    """Check that a run can be written to ``path``: it is new, empty, or a run folder.
-
-    Raises
-    ------
-    RunFolderError
-        If it holds anything else.
-    """
+    """Check that a run can be written to ``path``: it is new, empty, or a run folder."""
     if not path.exists():
         # Something on the way to it may be a file.
         above = next(p for p in path.absolute().parents if p.exists())
@@ -73,13 +61,7 @@ def check_usable(path: Path) -> None:
 
 
 def read_record(path: Path) -> Record:
-    """Read ``run.json``.
-
-    Raises
-    ------
-    RunFolderError
-        If it is not there, or was not written by a run.
-    """
+    """Read ``run.json``."""
     if path.is_file():
         raise RunFolderError(f"{path} is a file, not a run folder; give the folder that a run wrote")
     if not path.is_dir():
@@ -87,13 +69,13 @@ def read_record(path: Path) -> Record:
             f"there is no run folder {path}; make one with: metaeval run STUDY.yaml --out {path}"
         )
     try:
-        content = json.loads((path / RECORD).read_text(encoding="utf-8"))
-        return Record.read(content)
+        return Record.model_validate(json.loads((path / RECORD).read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise RunFolderError(f"{path} is not a run folder: it has no {RECORD}") from None
     except ValidationError as error:
         raise RunFolderError(
-            f"{path / RECORD} was not written by metaeval; this is not a run folder"
+            f"{path} is not a run folder of the layout that this metaeval reads; run the study again, into "
+            "another folder"
         ) from error
     except ValueError as error:
         raise RunFolderError(f"{path / RECORD} is not JSON; this is not a run folder") from error
@@ -118,15 +100,8 @@ def read_output(path: Path, name: str, record: Record | None = None) -> Path:
     """Return the path of an output of a finished run, if it is as the run wrote it.
 
     ``record`` is the record of the run, if it was read before.
-
-    Raises
-    ------
-    RunFolderError
-        If the run is not finished, or the file is not the one it wrote.
     """
     record = read_record(path) if record is None else record
-    if record.is_done and "tests" not in record.model_fields_set:
-        raise RunFolderError(f"the run in {path} was made by an older metaeval; run its study again")
     if not record.is_done:
         raise RunFolderError(f"the run in {path} is not finished; run its study again to finish it")
     file = path / name
@@ -136,13 +111,7 @@ def read_output(path: Path, name: str, record: Record | None = None) -> Path:
 
 
 def rewrite_output(path: Path, name: str, change: Callable[[str], str]) -> None:
-    """Change the text of an output of a finished run, and its digest in ``run.json``.
-
-    Raises
-    ------
-    RunFolderError
-        If the run is not finished, or the file is not the one it wrote.
-    """
+    """Change the text of an output of a finished run, and its digest in ``run.json``."""
     record = read_record(path)
     text = change(read_output(path, name, record).read_text(encoding="utf-8"))
     # Entered first, so put in its place last.
@@ -180,11 +149,6 @@ class RunFolder:
         """Hold ``path`` for one run, and refuse a second one. A killed process holds nothing.
 
         A new folder is removed if the input proves wrong, or the run breaks off with nothing to keep.
-
-        Raises
-        ------
-        RunFolderError
-            If another run holds it, or it is no run folder.
         """
         from filelock import FileLock, Timeout
 
@@ -220,40 +184,31 @@ class RunFolder:
 
     def part(self, key: str) -> ScoreTable | None:
         """Return the scores of one evaluator that a broken-off run kept, if there are any."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        import pandas as pd
 
-        file = self._part_file(key)
-        if not file.exists():
-            return None
         try:
-            table = pq.read_table(file)
-            meta = json.loads(table.schema.metadata[_META])
-            of_pairs = self._part_file(f"{key}.verdicts")
-            verdicts = pq.read_table(of_pairs).to_pandas() if meta.get("verdicts") else None
-        except (OSError, pa.ArrowInvalid, KeyError, TypeError, ValueError):
-            return None  # not a part of ours: the scores are made again
-        kinds = {name: Kind(kind) for name, kind in meta["kinds"].items()}
-        frame = table.replace_schema_metadata(None).to_pandas()
-        return ScoreTable(frame, meta["signatures"], kinds, verdicts=verdicts)
+            frame = pd.read_parquet(self._part_file(key))
+            kinds = {name: Kind(kind) for name, kind in frame.attrs["kinds"].items()}
+            of_pairs = frame.attrs["verdicts"]
+            verdicts = pd.read_parquet(self._part_file(f"{key}.verdicts")) if of_pairs else None
+        except (OSError, KeyError, ValueError):
+            return None  # there is none, or none of ours: the scores are made again
+        signatures, frame.attrs = frame.attrs["signatures"], {}
+        return ScoreTable(frame, signatures, kinds, verdicts=verdicts)
 
     def keep_part(self, key: str, table: ScoreTable) -> None:
         """Keep the scores of one evaluator until the run is finished."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        meta = {
+        if table.verdicts is not None:  # first, so that a part is never without them
+            with replacing(self._part_file(f"{key}.verdicts")) as temporary:
+                table.verdicts.to_parquet(temporary, index=False)
+        frame = table.frame.copy(deep=False)
+        frame.attrs = {
             "signatures": {k: dict(v) for k, v in table.signatures.items()},
             "kinds": {k: str(v) for k, v in table.kinds.items()},
             "verdicts": table.verdicts is not None,
         }
-        if table.verdicts is not None:  # first, so that a part is never without them
-            with replacing(self._part_file(f"{key}.verdicts")) as temporary:
-                write_parquet(table.verdicts, temporary)
-        arrow = pa.Table.from_pandas(table.frame, preserve_index=False)
-        arrow = arrow.replace_schema_metadata({_META: json.dumps(meta)})
         with replacing(self._part_file(key)) as temporary:
-            pq.write_table(arrow, temporary)
+            frame.to_parquet(temporary, index=False)
 
     def finish(self, writers: Mapping[str, Callable[[Path], object]], record: Record) -> Record:
         """Write all outputs, then ``run.json`` with their digests; drop the parts.
@@ -275,13 +230,3 @@ class RunFolder:
 
     def _part_file(self, key: str) -> Path:
         return self.path / _PARTS / f"{key}.parquet"
-
-
-def write_parquet(frame: pd.DataFrame, file: Path) -> None:
-    """Write a frame as Parquet."""
-    frame.to_parquet(file, index=False)
-
-
-def write_csv(frame: pd.DataFrame, file: Path) -> None:
-    """Write a frame as CSV; floats keep every digit that they have."""
-    to_csv(frame, file)

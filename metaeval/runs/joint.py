@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.keys import key_columns
-from metaeval.base.records import ScoreTable
-from metaeval.kinds.kind import kind_named
+from metaeval.base.records import Kind, ScoreTable
+from metaeval.engine.board import Board, BoardDimension
 from metaeval.runs.changes import evaluators_of
 from metaeval.runs.finished import OpenRun, open_run
+from metaeval.runs.record import Record, StudyFacts
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
-
-    import pandas as pd
-
-    from metaeval.base.records import Kind
     from metaeval.engine.cells import Cells
-    from metaeval.runs.record import Record, StudyFacts
 
+_DATASET = "dataset"
 _POLICY = ("missing", "undefined_groups", "units")
 _SAME: dict[str, Callable[[OpenRun], str]] = {
     "the truth": lambda run: run.record.truth.spec,
@@ -73,7 +74,8 @@ def cells_of(run: OpenRun, scores: ScoreTable | None = None, truth: pd.DataFrame
     scored = run.scored
     if scores is not None and truth is not None:
         scored = replace(scored, scores=scores, truth=truth)
-    return kind_named(scored.study.kind).cells(scored)
+    cells: Cells = scored.cells
+    return cells
 
 
 def run_names(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
@@ -94,19 +96,7 @@ def join_runs(
 ) -> JoinedRuns:
     """Open finished runs and check that their numbers can be compared.
 
-    Parameters
-    ----------
-    folders
-        Of one run or more.
-    policy_of
-        The run whose policy holds for all, by its folder or short name; the first one, if left out.
-
-    Raises
-    ------
-    RunFolderError
-        If one is no finished run.
-    MetaevalError
-        If they have another truth, scale or policy, or no aspect or unit in common.
+    ``policy_of`` is the run whose policy holds for all, by its folder or short name; the first, if left out.
     """
     if not folders:
         raise MetaevalError("there is nothing to compare; give one or more run folders")
@@ -183,9 +173,8 @@ def _common_truth(runs: Mapping[str, OpenRun], aspects: Sequence[str]) -> pd.Dat
                 f"{first} and {name} cannot be compared: they have no unit in common (the first is "
                 f"{_unit(one.truth, keys)} in {first} and {_unit(other.truth, keys)} in {name})"
             )
-        differs = (both["rating"] != both["rating_other"]) & ~(
-            both["rating"].isna() & both["rating_other"].isna()
-        )
+        a, b = both["rating"], both["rating_other"]
+        differs = (a != b) & ~(a.isna() & b.isna())
         if differs.any():
             units, wrong = (len(frame[keys].drop_duplicates()) for frame in (both, both[differs]))
             raise MetaevalError(
@@ -202,16 +191,13 @@ def _unit(truth: pd.DataFrame, keys: Sequence[str]) -> str:
 
 def _joined_scores(runs: Mapping[str, OpenRun], columns: Mapping[str, Mapping[str, str]]) -> ScoreTable:
     """Return the scores of all runs in one table, each evaluator under its name for the run."""
-    import pandas as pd
-
     frames = []
     signatures: dict[str, Mapping[str, Any]] = {}
     kinds: dict[str, Kind] = {}
     for run, opened in runs.items():
         label = {evaluator: of_run[run] for evaluator, of_run in columns.items() if run in of_run}
         frame = opened.scores.frame
-        wanted = [*opened.scores.keys, "evaluator", "aspect", "score", "status"]
-        frames.append(frame[wanted].assign(evaluator=frame["evaluator"].map(label)))
+        frames.append(frame.assign(evaluator=frame["evaluator"].map(label)))
         signatures |= {label[e]: s for e, s in opened.scores.signatures.items()}
         kinds |= {label[e]: k for e, k in opened.scores.kinds.items()}
     simulated = any(run.scores.simulated for run in runs.values())
@@ -243,10 +229,38 @@ def _notes(
     simulated = [name for name, run in runs.items() if run.scores.simulated]
     real = [name for name in runs if name not in simulated]
     if simulated and real:
-        told = f"{_listed(simulated)} simulated, {_listed(real)} not"
-        notes.insert(0, f"SIMULATED AND REAL DATA ARE COMPARED: {told}.")
+        which = f"{_listed(simulated)} simulated, {_listed(real)} not"
+        notes.insert(0, f"SIMULATED AND REAL DATA ARE COMPARED: {which}.")
     return notes
 
 
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def board_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Board:
+    """Return what several runs found, with the data set (or the folder) as a further dimension."""
+    runs = {name: open_run(path, scores=False) for name, path in run_names(folders).items()}
+    (first, one), *others = ((name, run.board) for name, run in runs.items())
+    for name, board in others:
+        if [d.name for d in board.dimensions] != [d.name for d in one.dimensions]:
+            by = " and by ".join(", ".join(d.name for d in b.dimensions) for b in (one, board))
+            raise MetaevalError(f"{first} and {name} cannot stand side by side: their numbers are by {by}")
+    boards = [run.board for run in runs.values()]
+    names = [run.record.data.name for run in runs.values()]
+    called = names if len({*names}) == len(names) else list(runs)
+    dimensions = [
+        replace(d, choices=reduce(or_, (dict(b.dimensions[i].choices) for b in boards)))
+        for i, d in enumerate(one.dimensions)
+    ]
+    data_sets = BoardDimension(_DATASET, {name: name for name in called}, "data set")
+    return replace(
+        one,
+        frame=pd.concat([b.frame.assign(**{_DATASET: n}) for n, b in zip(called, boards, strict=True)]),
+        dimensions=(data_sets, *dimensions),
+        columns=(_DATASET, *one.columns[-1:]),
+        intervals="",
+        notes=tuple(note for note in one.notes if all(note in b.notes for b in boards)),
+        kinds=reduce(or_, (dict(b.kinds) for b in reversed(boards))),
+        simulated=reduce(or_, (b.simulated for b in boards)),
+    )

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metaeval.base.errors import RunFolderError
 from metaeval.base.formulas import read_csv
 from metaeval.engine.sheet import NOTHING, Column, Sheet
 from metaeval.runs.folder import COSTS, RECORD, is_held, read_record
-
-if TYPE_CHECKING:
-    import os
-
-    from metaeval.runs.record import Record
+from metaeval.runs.record import Record
 
 _COLUMNS = (
     Column("name", "run"),
@@ -28,53 +25,38 @@ _MORE = "CSV and JSON name the study, its kind and the whole path of a run, too.
 
 
 def runs_sheet(place: str | os.PathLike[str]) -> Sheet:
-    """Return the runs in a folder and in those below it, the newest first.
-
-    Raises
-    ------
-    RunFolderError
-        If there is no such folder, or no run in it.
-    """
+    """Return the runs in a folder and in those below it, the newest first."""
     import pandas as pd
 
     folder = Path(place)
     if not folder.is_dir():
         raise RunFolderError(f"there is no folder {folder}; name the one that holds your run folders")
-    found = [folder / RECORD, *(path for deep in ("*", "*/*") for path in folder.glob(f"{deep}/{RECORD}"))]
-    rows = [_row(path.parent) | {"name": _name(path.parent, folder)} for path in found if path.is_file()]
+    places = [folder, *(path.parent for deep in ("*", "*/*") for path in folder.glob(f"{deep}/{RECORD}"))]
+    rows = [_row(run, folder) for run in places if (run / RECORD).is_file()]
     if not rows:
         raise RunFolderError(f"there is no run in {folder}; make one with: metaeval run STUDY.yaml")
     frame = pd.DataFrame(rows).sort_values(["date", "run"], ascending=[False, True], ignore_index=True)
     return Sheet("runs", f"Runs in {folder}", frame, _COLUMNS, (_MORE,))
 
 
-def _name(run: Path, folder: Path) -> str:
-    """Return where a run lies below a folder; its own name if it is the folder."""
-    return run.name if run == folder else run.relative_to(folder).as_posix()
-
-
-def _row(folder: Path) -> dict[str, Any]:
-    row = {
-        "run": str(folder),
-        "study": NOTHING,
-        "kind": NOTHING,
-        "data": NOTHING,
-        "date": "",
-        "evaluators": 0,
-    }
+def _row(run: Path, folder: Path) -> dict[str, Any]:
+    name = run.name if run == folder else run.relative_to(folder).as_posix()
+    unknown = {**dict.fromkeys(("study", "kind", "data"), NOTHING), "date": "", "evaluators": 0}
+    row = {"run": str(run), **unknown}
     try:
-        record = read_record(folder)
+        record = read_record(run)
     except RunFolderError as error:
-        return row | {"state": f"cannot be read: {error}", "usd": math.nan}
+        return row | {"state": f"cannot be read: {error}", "usd": math.nan, "name": name}
     date = record.finished or record.stopped or record.started
     return row | {
         "study": record.study.name or NOTHING,
         "kind": record.study.kind,
         "data": f"{record.data.name}{' (simulated)' if record.data.simulated else ''}",
         "date": date[:16].replace("T", " "),
-        "state": _state(folder, record),
+        "state": _state(run, record),
         "evaluators": len(record.evaluators or record.study.content().get("evaluators", ())),
-        "usd": _usd(folder),
+        "usd": _usd(run),
+        "name": name,
     }
 
 

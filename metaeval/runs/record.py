@@ -2,25 +2,101 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from metaeval.base.errors import shown
 from metaeval.base.keys import DATASET
-from metaeval.base.records import AVERAGE, COEFFICIENTS, CORRELATIONS, Kind, Scale
+from metaeval.base.records import COEFFICIENTS, Kind, Scale
 from metaeval.base.simulation import Simulation
-from metaeval.judging.lost import LostCalls, lost_sentences
-from metaeval.judging.replies import RepliesState  # noqa: TC001 - pydantic reads it
+from metaeval.engine.sheet import Form, value_text
+from metaeval.judging.cost import LostCalls, lost_sentences, short
+from metaeval.judging.replies import RepliesState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from metaeval.engine.alignment.policy import Policy
 
 
-def _scale(given: object) -> object:
-    return Scale.read(given) if isinstance(given, list | tuple) else given
+NOTED, MUCH = 0.02, 0.2
+"""The shares of unread replies from which on there is a note, and a run ends with exit code 3."""
+LOST = "could not be read"
+_ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class LossTest:
+    """A test of whether the share of unread replies depends on something."""
+
+    by: str
+    """``order``, ``aspect`` or ``truth``."""
+    shares: dict[str, float]
+    """Its values → the share that is unread."""
+    p: float
+    """Of Fisher's exact test of two values, else of the chi-square test; corrected by Holm."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossBounds:
+    """What an estimate would be if all unread replies had said the same."""
+
+    of: str
+    """What is estimated, in words."""
+    form: Form
+    estimate: float | None
+    """Without them, as the run says it; None if it is not defined."""
+    if_all: dict[str, float | None]
+    """What they all would have said → the estimate then."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadReplies:
+    """The replies to one judge that could not be read."""
+
+    evaluator: str
+    replies: int
+    """That came."""
+    unread: int
+    statuses: dict[str, int]
+    """Why → how many."""
+    examples: list[str]
+    tests: list[LossTest]
+    bounds: LossBounds | None = None
+
+    @property
+    def share(self) -> float:
+        """The share of the replies."""
+        return self.unread / self.replies
+
+    @property
+    def sentence(self) -> str:
+        """What a reader is told of it."""
+        why = ", ".join(f"{status.replace('_', ' ')} {n:,}" for status, n in self.statuses.items())
+        such = "; ".join(shown(short(text)) for text in self.examples)
+        lost = f"{value_text(self.share, 'share')} of the replies to {self.evaluator}"
+        count = f"({self.unread:,} of {self.replies:,})"
+        sentences = [f"{lost} {count} {LOST} ({why}){such and f', such as {such}'}."]
+        for test in self.tests:
+            p = f"p: {value_text(test.p, 'p')}"
+            if test.p > _ALPHA:
+                sentences.append(f"The loss is not shown to depend on the {test.by} ({p}).")
+                continue
+            shares = ", ".join(f"{value_text(s, 'share')} at {value}" for value, s in test.shares.items())
+            sentences.append(f"The loss depends on the {test.by} ({shares}; {p}).")
+        if self.bounds:
+            value = value_text(self.bounds.estimate, self.bounds.form)
+            ends = " and ".join(
+                f"{value_text(v, self.bounds.form)} if all these had been {end}"
+                for end, v in self.bounds.if_all.items()
+            )
+            sentences.append(f"Its {self.bounds.of} is {value}; it would be {ends}.")
+        return " ".join(sentences)
+
+
+def _scale(value: object) -> object:
+    return Scale.read(value) if isinstance(value, list | tuple) else value
 
 
 ScaleFacts = Annotated[Scale, BeforeValidator(_scale), PlainSerializer(Scale.facts)]
@@ -28,14 +104,14 @@ ScaleFacts = Annotated[Scale, BeforeValidator(_scale), PlainSerializer(Scale.fac
 
 
 class Facts(BaseModel):
-    """A part of ``run.json``; keys of other versions are kept."""
+    """A part of ``run.json``; a kind of study may have keys of its own."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     def content(self, only: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the facts as plain JSON values: those that were set, or these keys in this order."""
-        found = self.model_dump(mode="json", include=set(only) if only else None, exclude_unset=not only)
-        return {key: found[key] for key in only} if only else found
+        facts = self.model_dump(mode="json", include=set(only) if only else None, exclude_unset=not only)
+        return {key: facts[key] for key in only} if only else facts
 
 
 class DataFacts(Facts):
@@ -49,12 +125,14 @@ class DataFacts(Facts):
     units: int
     """How many there are."""
     scale: ScaleFacts
-    keys: list[str] = Field(default_factory=list)
-    """The key columns; empty in a run of an earlier version."""
-    cluster: str = ""
+    keys: list[str]
+    """The key columns."""
+    cluster: str
     """The key column whose values are resampled whole."""
-    nouns: dict[str, str] = Field(default_factory=dict)
+    nouns: dict[str, str]
     """Key column → what a reader calls it."""
+    place: str = ""
+    """Its folder as seen from the run's; empty if it was bundled, on the hub or in memory."""
 
 
 class TruthFacts(Facts):
@@ -62,8 +140,8 @@ class TruthFacts(Facts):
 
     spec: str
     signature: dict[str, Any]
-    units: int | None = None
-    """How many units it has a value for; None in a run of an earlier version."""
+    units: int = 0
+    """How many units it has a value for."""
 
 
 class EvaluatorFacts(Facts):
@@ -115,6 +193,8 @@ class StudyFacts(Facts):
 class Record(Facts):
     """The content of ``run.json``; some of it is empty until the run is done."""
 
+    layout: Literal[1]
+    """Of the run folder."""
     metaeval: str
     """The version that made it."""
     status: Literal["running", "stopped", "done"] | None = None
@@ -127,8 +207,12 @@ class Record(Facts):
     truth: TruthFacts = TruthFacts(spec="", signature={})
     evaluators: dict[str, EvaluatorFacts] = Field(default_factory=dict)
     lost: list[LostCalls] = Field(default_factory=list)
+    unread: list[UnreadReplies] = Field(default_factory=list)
+    """Of each judge with a share of unread replies that is worth a note."""
     again: str = ""
     """The command that asks for lost calls again."""
+    prices: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Model → each price that its replies were charged at, and since when."""
     replies: RepliesState | None = None
     inputs: str = ""
     """A SHA-256 of all that the outputs depend on; empty where that cannot be told."""
@@ -137,36 +221,13 @@ class Record(Facts):
     tests: dict[str, Any] | None = None
     board: dict[str, Any] = Field(default_factory=dict)
     """What the file of the board does not say of it."""
-    board_file: str = CORRELATIONS
-    """The name of that file; that of correlations in a run of an earlier version."""
+    board_file: str = ""
+    """The name of that file."""
     order: dict[str, str] = Field(default_factory=dict)
     """The cell of the board that orders the leaderboard."""
     outputs: dict[str, str] = Field(default_factory=dict)
     """Name of a file → its SHA-256."""
     stopped: str = ""
-
-    @classmethod
-    def read(cls, content: object) -> Record:
-        """Read the content of a ``run.json``; a run of an earlier version does not describe its board.
-
-        Raises
-        ------
-        pydantic.ValidationError
-            If it is none.
-        """
-        record = cls.model_validate(content)
-        if record.board or not (record.is_done and record.study.levels):
-            return record
-        import pandas as pd
-
-        from metaeval.base.records import Correlation, Correlations
-        from metaeval.engine.correlation_board import COLUMN, correlation_board
-
-        study = record.study
-        cells = product([*study.aspects, AVERAGE], study.levels, study.coefficients)
-        frame = pd.DataFrame(cells, columns=list(COLUMN)).reindex(columns=list(Correlation._fields))
-        of = correlation_board(Correlations(frame, record.policy), study.order_by)
-        return record.having(board=of.record(), order=study.order_by)
 
     def having(self, **facts: object) -> Record:
         """Return the record with further facts."""
@@ -204,5 +265,11 @@ class Record(Facts):
 
     @property
     def lost_sentences(self) -> list[str]:
-        """A sentence per judge that lost calls, and how to ask again."""
-        return lost_sentences(self.lost, self.again)
+        """A sentence per judge with many unread replies, or that lost calls, and how to ask again."""
+        unread = [of.sentence for of in self.unread if of.share >= MUCH]
+        return [*unread, *lost_sentences(self.lost, self.again)]
+
+    @property
+    def notes(self) -> list[str]:
+        """A sentence per judge with fewer unread replies."""
+        return [of.sentence for of in self.unread if of.share < MUCH]

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import re
+import secrets
 import socketserver
 import sys
 import tempfile
 import threading
 import webbrowser
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+from urllib.parse import urlsplit
 
 from metaeval.base.errors import MetaevalError
-from metaeval.reports.view_pages import message_page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from metaeval.reports.templates import template
 
 _LOOPBACK = "127.0.0.1"
 _HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
@@ -38,6 +38,8 @@ _HEADERS = {
 }
 _POSTING = "; connect-src 'self'"
 """A page that posts may ask its own server, and no one else."""
+_FOREIGN = "; sandbox allow-scripts allow-downloads"
+"""What others may have made has an origin of its own: it can read and frame no other page."""
 _LONGEST = 100_000  # bytes of a post
 _SECONDS = 30  # after which a silent connection is closed
 
@@ -48,6 +50,8 @@ class Page(NamedTuple):
     body: bytes
     type: str = "text/html; charset=utf-8"
     status: HTTPStatus = HTTPStatus.OK
+    foreign: bool = False
+    """Whether others may have made it, such as the report of a run."""
 
     @classmethod
     def of(cls, html: str) -> Page:
@@ -57,7 +61,18 @@ class Page(NamedTuple):
     @classmethod
     def message(cls, status: HTTPStatus, sentence: str) -> Page:
         """Make a page with the reason why something is not shown."""
-        return cls.of(message_page(status.phrase, sentence))._replace(status=status)
+        html = template("view_message.html").render(title=status.phrase, sentence=sentence)
+        return cls.of(html)._replace(status=status)
+
+
+REFUSED = Page(
+    b"Open the whole address that the terminal shows.", "text/plain; charset=utf-8", HTTPStatus.FORBIDDEN
+)
+
+
+def new_secret() -> str:
+    """Return a part of an address that nobody guesses."""
+    return secrets.token_urlsafe(24)
 
 
 class LocalServer(ThreadingHTTPServer):
@@ -65,27 +80,21 @@ class LocalServer(ThreadingHTTPServer):
 
     Parameters
     ----------
-    site
-        Path as asked for (percent-encoded, without the query) → page. It is called from several threads.
-    port
-        0 for any free one.
+    sites
+        Secret (see `new_secret`) → what shows the pages whose paths begin with it: the rest of the path
+        (percent-encoded, without the query) → page. It is called from several threads. Other paths are
+        refused, as other users of this computer can ask for them. The first is the one to open.
     post
-        Path and body of what a page of the site posts → answer; without it the site can only be read. Posts
-        of pages from elsewhere are refused.
-
-    Raises
-    ------
-    MetaevalError
-        If the port cannot be used.
+        What a page of the first site posts → answer; without it the sites can only be read.
     """
 
     def __init__(
         self,
-        site: Callable[[str], Page],
+        sites: Mapping[str, Callable[[str], Page]],
         port: int = 0,
-        post: Callable[[str, bytes], Page] | None = None,
+        post: Callable[[bytes], Page] | None = None,
     ) -> None:
-        self.site, self.post = site, post
+        self.sites, self.post = sites, post
         try:
             super().__init__((_LOOPBACK, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -96,33 +105,26 @@ class LocalServer(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where a browser finds the site."""
-        return f"http://{_LOOPBACK}:{self.server_address[1]}/"
+        """Where a browser finds the first site."""
+        return f"http://{_LOOPBACK}:{self.server_address[1]}/{next(iter(self.sites))}/"
 
-    def show(self, *, path: str = "", browser: bool, ready: Callable[[str], object]) -> None:
-        """Serve until it is interrupted (Ctrl-C).
+    def show(self, *, browser: bool, ready: Callable[[str], object]) -> None:
+        """Serve until it is interrupted (Ctrl-C); ``ready`` is called with the address before that.
 
-        Parameters
-        ----------
-        path
-            Of the first page. It is secret: other users of this computer see what a browser was started with,
-            so the browser is given a file that leads there, which they cannot read.
-        browser
-            Whether to open a browser.
-        ready
-            Called with the address once the server answers.
+        Other users of this computer see what a browser was started with, so it is given a file that leads to
+        the address, which they cannot read.
         """
         with (
             contextlib.suppress(KeyboardInterrupt),
             tempfile.TemporaryDirectory(prefix="metaeval-") as folder,
         ):
-            address = self.address + path
-            ready(address)
+            ready(self.address)
             if browser:
-                if path:
-                    address = _leading_to(address, Path(folder))
+                file = Path(folder) / "open.html"
+                to = f'<meta http-equiv="refresh" content="0; url={self.address}">'
+                file.write_text(to, encoding="utf-8")
                 # In a thread: a browser in the terminal would keep the server from answering it.
-                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+                threading.Thread(target=webbrowser.open, args=(file.as_uri(),), daemon=True).start()
             self.serve_forever(poll_interval=0.1)
 
     def server_bind(self) -> None:
@@ -134,13 +136,6 @@ class LocalServer(ThreadingHTTPServer):
         """Ignore a browser that went away."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
-
-
-def _leading_to(address: str, folder: Path) -> str:
-    """Return the address of a file, in a folder that nobody else can read, which leads to an address."""
-    file = folder / "open.html"
-    file.write_text(f'<meta http-equiv="refresh" content="0; url={address}">', encoding="utf-8")
-    return file.as_uri()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -160,29 +155,33 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(self._posted(self.server.post))
 
     def _page(self) -> Page:
-        return self._misdirected() or self.server.site(self.path.partition("?")[0])
+        if refused := self._misdirected():
+            return refused
+        root, _, rest = self.path.partition("?")[0].partition("/")
+        secret, slash, rest = rest.partition("/")
+        site = self.server.sites.get(secret) if slash and not root else None
+        return site(slash + rest) if site else REFUSED
 
-    def _posted(self, post: Callable[[str, bytes], Page]) -> Page:
+    def _posted(self, post: Callable[[bytes], Page]) -> Page:
         origins = self.headers.get_all("Origin") or []
         length = self.headers.get("Content-Length", "")
         if refused := self._misdirected():
             return refused
+        if self.path != urlsplit(self.server.address).path:
+            return REFUSED
         if origins and origins != [f"http://{self.headers['Host'].strip()}"]:
             return Page.message(HTTPStatus.FORBIDDEN, "Pages of other sites may not change anything here.")
         if not (length.isascii() and length.isdigit()):
             return Page.message(HTTPStatus.LENGTH_REQUIRED, "The length of the request is not known.")
         if int(length) > _LONGEST:
             return Page.message(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request is too long.")
-        return post(self.path.partition("?")[0], self.rfile.read(int(length)))
+        return post(self.rfile.read(int(length)))
 
     def _misdirected(self) -> Page | None:
         hosts = self.headers.get_all("Host") or []
         if len(hosts) == 1 and _HOST.fullmatch(hosts[0].strip()):
             return None
-        return Page.message(
-            HTTPStatus.MISDIRECTED_REQUEST,
-            f"These pages are shown only at {self.server.address}.",
-        )
+        return Page.message(HTTPStatus.MISDIRECTED_REQUEST, f"These pages are shown only at {_LOOPBACK}.")
 
     def _answer(self, page: Page, **headers: str) -> None:
         self.send_response(page.status)
@@ -190,6 +189,9 @@ class _Handler(BaseHTTPRequestHandler):
         allowed = dict(_HEADERS)
         if self.server.post:
             allowed["Content-Security-Policy"] += _POSTING
+        if page.foreign:
+            allowed["Content-Security-Policy"] += _FOREIGN
+            del allowed["Cross-Origin-Opener-Policy"]  # browsers show no page that has both
         for name, value in {**length, **allowed, **headers}.items():
             self.send_header(name, value)
         self.end_headers()

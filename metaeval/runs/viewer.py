@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import threading
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
 from urllib.parse import quote, unquote
 
 from metaeval.base.errors import MetaevalError
-from metaeval.reports.view_pages import Card, compare_page, index_page, message_page, side_by_side_page
+from metaeval.reports.sheets import sheet_to_html
+from metaeval.reports.templates import template
 from metaeval.runs.comparison import compare_runs
-from metaeval.runs.folder import RECORD, REPORT, read_output, read_record
+from metaeval.runs.folder import REPORT, read_output, read_record
 from metaeval.runs.joint import run_names
-from metaeval.runs.server import LocalServer, Page
+from metaeval.runs.record import Record
+from metaeval.runs.server import LocalServer, Page, new_secret
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from metaeval.runs.record import Record
-
+_TEXTS = {".html": "html", ".csv": "csv", ".md": "markdown", ".tex": "plain"}
 _TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".csv": "text/csv; charset=utf-8",
-    ".md": "text/markdown; charset=utf-8",
-    ".tex": "text/plain; charset=utf-8",
+    **{suffix: f"text/{kind}; charset=utf-8" for suffix, kind in _TEXTS.items()},
     ".json": "application/json",
-    ".parquet": "application/vnd.apache.parquet",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
     ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".parquet": "application/vnd.apache.parquet",
 }
-_ANY_TYPE = "application/octet-stream"
 
 
 def view_runs(
@@ -46,27 +39,25 @@ def view_runs(
 ) -> None:
     """Show finished runs on this computer until it is interrupted (Ctrl-C).
 
-    Parameters
-    ----------
-    folders
-        Of the runs.
-    port
-        On 127.0.0.1; 0 for any free one.
-    browser
-        Whether to open a browser.
-    ready
-        Called with the address once the server answers.
-
-    Raises
-    ------
-    RunFolderError
-        If a folder holds no finished run; nothing is served then.
-    MetaevalError
-        If there is no folder, or the port cannot be used.
+    Port 0 is any free one; ``ready`` is called with the address once the server answers.
     """
     runs = ViewedRuns.of(folders)
-    with LocalServer(runs.page, port) as server:
+    with LocalServer(runs.sites, port) as server:
         server.show(browser=browser, ready=ready)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the list says of a run."""
+
+    name: str
+    report: str
+    """Address of its report."""
+    record: Record | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Name of each file that the run wrote → its address."""
+    problem: str = ""
+    """Why the run cannot be shown; then nothing else is known of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,9 +66,8 @@ class ViewedRuns:
 
     folders: Mapping[str, Path]
     """Short name → folder."""
-    _compared: dict[tuple[bytes, ...], str] = field(default_factory=dict)
-    """The records of the runs → their comparison; only the last one is kept."""
-    _comparing: threading.Lock = field(default_factory=threading.Lock)
+    _secrets: Mapping[str, str]
+    """Short name → what addresses of its files begin with: a report cannot tell those of other runs."""
 
     @classmethod
     def of(cls, folders: Sequence[str | os.PathLike[str]]) -> ViewedRuns:
@@ -87,44 +77,41 @@ class ViewedRuns:
         named = run_names(folders)
         for path in named.values():
             read_output(path, REPORT)
-        return cls(named)
+        return cls(named, {name: new_secret() for name in named})
+
+    @property
+    def sites(self) -> dict[str, Callable[[str], Page]]:
+        """The pages around the runs, and the files of each run, by a secret."""
+        files = {self._secrets[name]: partial(_file, folder) for name, folder in self.folders.items()}
+        return {new_secret(): self.page, **files}
 
     def page(self, path: str) -> Page:
         """Return the page at a path, which is percent-encoded."""
         several = len(self.folders) > 1
         match path:
             case "/":
-                return Page.of(index_page(self._cards()))
+                return Page.of(template("view_index.html").render(cards=self._cards()))
             case "/side-by-side" if several:
-                return Page.of(side_by_side_page(self._cards()))
+                return Page.of(template("view_side_by_side.html").render(cards=self._cards()))
             case "/compare" if several:
                 return Page.of(self._comparison())
-        # Split before it is decoded: the name of a run may have a slash in it.
-        root, _, rest = path.partition("/")
-        run, _, file = rest.partition("/")
-        folder = self.folders.get(unquote(run))
-        if root or folder is None:
-            return Page.message(HTTPStatus.NOT_FOUND, "This page does not exist.")
-        return _file(folder, unquote(file))
+        return Page.message(HTTPStatus.NOT_FOUND, "This page does not exist.")
 
     def _cards(self) -> list[Card]:
-        return [_card(name, folder) for name, folder in self.folders.items()]
+        return [_card(name, folder, self._secrets[name]) for name, folder in self.folders.items()]
 
     def _comparison(self) -> str:
-        """Compare the runs, unless that was done and none was run again since."""
-        with self._comparing:
-            key = tuple(_bytes(folder / RECORD) for folder in self.folders.values())
-            if key not in self._compared:
-                self._compared.clear()
-                try:
-                    self._compared[key] = compare_page(compare_runs([*self.folders.values()]))
-                except MetaevalError as error:
-                    self._compared[key] = message_page("These runs are not compared", str(error))
-            return self._compared[key]
+        try:
+            sections = [sheet_to_html(sheet) for sheet in compare_runs([*self.folders.values()])]
+        except MetaevalError as error:
+            title = "These runs are not compared"
+            return template("view_message.html").render(title=title, sentence=str(error))
+        return template("view_compare.html").render(sections=sections)
 
 
-def _file(folder: Path, name: str) -> Page:
+def _file(folder: Path, path: str) -> Page:
     """Return a file of a run, unless it changed since the run wrote it."""
+    name = unquote(path[1:])
     try:
         if name not in _written(read_record(folder)):
             return Page.message(HTTPStatus.NOT_FOUND, "The run has no such file.")
@@ -135,7 +122,7 @@ def _file(folder: Path, name: str) -> Page:
         body = read_output(folder, name).read_bytes()
     except (MetaevalError, OSError) as error:
         return Page.message(HTTPStatus.SERVICE_UNAVAILABLE, f"The run cannot be shown: {error}.")
-    return Page(body, _TYPES.get(PurePosixPath(name).suffix, _ANY_TYPE))
+    return Page(body, _TYPES.get(PurePosixPath(name).suffix, "application/octet-stream"), foreign=True)
 
 
 def _written(record: Record) -> list[str]:
@@ -144,28 +131,11 @@ def _written(record: Record) -> list[str]:
     return [str(n) for n in names if not n.is_absolute() and ".." not in n.parts and "\\" not in str(n)]
 
 
-def _card(name: str, folder: Path) -> Card:
-    root = f"/{quote(name, safe='')}/"
+def _card(name: str, folder: Path, secret: str) -> Card:
+    root = f"/{secret}/"
     try:
         read_output(folder, REPORT)
         record = read_record(folder)
     except (MetaevalError, OSError) as error:
         return Card(name, root + REPORT, problem=str(error))
-    return Card(
-        name,
-        root + REPORT,
-        title=record.title,
-        dataset=record.data.name,
-        units=record.data.units,
-        evaluators=len(record.evaluators),
-        finished=record.finished,
-        simulated=record.simulation,
-        files={file: root + quote(file) for file in _written(record)},
-    )
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
+    return Card(name, root + REPORT, record, {file: root + quote(file) for file in _written(record)})

@@ -6,19 +6,15 @@ A user or coat is named by its row, from 1.
 from __future__ import annotations
 
 import gzip
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from metaeval.base.errors import DataError
-
-if TYPE_CHECKING:
-    import os
-
-    from numpy.typing import NDArray
 
 STARS = 5
 """The highest rating; the lowest is 1."""
@@ -27,33 +23,20 @@ _USER, _ITEM = "user_id", "item_id"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoatRelease:
-    """The released files as tables.
-
-    Parameters
-    ----------
-    random, chosen
-        ``user_id``, ``item_id``, ``rating``: of random coats, and of coats that users chose.
-    items, profiles
-        A row per coat and per user, a column per group of features, such as ``color``.
-    shape
-        How many users and coats there are.
-    """
+    """The released files as tables."""
 
     random: pd.DataFrame
+    """``user_id``, ``item_id``, ``rating`` of random coats; ``chosen`` of coats that users chose."""
     chosen: pd.DataFrame
     items: pd.DataFrame
+    """A row per coat, as ``profiles`` per user; a column per group of features, such as ``color``."""
     profiles: pd.DataFrame
     shape: tuple[int, int]
+    """How many users and coats there are."""
 
 
 def read_coat(folder: str | os.PathLike[str]) -> CoatRelease:
-    """Read the released files, without propensities.
-
-    Raises
-    ------
-    DataError
-        If a file is missing, or is not as released.
-    """
+    """Read the released files, without propensities."""
     source = Path(folder)
     random, chosen = (_matrix(source / f"{part}.ascii") for part in ("test", "train"))
     if random.shape != chosen.shape:
@@ -64,13 +47,7 @@ def read_coat(folder: str | os.PathLike[str]) -> CoatRelease:
 
 
 def chosen_propensities(folder: str | os.PathLike[str], release: CoatRelease) -> NDArray[np.float64]:
-    """Return the released propensity of each chosen rating: that the user rated this coat at all.
-
-    Raises
-    ------
-    DataError
-        If there are none, or they are no probabilities.
-    """
+    """Return the released propensity of each chosen rating: that the user rated this coat at all."""
     paths = [Path(folder) / f"propensities.ascii{suffix}" for suffix in ("", ".gz")]
     path = next((p for p in paths if p.is_file()), None)
     if path is None:

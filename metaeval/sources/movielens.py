@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.sources.tables.columns import number_column, text_column
-from metaeval.sources.tables.headerless import read_headerless
-from metaeval.sources.tables.table import read_table
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from metaeval.sources.tables.table import read_headerless, read_table
 
 LICENCE = "research, no commercial use; see the README of the release"
 USER, ITEM = "user_id", "item_id"
@@ -26,38 +23,14 @@ _COLUMNS = {
 }
 """File → the fields of its lines, where it has no header."""
 _NUMBERS = ("rating", "timestamp")
-_AGES = {
-    "1": "under 18",
-    "18": "18 to 24",
-    "25": "25 to 34",
-    "35": "35 to 44",
-    "45": "45 to 49",
-    "50": "50 to 55",
-    "56": "56 or more",
-}
+_AGES = {"1": "under 18", "18": "18 to 24", "25": "25 to 34", "35": "35 to 44", "45": "45 to 49"}
+_AGES |= {"50": "50 to 55", "56": "56 or more"}
 _OCCUPATIONS = (
-    "other",
-    "academic or educator",
-    "artist",
-    "clerical or admin",
-    "college or graduate student",
-    "customer service",
-    "doctor or health care",
-    "executive or managerial",
-    "farmer",
-    "homemaker",
-    "school student",
-    "lawyer",
-    "programmer",
-    "retired",
-    "sales or marketing",
-    "scientist",
-    "self-employed",
-    "technician or engineer",
-    "tradesman or craftsman",
-    "unemployed",
-    "writer",
-)
+    "other", "academic or educator", "artist", "clerical or admin", "college or graduate student",
+    "customer service", "doctor or health care", "executive or managerial", "farmer", "homemaker",
+    "school student", "lawyer", "programmer", "retired", "sales or marketing", "scientist",
+    "self-employed", "technician or engineer", "tradesman or craftsman", "unemployed", "writer"
+)  # fmt: skip
 _GENDERS = {"F": "female", "M": "male"}
 
 
@@ -75,13 +48,7 @@ class Release(NamedTuple):
 
 
 def read_movielens(folder: Path) -> Release:
-    """Read a release.
-
-    Raises
-    ------
-    DataError
-        If a file is missing or wrong; problems name the row.
-    """
+    """Read a release."""
     ratings = _read(folder, "ratings", ("userId", "movieId", *_NUMBERS))
     movies = _read(folder, "movies", ("movieId", "title", "genres"))
     if ratings is None or movies is None:

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import functools
 import math
+import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, MetaevalError, nearest, one_of, sound
 from metaeval.base.frames import flat
 from metaeval.base.parallel import spread
 from metaeval.base.records import Scale, Status
+from metaeval.base.validation import model_of
 from metaeval.llm.replies import reader
-from metaeval.llm.replies.aliases import ASPECT_ALIASES
-from metaeval.llm.replies.fields import Number
+from metaeval.llm.replies.fields import Given, Number
+from metaeval.llm.replies.names import ASPECT_ALIASES
+from metaeval.llm.replies.patterns import ReplyPattern
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.table import Table, from_frame, read_table
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from metaeval.llm.replies.fields import Given
-
-    Texts: TypeAlias = NDArray[np.object_]  # one per row
-    Asked: TypeAlias = tuple[str, Number, str | None]  # a reply, what it was to give, its prompt
+Texts: TypeAlias = NDArray[np.object_]  # one per row
+Asked: TypeAlias = tuple[str, Number, str | None]  # a reply, what it was to give, its prompt
 
 ADDED = ("aspect", "score", "status")
 """The columns that a table of replies gets."""
@@ -91,6 +88,7 @@ def read_replies(
     aspect_column: str | None = None,
     integer: bool = True,
     form: str = "auto",
+    pattern: str | None = None,
     prompt_column: str | None = None,
 ) -> pd.DataFrame:
     """Read the score that each reply of a table gives, as `read_reply` does.
@@ -105,6 +103,9 @@ def read_replies(
         As for `read_reply`.
     aspect, aspect_column
         What all replies rate, or the column that says what each of them rates.
+    pattern
+        The name of a pattern (`metaeval replies patterns`), or a regular expression whose group ``value`` is
+        the score; it reads all replies.
     prompt_column
         The column that holds what was asked, if there is one.
 
@@ -134,7 +135,8 @@ def read_replies(
     fields = {name: _fields([name], on)[0] for name in dict.fromkeys(aspects)}
     asked = [(replies[i], fields[aspects[i]], prompts[i] or None) for i in there]
     scores, statuses = np.full(len(replies), np.nan), np.full(len(replies), str(Status.MISSING), dtype=object)
-    read = spread(functools.partial(_read, form=form), asked, "reading replies")
+    reads = None if pattern is None else model_of({"pattern": pattern}, ReplyPattern)
+    read = spread(functools.partial(_read, form=form, pattern=reads), asked, "reading replies")
     if read:
         scores[there], statuses[there] = zip(*read, strict=True)
     given = table.frame if isinstance(frame, Table) else frame
@@ -146,11 +148,6 @@ def read_reply_table(path: str | os.PathLike[str]) -> Table:
     """Read a file of replies (CSV, TSV, JSONL, Parquet), all of whose columns can be written again.
 
     What is not text, a number or a truth value, such as a date, becomes text.
-
-    Raises
-    ------
-    DataError
-        With the first value of a column that is neither text nor a number, as is most of the column.
     """
     source = Path(path)
     if not source.is_file():
@@ -168,11 +165,11 @@ def _is_plain(cell: object) -> bool:
     return isinstance(cell, str | float | bool) or (isinstance(cell, int) and abs(cell) < _LARGEST)
 
 
-def _read(asked: Sequence[Asked], form: str) -> list[tuple[Given, str]]:
+def _read(asked: Sequence[Asked], form: str, pattern: ReplyPattern | None) -> list[tuple[Given, str]]:
     """Return score (NaN if there is none) and status of each reply; runs in the worker processes."""
     results: list[tuple[Given, str]] = []
     for text, field, prompt in asked:
-        found = reader.read_reply(text, [field], form=form, prompt=prompt)
+        found = reader.read_reply(text, [field], form=form, pattern=pattern, prompt=prompt)
         values = found.values or {}  # noqa: PD011 - of a reply
         results.append((values.get(field.name, math.nan), str(found.status)))
     return results

@@ -1,41 +1,52 @@
 """The map of recorded verdicts: the meaning of columns, and of the words in them.
 
-::
+What was shown first and second, and who won, one verdict per row::
+
+    columns: {judge: judge, repeat: repeat, group: question, first: first, second: second, reply: reply}
+    choices: {first: A, second: B, tie: C}    # the words of the verdict
+
+``winner`` in place of ``reply`` is the name of a side, or one of the words. Of two columns, the second has
+the verdicts with the sides swapped. ``judge`` and ``group`` may be several columns, or none.
+``reply: mt-bench`` in place of ``choices`` reads replies by a pattern that has verdicts;
+``reply: {pattern: 'Winner: (?P<value>A|B)', take: last}``, beside ``choices``, by one of your own.
+
+A pair whose sides have one name in all rows, and a column that says which was shown first::
 
     units: {item_id: [subset, pair_id]}       # our key ← a column, or several, joined by `/`
-    evaluator: [judge, prompt]                # a column, or several, joined by a blank
-    pair: [output 1, output 2]                # the names of the two sides, the file's first one first;
-                                              # or the columns with them: {first: model_a, second: model_b}
+    evaluator: [judge, prompt]                # as `columns: {judge: …}`
+    pair: [output 1, output 2]                # names of the sides; or {first: model_a, second: model_b}
     order: {column: swapped, first: "False", second: "True"}       # whose text was shown first
     winner: {column: winner, first: "1", second: "2", tie: [tie, C], missing: [error]}
     aspect: {column: criterion}               # or a name; left out: one verdict over all aspects
     gold: {column: gold, file: pairs.jsonl, first: "1", second: "2"}   # without `file`: of the table itself
     keep: [subset]                            # further columns to keep, to count by
 
-Words are compared without regard to case; an empty winner is a missing verdict. An argument of the import
-says whether ``first`` under ``winner`` is the pair's first side or the text that was shown first: one file
-can be read both ways.
+Both forms may be mixed. A column in a nested file is a path: ``judgments.0.decision``. Words are compared
+without regard to case; an empty cell is a missing verdict.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from metaeval.base.errors import nearest
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.base.validation import Strict
+from metaeval.llm.replies.fields import Choice, Given
+from metaeval.llm.replies.patterns import ReplyPattern
 from metaeval.sources.tables.entries import FromColumn, Name, Names
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Self
 
 KEYS = ("user_id", "item_id")
 """The columns that name what a pair was written for; a file may have no users."""
-LONG = (*KEYS, FIRST, SECOND, "aspect", "evaluator", "order", "winner", "status", "call", "gold")
-"""The columns of verdicts."""
+REPEAT = "repeat"
+"""The column that numbers the times that a judge was asked the same."""
+LONG = (
+    *(*KEYS, REPEAT, FIRST, SECOND, "aspect", "evaluator", "order"),
+    *("winner", "status", "call", "gold", "reason", "reply"),
+)
+"""The columns of verdicts; the last two of those read from replies: why there is none, and such a reply."""
 
 
 def word(value: object) -> str:
@@ -44,20 +55,19 @@ def word(value: object) -> str:
 
 
 Words = Annotated[
-    list[str], BeforeValidator(lambda v: [word(w) for w in (v if isinstance(v, list) else [v])])
+    list[str], BeforeValidator(lambda v: [str(w).strip() for w in (v if isinstance(v, list) else [v])])
 ]
 
 
 class Sides(Strict):
-    """A column whose words name a side."""
+    """The words that name a side."""
 
-    column: Name
     first: Words
     second: Words
 
     @model_validator(mode="after")
     def _each_word_once(self) -> Self:
-        given = [w for words in self.by_side.values() for w in words]
+        given = [word(w) for words in self.by_side.values() for w in words]
         twice = sorted({w for w in given if given.count(w) > 1})
         if twice:
             raise ValueError(f"the word {twice[0]!r} has two meanings; each word may have one")
@@ -71,13 +81,21 @@ class Sides(Strict):
     @property
     def meanings(self) -> Mapping[str, str]:
         """Word → what it means."""
-        return {w: side for side, words in self.by_side.items() for w in words}
+        return {word(w): side for side, words in self.by_side.items() for w in words}
 
 
-class Winners(Sides):
-    """A column whose words name a side, a tie, or nothing."""
+class Order(Sides):
+    """The column that says which side was shown first."""
 
-    tie: Words = Field(default_factory=list)
+    column: Name
+
+
+class Choices(Sides):
+    """The words that name a side, a tie, or nothing."""
+
+    first: Words = Field(default_factory=lambda: [FIRST])
+    second: Words = Field(default_factory=lambda: [SECOND])
+    tie: Words = Field(default_factory=lambda: [TIE])
     missing: Words = Field(default_factory=list)
 
     @property
@@ -86,45 +104,67 @@ class Winners(Sides):
         return {FIRST: self.first, SECOND: self.second, TIE: self.tie, "": [*self.missing, ""]}
 
 
-class Gold(Winners):
+class Gold(Choices):
     """Where the right verdict stands, in the names of the pair; in a file of its own, by the same keys."""
 
+    column: Name
     file: Name | None = None
 
 
-class PairColumns(Strict):
-    """The columns that name the two sides."""
+class UnitColumns(Strict):
+    """The columns that name what a pair was written for."""
 
-    first: Name
-    second: Name
+    user_id: Names = Field(default_factory=list)
+    item_id: Names
+
+
+class VerdictColumns(Strict):
+    """Which column is what; of two columns of verdicts, the second holds those with the sides swapped."""
+
+    first: Name | None = None
+    second: Name | None = None
+    winner: Names = Field(default_factory=list, max_length=2)
+    reply: Names = Field(default_factory=list, max_length=2)
+    judge: Names = Field(default_factory=list)
+    repeat: Name | None = None
+    group: Names = Field(default_factory=list)
+    task: Name | None = None
 
 
 class VerdictMap(Strict):
     """The content of a map of verdicts."""
 
-    units: dict[Name, Names]
-    evaluator: Names
-    pair: list[Name] | PairColumns
-    order: Sides
-    winner: Winners
+    columns: VerdictColumns = Field(default_factory=VerdictColumns)
+    choices: Choices = Field(default_factory=Choices)
+    reply: ReplyPattern | None = None
+    units: UnitColumns | None = None
+    pair: list[Name] = Field(default_factory=list)
+    order: Order | None = None
     aspect: str | FromColumn = ""
     gold: Gold | None = None
     keep: list[Name] = Field(default_factory=list)
 
-    @field_validator("units")
+    @model_validator(mode="before")
     @classmethod
-    def _has_keys(cls, units: dict[str, Any]) -> dict[str, Any]:
-        for key in units:
-            if key not in KEYS:
-                raise ValueError(f"holds {key!r}{nearest(key, KEYS)}; it may hold {', '.join(KEYS)}")
-        if "item_id" not in units:
-            raise ValueError("must say which column is 'item_id'")
-        return units
+    def _in_columns(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Put ``evaluator``, ``winner`` and the columns of ``pair`` among the columns."""
+        columns = given.get("columns", {})
+        if not isinstance(columns, dict):
+            return given
+        rest = {**given, "columns": {**columns}}
+        if "evaluator" in rest:
+            rest["columns"]["judge"] = rest.pop("evaluator")
+        if isinstance(rest.get("pair"), dict):
+            rest["columns"] |= rest.pop("pair")
+        if isinstance(rest.get("winner"), dict):
+            rest["choices"] = {**rest.pop("winner")}
+            rest["columns"]["winner"] = rest["choices"].pop("column", None)
+        return rest
 
     @field_validator("pair")
     @classmethod
-    def _two_sides(cls, pair: list[str] | PairColumns) -> list[str] | PairColumns:
-        if isinstance(pair, list) and (len(pair) != 2 or pair[0] == pair[1]):
+    def _two_sides(cls, pair: list[str]) -> list[str]:
+        if len(set(pair)) != 2 or len(pair) != 2:
             raise ValueError("must hold two different names, or the two columns `first` and `second`")
         return pair
 
@@ -135,3 +175,33 @@ class VerdictMap(Strict):
         if taken is not None:
             raise ValueError(f"cannot keep a column called {taken!r}, a reserved name; rename it")
         return keep
+
+    @model_validator(mode="after")
+    def _each_said_once(self) -> Self:
+        of = self.columns
+        if not self.pair and (of.first is None or of.second is None):
+            raise ValueError("columns must name 'first' and 'second', the columns of the two sides")
+        if bool(of.winner) == bool(of.reply):
+            raise ValueError("columns must name either 'winner' or 'reply', the column of the verdict")
+        if self.order and len(of.winner or of.reply) == 2:
+            raise ValueError("`order` does not go with two columns of verdicts, which hold both orders")
+        if of.reply:
+            if "choices" not in self.model_fields_set:
+                meant = set(self.reply.values.values()) if self.reply else set()
+                if not {FIRST, SECOND} <= meant <= {FIRST, SECOND, TIE}:
+                    raise ValueError(
+                        "choices must say the words of a reply, such as {first: A, second: B, tie: C}"
+                    )
+            _ = self.field  # a word that two sides have is refused
+        elif self.reply:
+            raise ValueError("`reply` says how replies are read; name their column in `columns`")
+        return self
+
+    @property
+    def field(self) -> Choice:
+        """What a reply is to give."""
+        said = {side: words for side, words in self.choices.by_side.items() if side and words}
+        plain: dict[Given, list[str]] = {
+            side: [w.strip("[]*") for w in words] for side, words in said.items()
+        }
+        return Choice("choice", plain, ("answer", "verdict", "winner", "preference", "output"))

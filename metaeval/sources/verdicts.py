@@ -2,97 +2,127 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.records import FIRST, SECOND, TIE, Status
 from metaeval.base.validation import read_model
+from metaeval.llm.replies.reader import Parsed, read_reply
 from metaeval.sources.tables.columns import text_column
+from metaeval.sources.tables.formats import read_any
+from metaeval.sources.tables.nested import flattened
 from metaeval.sources.tables.table import read_table
-from metaeval.sources.verdict_map import KEYS, LONG, PairColumns, VerdictMap, word
+from metaeval.sources.verdict_map import KEYS, LONG, REPEAT, Gold, VerdictMap, word
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from metaeval.sources.verdict_map import Gold, Sides
-
-    Texts: TypeAlias = NDArray[np.object_]  # one per row
+Texts: TypeAlias = NDArray[np.object_]  # one per row
 
 WinnerOf: TypeAlias = Literal["shown", "unswapped"]
 
-_OTHER = {FIRST: SECOND, SECOND: FIRST}
+JUDGE, ALL = "judge", "all"
+"""The judge of a table that names none; the item, or the task, of verdicts that have none."""
+OTHER = {FIRST: SECOND, SECOND: FIRST}
 _NAMES = ("item_id", FIRST, SECOND, "evaluator", "order")
 _ALLOWED = {"order": (FIRST, SECOND), "winner": (FIRST, SECOND, TIE, ""), "gold": (FIRST, SECOND, TIE, "")}
 
 
 def import_verdicts(
-    path: str | os.PathLike[str], map_path: str | os.PathLike[str], *, winner_of: WinnerOf
+    path: str | os.PathLike[str],
+    map_path: str | os.PathLike[str],
+    *,
+    winner_of: WinnerOf | None = None,
+    again: bool = False,
 ) -> pd.DataFrame:
     """Return the verdicts that a table records.
 
     Parameters
     ----------
     path
-        CSV, TSV, JSONL or Parquet, one row per pair and order.
+        CSV, TSV, JSONL, JSON or Parquet, one row per verdict, or per pair with a column for each order.
     map_path
         Which column is what (`metaeval.sources.verdict_map`).
     winner_of
-        What ``first`` means under ``winner``: with ``shown`` the text that was shown first, with
-        ``unswapped`` the pair's first side, the order undone.
+        What ``first`` among the words of a verdict means: the text that was shown first, as in all replies,
+        or (``unswapped``) the pair's first side. Names of sides and replies need neither.
+    again
+        Whether a pair may be asked about again in the same order, and have identical sides.
 
     Returns
     -------
     DataFrame
-        ``user_id`` if it is mapped, ``item_id``, ``first`` and ``second`` (in the order of their names as
-        text), ``aspect``, ``evaluator``, ``order``, ``winner``, ``status``, ``call``, then ``gold``, in the
-        names of the pair too, if it is mapped (empty: there is none), and the columns that are kept.
-
-    Raises
-    ------
-    DataError
-        With the row and column of everything that is wrong.
+        As in `metaeval.evaluators.verdicts`, with ``repeat`` and ``gold`` (empty: there is none) if they are
+        mapped, and the columns that are kept. Of replies also ``reason``, why there is no verdict, and
+        ``reply``, such a reply.
     """
     source, how = Path(path), sound(read_model(Path(map_path), VerdictMap))
-    reader = VerdictReader(source)
-    columns: dict[str, Any] = {k: reader.joined(how.units[k], "/") for k in KEYS if k in how.units}
-    if isinstance(how.pair, PairColumns):
-        columns |= {side: reader.joined([column], "") for side, column in how.pair}
-    else:
-        columns |= dict(zip((FIRST, SECOND), how.pair, strict=True))
-    order, winner = reader.meant(how.order), reader.meant(how.winner)
-    if winner_of == "shown":
-        winner = np.where(order == SECOND, _turned(winner), winner)
+    reader, of = VerdictReader(source), how.columns
+    keys = {k: v for k, v in how.units if v} if how.units else {"item_id": of.group}
+    columns: dict[str, Any] = {k: reader.joined(v, "/", ALL) for k, v in keys.items()}
+    columns |= {REPEAT: reader.text(of.repeat)} if of.repeat else {}
+    named = how.pair or (reader.joined([str(name)], "") for name in (of.first, of.second))
+    columns |= dict(zip((FIRST, SECOND), named, strict=True))
     columns["aspect"] = how.aspect if isinstance(how.aspect, str) else reader.text(how.aspect.column)
-    columns["evaluator"] = reader.joined(how.evaluator, " ")
-    status = np.where(winner == "", str(Status.MISSING), str(Status.OK))
-    columns |= {"order": order, "winner": winner, "status": status, "call": ""}
+    columns |= {"aspect": reader.text(of.task)} if of.task else {}
+    columns["evaluator"] = reader.joined(of.judge, " ", JUDGE)
+    frame = sides = pd.DataFrame(columns, index=range(len(reader.table.frame)))
+    if not again:
+        same = frame[FIRST] == frame[SECOND]
+        reader.report(same, None, lambda i: f"names {frame[FIRST].iloc[i]!r} on both sides of the pair")
+    order = reader.won(how.order.column, how.order.meanings)[0] if how.order else np.full(len(frame), FIRST)
+    orders = [order, np.full(len(frame), SECOND)]
+    of_orders = zip(of.winner or of.reply, orders, strict=False)
+    parts = [_with_verdicts(frame, reader, how, *one) for one in of_orders]
+    frame = pd.concat(parts, ignore_index=True)
+    if not of.reply and winner_of is None and (frame["by_word"] & (frame["order"] == SECOND)).any():
+        raise DataError(
+            f"{source.name}: does the winner name what was shown, or the pair's sides with the order undone? "
+            "say --winner-of shown, or --winner-of unswapped"
+        )
+    turned = frame.pop("by_word") & (frame["order"] == SECOND) & (winner_of != "unswapped")
+    frame["winner"] = np.where(turned, _turned(frame["winner"]), frame["winner"])
     if how.gold is not None:
-        columns["gold"] = _gold(how.gold, how, reader, source.parent)
-    frame = pd.DataFrame(columns | {name: reader.text(name) for name in how.keep})
-    same = frame[FIRST] == frame[SECOND]
-    reader.report(same, None, lambda i: f"names {frame[FIRST].iloc[i]!r} on both sides of the pair")
+        gold = _gold(how.gold, keys, reader, source.parent, None if how.pair else sides)
+        frame["gold"] = np.tile(gold, len(parts))
+    frame = frame.assign(**{name: np.tile(reader.text(name), len(parts)) for name in how.keep})
     frame = _in_order_of_names(frame)
-    by = [*(k for k in KEYS if k in frame), FIRST, SECOND, "aspect", "evaluator", "order"]
-    message = "is a second verdict on the same pair in the same order; there must be one"
-    reader.report(frame.duplicated(by), None, lambda _: message)
+    if not again:
+        by = [*(k for k in (*KEYS, REPEAT) if k in frame), FIRST, SECOND, "aspect", "evaluator", "order"]
+        message = "is a second verdict on the same pair in the same order; there must be one"
+        reader.report(frame.duplicated(by), None, lambda _: message)
     return sound((frame, reader.problems))
 
 
-def read_verdicts(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read verdicts that `import_verdicts` made, from a file with its columns.
+def _with_verdicts(
+    frame: pd.DataFrame, reader: VerdictReader, how: VerdictMap, column: str, order: Texts
+) -> pd.DataFrame:
+    """Return rows of pairs with the verdicts of a column; ``by_word`` where a word, not a name, gives it."""
+    said = reader.text(column)
+    told: dict[str, Any] = {}
+    if how.columns.reply:
+        pattern, field = how.reply, how.field
+        if pattern and "choices" in how.model_fields_set:
+            pattern = pattern.model_copy(update={"values": {}})
+        none = Parsed(None, Status.MISSING, "there is no reply")
+        read = [read_reply(text, [field], pattern=pattern) if text else none for text in said]
+        winner = np.array([str(one.values["choice"]) if one.values else "" for one in read], dtype=object)  # noqa: PD011 - of a reply
+        told = {"reason": [one.reason for one in read], "reply": np.where(winner == "", said, "")}
+        status = np.array([str(one.status) for one in read], dtype=object)
+        by_word = np.full(len(said), True)
+    else:
+        winner, by_word = reader.won(column, how.choices.meanings, None if how.pair else frame)
+        status = np.where(winner == "", str(Status.MISSING), str(Status.OK))
+    verdict: dict[str, Any] = {"order": order, "winner": winner, "status": status, "call": ""}
+    return frame.assign(**verdict | told, by_word=by_word)
 
-    Raises
-    ------
-    DataError
-        With the row and column of everything that is wrong.
-    """
+
+def read_verdicts(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read verdicts that `import_verdicts` made, from a file with its columns."""
     reader = VerdictReader(Path(path))
     for name in (*_NAMES, "winner"):
         reader.need(name, "; make a file of verdicts with `metaeval verdicts import`")
@@ -104,7 +134,7 @@ def read_verdicts(path: str | os.PathLike[str]) -> pd.DataFrame:
             words = ", ".join(w or "empty" for w in allowed)
             said = [f"is {value!r}; it may be {words}" for value in frame[name]]
             reader.report(~frame[name].isin(allowed), name, said.__getitem__)
-    ordered = [k for k in (*KEYS, FIRST, SECOND) if k in reader.given]
+    ordered = [k for k in (*KEYS, REPEAT, FIRST, SECOND) if k in reader.given]
     frame = sound((frame, reader.problems))[[*ordered, *(c for c in reader.given if c not in ordered)]]
     return frame if "aspect" in frame else frame.assign(aspect="")
 
@@ -120,7 +150,7 @@ class VerdictReader:
     def __init__(self, path: Path) -> None:
         if not path.is_file():
             raise DataError(f"there is no file {path}")
-        self.table = sound(read_table(path))
+        self.table = flattened(sound(read_any(path) if path.suffix == ".json" else read_table(path)))
         self.given = [str(c) for c in self.table.frame.columns]
         self.problems: list[Problem] = []
         self._texts: dict[str, Texts] = {}
@@ -133,8 +163,8 @@ class VerdictReader:
 
     def report(self, wrong: object, column: str | None, message: Callable[[int], str]) -> None:
         """Add a problem for each row that is wrong."""
-        rows = np.flatnonzero(np.asarray(wrong, dtype=bool)).tolist()
-        self.problems += [self.table.problem(i, column, message(i)) for i in rows]
+        rows, n = np.flatnonzero(np.asarray(wrong, dtype=bool)).tolist(), len(self.table.frame)
+        self.problems += [self.table.problem(i % n, column, message(i)) for i in rows]
 
     def text(self, column: str) -> Texts:
         """Return a column as text."""
@@ -144,32 +174,45 @@ class VerdictReader:
             self.problems += found
         return self._texts[column]
 
-    def joined(self, columns: Sequence[str], separator: str) -> Texts:
-        """Join several columns to one text; an empty cell is a problem."""
+    def joined(self, columns: Sequence[str], separator: str, without: str = "") -> Texts:
+        """Join columns to one text, ``without`` any a given one; an empty cell is a problem."""
+        if not columns:
+            return np.full(len(self.table.frame), without, dtype=object)
         texts = [self.text(column) for column in columns]
         for column, values in zip(columns, texts, strict=True):
             self.report(values == "", column, lambda _: "is empty")
         return np.array([separator.join(row) for row in zip(*texts, strict=True)], dtype=object)
 
-    def meant(self, sides: Sides) -> Texts:
-        """Return the meaning of each word of a column; an unknown word is a problem."""
-        meanings, given = sides.meanings, self.text(sides.column)
-        known = ", ".join(w or "empty" for w in meanings)
-        unknown = [word(value) not in meanings for value in given]
-        self.report(unknown, sides.column, lambda i: f"is {given[i]!r}; the map knows {known}")
-        return np.array([meanings.get(word(value), "") for value in given], dtype=object)
+    def won(
+        self, column: str, meanings: Mapping[str, str], sides: pd.DataFrame | None = None
+    ) -> tuple[Texts, Any]:
+        """Return what a name of ``sides`` or else a word means, and whether it is a word; or a problem."""
+        given, known = self.text(column), ", ".join(w or "empty" for w in meanings)
+        named = np.full(len(given), "", dtype=object)
+        if sides is not None:
+            named = np.where(given == sides[FIRST], FIRST, np.where(given == sides[SECOND], SECOND, ""))
+        unknown = np.array([word(value) not in meanings for value in given], dtype=bool) & (named == "")
+        self.report(unknown, column, lambda i: f"is {given[i]!r}; the map knows {known}")
+        words = np.array([meanings.get(word(value), "") for value in given], dtype=object)
+        return np.where(named == "", words, named), named == ""
 
 
-def _gold(gold: Gold, how: VerdictMap, reader: VerdictReader, folder: Path) -> Texts:
+def _gold(
+    gold: Gold,
+    keys: Mapping[str, Sequence[str]],
+    reader: VerdictReader,
+    folder: Path,
+    sides: pd.DataFrame | None,
+) -> Texts:
     """Return the gold verdict of each row; empty where there is none."""
     if gold.file is None:
-        return reader.meant(gold)
+        return reader.won(gold.column, gold.meanings, sides)[0]
     other = VerdictReader(folder / gold.file)
-    columns = [*dict.fromkeys(c for of_key in how.units.values() for c in of_key)]
-    rights = other.meant(gold)
-    keys = list(zip(*map(other.text, columns), strict=True))
+    columns = [*dict.fromkeys(c for of_key in keys.values() for c in of_key)]
+    rights = other.won(gold.column, gold.meanings)[0]
+    pairs = list(zip(*map(other.text, columns), strict=True))
     found: dict[tuple[str, ...], str] = {}
-    differs = [found.setdefault(key, right) != right for key, right in zip(keys, rights, strict=True)]
+    differs = [found.setdefault(key, right) != right for key, right in zip(pairs, rights, strict=True)]
     message = "differs from what an earlier row says of the same pair"
     other.report(differs, gold.column, lambda _: message)
     if other.problems:
@@ -191,4 +234,4 @@ def _in_order_of_names(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _turned(sides: Iterable[str]) -> list[str]:
-    return [_OTHER.get(side, side) for side in sides]
+    return [OTHER.get(side, side) for side in sides]

@@ -5,20 +5,22 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import metaeval
+from metaeval.base.records import Evaluator
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.kinds.registry import build
+from metaeval.runs.finished import calls_of_run
 from metaeval.runs.folder import RECORD, is_whole, read_record
-from metaeval.runs.replies import calls_of_run
+from metaeval.runs.record import Record
 
 if TYPE_CHECKING:
-    from metaeval.base.records import Evaluator
     from metaeval.kinds.scoring import Scoring
-    from metaeval.runs.record import Record
     from metaeval.study.plan import Plan
 
 
@@ -51,15 +53,10 @@ def replaces(todo: Plan) -> str:
         return ""
     then, now = before.study.content(), todo.study.model_dump(mode="json")
     other = [key for key in now if key not in _OF_PLACES and key in then and then[key] != now[key]]
-    held = {spec: evaluator.signature(todo.data) for spec, evaluator in todo.study.held.evaluators.items()}
-    code = any(
-        e.spec in held and held[e.spec].get("code") != e.signature.get("code")
-        for e in before.evaluators.values()
-    )
-    other += ["code of functions"] * code + ["data"] * (before.data.fingerprint != todo.fingerprint)
+    other += ["data"] * (before.data.fingerprint != todo.fingerprint)
     when = before.finished[:16].replace("T", " ")
-    told = f"This run replaces that of {when} in {todo.out}, which had other {', '.join(other)}"
-    return f"{told}; --out (in Python, out=) with another folder keeps both." if other else ""
+    sentence = f"This run replaces that of {when} in {todo.out}, which had other {', '.join(other)}"
+    return f"{sentence}; --out (in Python, out=) with another folder keeps both." if other else ""
 
 
 def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:
@@ -71,17 +68,15 @@ def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:
     if not all(_is_ours(e) for e in (truth, *scoring.named.values())):
         return ""
     data = todo.data
-    found = {
-        "code": _code(),
-        "python": sys.version,
-        "packages": _packages(),
+    dependencies = {
+        "code": code(),
         "study": todo.study.model_dump(mode="json"),
         "data": [todo.fingerprint, *(getattr(data, name) for name in _OF_DATA), dict(data.extra)],
         "evaluators": {name: scoring.signature(name) for name in scoring.named},
         "truth": dict(truth.signature(data)),
         "offline": offline,
     }
-    text = json.dumps(found, sort_keys=True, ensure_ascii=False, default=str)
+    text = json.dumps(dependencies, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -91,9 +86,13 @@ def _is_ours(evaluator: Evaluator) -> bool:
 
 
 @functools.cache
-def _code() -> str:
-    """Return a SHA-256 of the files of this package, which may change without a new version."""
-    digest = hashlib.sha256()
+def code() -> str:
+    """Return a SHA-256 of all code that a score depends on.
+
+    It is that of the files of this package, which may change without a new version, and of the versions of
+    Python and of the libraries that the package is installed with.
+    """
+    digest = hashlib.sha256(f"{sys.version} {libraries()}".encode())
     root = Path(metaeval.__file__).parent
     for file in sorted(p for p in root.rglob("*") if p.parent.name != "__pycache__" and p.is_file()):
         content = file.read_bytes()
@@ -103,10 +102,14 @@ def _code() -> str:
 
 
 @functools.cache
-def _packages() -> list[str]:
-    """Return all installed packages with their versions: a module of `evaluate` may use any of them.
+def libraries() -> dict[str, str]:
+    """Return name and version of each library that this package requires, but for those of its extras."""
+    lines = [line for line in metadata.requires(metaeval.__name__) or () if "extra ==" not in line]
+    wanted = {_plain(re.split(r"[^\w.-]", line)[0]) for line in lines}
+    # By the names of the installers' folders: to read what is in them takes fifty times as long.
+    installed = sorted(p.stem.split("-") for path in sys.path if path for p in Path(path).glob("*.dist-info"))
+    return {plain: version for name, version, *_ in installed if (plain := _plain(name)) in wanted}
 
-    They are the names of the installers' folders; to read all of those would take a tenth of a second.
-    """
-    folders = {Path(entry) for entry in sys.path if entry}
-    return sorted(p.name for folder in folders if folder.is_dir() for p in folder.glob("*.dist-info"))
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

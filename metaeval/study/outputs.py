@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
-from metaeval.base.records import USER_RATER
-from metaeval.engine.out_of_core.loading import Loaded
-from metaeval.engine.out_of_core.recorded import write_scores
+from metaeval.base.records import USER_RATER, ScoreTable
+from metaeval.engine.out_of_core.cube import Loaded
 from metaeval.judging.cost import costs_of
-from metaeval.kinds.scored import Scored
 from metaeval.reports import FORMATS
 from metaeval.reports.cost_table import cost_table
+from metaeval.reports.escapes import notice
 from metaeval.reports.report.page import report_page
 from metaeval.reports.sheets import render, sheet_to_csv
-from metaeval.reports.words import notice
 from metaeval.runs.folder import (
     COST_TABLE,
     COSTS,
@@ -29,20 +31,13 @@ from metaeval.runs.folder import (
     TRUTH,
     VERDICTS,
     RunFolder,
-    write_csv,
-    write_parquet,
 )
+from metaeval.runs.record import Record
 from metaeval.study.report import report_of
 from metaeval.study.results import Run, board_of, correlations_of
+from metaeval.study.unread import bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    import pandas as pd
-
-    from metaeval.base.records import ScoreTable
-    from metaeval.runs.record import Record
     from metaeval.study.plan import Plan
 
 
@@ -57,57 +52,50 @@ def write_outputs(
 ) -> Run:
     """Make everything that a run finds out of its scores, and write it.
 
-    Parameters
-    ----------
-    todo, folder
-        The study, and where its outputs go.
-    record
-        What ``run.json`` says, but for what is found out here.
-    scores, ratings
-        What was scored, and the truth (key columns, ``aspect``, ``rating``).
-    loaded
-        Both, if the scores do not fit in memory.
+    ``record`` is what ``run.json`` says, but for what is found out here; ``ratings`` the truth (key columns,
+    ``aspect``, ``rating``); ``loaded`` both scores and truth, if they do not fit in memory.
     """
     kind, data = todo.kind, todo.data
     people = data.ratings[~data.ratings["rater"].isin([USER_RATER, *getattr(data, "models", ())])]
     raters = people if len(people) else None
-    scored = Scored(todo.study, data.scale, data.cluster, scores, ratings, raters, data, loaded)
-    found = kind.results(scored)
+    scored = kind.scored(kind, todo.study, data.scale, data.cluster, scores, ratings, raters, data, loaded)
+    results = kind.results(scored)
+    # Scores that do not fit in memory have no tables of a kind's own.
+    tables = [table for table in kind.tables if table.kept and loaded is None]
     with progress("details"):
         wanted = todo.study.details and loaded is None
         sheets = kind.details(scored) if wanted else ()
         views = {"generators": kind.generators(scored), "details": sheets} if wanted else {}
+    if record.unread:
+        record = record.having(unread=[bounded(replies, kind, scored, results) for replies in record.unread])
     record = record.having(
-        policy=dict(found.policy),
-        tests=dict(found.tests.policy) if found.tests else None,
-        board=found.board.record(),
+        policy=dict(results.policy),
+        tests=dict(results.tests.policy) if results.tests else None,
+        board=results.board.record(),
         board_file=kind.board_file,
-        order=dict(found.order),
+        order=dict(results.order),
     )
     costs = costs_of(scores)
-    board = board_of(found.board, record, by=found.order, tests=found.tests, costs=costs)
+    board = board_of(results.board, record, by=results.order, tests=results.tests, costs=costs)
     # Seconds differ from run to run; these files are to depend on the scores alone.
     steady = replace(board, ranking=board.ranking and board.ranking.without("seconds_per_text"))
-    with progress("report", 3) as advance:
-        report = report_of(kind, data, scored, found, record, board=board, costs=costs, views=views)
-        advance()
-        payload = report.payload()
-        advance()
-        page = report_page(payload, static=board.to_html())
-        advance()
-    told = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
-    table = found.board.frame if found.table is None else found.table
+    with progress("report"):
+        report = report_of(kind, data, scored, results, record, board=board, costs=costs, views=views)
+        page = report_page(report.payload(), static=board.to_html())
+    details = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
+    table = results.board.frame if results.table is None else results.table
     files: dict[str, pd.DataFrame | str | Loaded] = {
         SCORES: scores.frame if loaded is None else loaded,
         TRUTH: ratings,
         **({VERDICTS: scores.verdicts} if scores.verdicts is not None else {}),
         **({RATERS: raters} if raters is not None else {}),
         kind.board_file: table,
-        **found.files,
+        **{table.file: frame for table in tables if len(frame := scored.table(table))},
+        **results.files,
         **({RANKING: sheet_to_csv(board.ranking)} if board.ranking else {}),
-        **({TESTS: to_csv(found.tests.frame)} if found.tests else {}),
+        **({TESTS: to_csv(results.tests.frame)} if results.tests else {}),
         **({COSTS: costs, COST_TABLE: cost_table(costs)} if len(costs) else {}),
-        **({DETAILS: told} if told else {}),
+        **({DETAILS: details} if details else {}),
         **{f"leaderboard.{suffix}": FORMATS[suffix](steady) for suffix in ("csv", "md", "tex")},
         REPORT: page,
     }
@@ -120,12 +108,12 @@ def write_outputs(
 def _writer(content: pd.DataFrame | str | Loaded, keys: Sequence[str]) -> Callable[[Path], object]:
     def write(file: Path) -> None:
         if isinstance(content, Loaded):
-            write_scores(content, keys, file)
+            content.write_scores(keys, file)
         elif isinstance(content, str):
             file.write_text(content, encoding="utf-8", newline="\n")
         elif file.suffix == ".parquet":
-            write_parquet(content, file)
+            content.to_parquet(file, index=False)
         else:
-            write_csv(content, file)
+            to_csv(content, file)
 
     return write

@@ -6,45 +6,39 @@ import contextlib
 import hashlib
 import json
 import logging
+import os
 import shlex
 import sys
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from metaeval import __version__
-from metaeval.base.errors import KEPT, DataError, MetaevalError, StoppedError
+from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.records import ScoreTable, Status
-from metaeval.engine.out_of_core.recorded import status_counts
-from metaeval.judging.batches import ask_by_batches
-from metaeval.judging.lost import lost_calls
+from metaeval.judging.asking import ask_by_batches
+from metaeval.judging.cost import lost_calls
 from metaeval.judging.replies import calls_in, replies_state
 from metaeval.judging.settings import judging_of, under
 from metaeval.judging.workers.asking import ask_by_workers
-from metaeval.judging.workers.options import workers_of
-from metaeval.kinds.scoring import joined, judges_of
+from metaeval.kinds.scoring import Scoring, joined, judges_of
+from metaeval.kinds.study import Study
 from metaeval.runs.folder import RECORD, RunFolder, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
-from metaeval.study.completion import finished, inputs_of, replaces
-from metaeval.study.plan import Plan, plan
+from metaeval.study.completion import code, finished, inputs_of, libraries, replaces
+from metaeval.study.plan import Plan, plan, study_of
 from metaeval.study.recorded_files import facts_of, load_recorded
+from metaeval.study.unread import unread_of
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
-
-    import pandas as pd
-
-    from metaeval.judging.workers.options import Workers
-    from metaeval.kinds.scoring import Scoring
-    from metaeval.kinds.study import Study
+    from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.study.results import Run
 
 
 _log = logging.getLogger("metaeval")
-_LIBRARIES = ("numpy", "pandas", "pyarrow", "rouge-score", "sacrebleu", "scipy")
 
 
 def run(
@@ -90,43 +84,32 @@ def run(
     StoppedError
         If it was interrupted, or a batch is under way.
     """
-    todo = plan(study, out, engine)
-    todo = by_batch(todo) if batch else todo
-    asking = workers_of(todo.study.judging, engine, workers, address)
-    if finished(todo, offline=offline) is None:
-        if told := replaces(todo):
-            _log.warning(told)
-        return carry_out(todo, offline=offline, wait=wait, workers=asking)
+    todo = plan(study, out, engine, batch=batch, workers=workers, address=address)
     from metaeval.study.results import read_back
 
-    return read_back(todo.out)
+    return completed(todo, offline=offline, wait=wait, tell=_log.warning) or read_back(todo.out)
+
+
+def completed(todo: Plan, *, offline: bool, wait: bool, tell: Callable[[str], object]) -> Run | None:
+    """Carry a plan out, and tell which other run it replaces; None if its run is finished already."""
+    if finished(todo, offline=offline) is not None:
+        return None
+    if message := replaces(todo):
+        tell(message)
+    return carry_out(todo, offline=offline, wait=wait)
 
 
 def rerun(folder: str | os.PathLike[str], *, offline: bool = False) -> Run:
     """Run the study of a run folder again, into that folder, finished or not."""
     path = Path(folder)
     record = read_record(path)
-    return carry_out(plan(record.study.content(), path), offline=offline, again=record.again)
+    return carry_out(plan(study_of(path, record), path), offline=offline, again=record.again)
 
 
-def by_batch(todo: Plan) -> Plan:
-    """Return a plan whose judges are asked by batches."""
-    judging = todo.study.judging.model_copy(update={"batch": True})
-    return replace(todo, study=todo.study.model_copy(update={"judging": judging}))
-
-
-def carry_out(
-    todo: Plan,
-    *,
-    offline: bool = False,
-    wait: bool = False,
-    workers: Workers | None = None,
-    again: str = "",
-) -> Run:
+def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: str = "") -> Run:
     """Run a planned study, finished or not.
 
-    ``wait``: for batches; ``workers`` ask judges; ``again`` is the command that runs it again, if the study
-    is not from a file.
+    ``wait``: for batches; ``again`` is the command that runs it again, if the study is not from a file.
     """
     # It takes a second to load, and a finished run does not need it.
     from metaeval.study.outputs import write_outputs
@@ -135,47 +118,31 @@ def carry_out(
         raise MetaevalError("wait is for batches; add batch, or --batch")
     with RunFolder.claim(todo.out) as folder:
         record = Record(
+            layout=1,
             metaeval=__version__,
             status="running",
             study=StudyFacts(**todo.study.model_dump(mode="json")),
             data=_facts(todo),
             python=".".join(map(str, sys.version_info[:3])),
-            libraries={name: metadata.version(name) for name in _LIBRARIES},
+            libraries=libraries(),
             started=_now(),
         )
-        finished_before = (todo.out / RECORD).exists() and read_record(todo.out).is_done
+        before = read_record(todo.out) if (todo.out / RECORD).exists() else record
+        kept = before.is_done  # until this run is finished, too
         done: list[str] = []
         try:
             scoring = todo.scoring()
             inputs = inputs_of(todo, scoring, offline=offline)
             of_truth = todo.scoring({"truth": str(todo.truth)})
+            judges = judges_of([*scoring.named.values(), *of_truth.named.values()])
             with contextlib.ExitStack() as stack:
-                if judges := judges_of([*scoring.named.values(), *of_truth.named.values()]):
-                    options = todo.study.judging
-                    by_batch = options.batch and not offline
-                    by_workers = None if offline else workers
-                    # What came by batches or by workers is read from the store.
-                    settings = judging_of(options, offline=offline or by_batch or by_workers is not None)
-                    shared = stack.enter_context(settings)
-                    if by_workers is not None:
-                        of_workers = ask_by_workers(
-                            judges,
-                            todo.data,
-                            todo.aspects,
-                            shared,
-                            options=options,
-                            models=todo.study.models,
-                            workers=by_workers,
-                        )
-                        stack.enter_context(under(of_workers))
-                    if by_batch:
-                        done_with = ask_by_batches(
-                            judges, todo.data, todo.aspects, shared, todo.out, wait=wait
-                        )
-                        stack.push(lambda kind, *_: kind is None and done_with())
+                if judges:
+                    prices = {} if kept else before.prices
+                    record = record.having(
+                        prices=_ask(stack, todo, judges, prices, offline=offline, wait=wait)
+                    )
                 truth = of_truth.whole()
-                _refuse_no_truth(truth, str(todo.truth))
-                if not finished_before:
+                if not kept:
                     folder.write_record(record)
                 ratings, loaded = truth_ratings(truth), None
                 if todo.in_file is None:
@@ -183,26 +150,50 @@ def carry_out(
                     counts = counts_of(scores)
                 else:
                     loaded = load_recorded(todo.in_file, scoring, ratings, todo.study)
-                    scores, counts = facts_of(scoring), status_counts(loaded)
-            again = _again(todo, workers) or again
-            made = _made(todo, scores, counts, truth) | _asked(todo, scoring, of_truth, scores, again)
-            record = record.having(**made, inputs=inputs)
-            return write_outputs(todo, folder, record, scores, ratings, loaded=loaded)
+                    scores, counts = facts_of(scoring), loaded.status_counts()
+            judge_tables = of_truth.asked() | scoring.asked()
+            facts = _made(todo, scores, counts, truth) | _reply_facts(
+                todo, judge_tables, scores, ratings, again
+            )
+            return write_outputs(
+                todo, folder, record.having(**facts, inputs=inputs), scores, ratings, loaded=loaded
+            )
         except (KeyboardInterrupt, StoppedError) as error:
-            if not finished_before:
+            if not kept:
                 folder.write_record(record.having(status="stopped", stopped=_now()))
             why = str(error) or "interrupted"
-            kept = f"{len(done)} of {len(todo.evaluators)} evaluators are kept in {todo.out}"
-            raise StoppedError(f"{why}: the scores of {kept}; run the same command again to go on") from error
+            count = f"{len(done)} of {len(todo.evaluators)} evaluators are kept in {todo.out}"
+            raise StoppedError(
+                f"{why}: the scores of {count}; run the same command again to go on"
+            ) from error
 
 
-def _refuse_no_truth(truth: ScoreTable, spec: str) -> None:
-    """Raise `DataError` if the data have no rating that the truth could be made of."""
-    if (truth.frame["status"] == Status.MISSING).all():
-        raise DataError(
-            f"the truth {spec} has no value for any unit; a mean takes a rating by each of its members: give "
-            "another truth, such as User() or Annotator('…') of one person"
+def _ask(
+    stack: contextlib.ExitStack,
+    todo: Plan,
+    judges: list[ModelEvaluator],
+    prices: Mapping[str, dict[str, str]],
+    *,
+    offline: bool,
+    wait: bool,
+) -> dict[str, dict[str, str]]:
+    """Let judges ask within ``stack``, by batches or workers if the plan says so; return the prices."""
+    options = todo.study.judging
+    by_batch, workers = options.batch and not offline, None if offline else todo.workers
+    # What came by batches or by workers is read from the store.
+    settings = judging_of(options, offline=offline or by_batch or workers is not None)
+    shared = stack.enter_context(settings)
+    shared.prices.used.update(prices)
+    if workers is not None:
+        models = todo.study.models
+        of_workers = ask_by_workers(
+            judges, todo.data, todo.aspects, shared, options=options, models=models, workers=workers
         )
+        stack.enter_context(under(of_workers))
+    if by_batch:
+        finish = ask_by_batches(judges, todo.data, todo.aspects, shared, todo.out, wait=wait)
+        stack.push(lambda kind, *_: kind is None and finish())
+    return shared.prices.used
 
 
 def counts_of(table: ScoreTable) -> dict[str, dict[str, int]]:
@@ -268,6 +259,7 @@ def _facts(todo: Plan) -> DataFacts:
         units=len(data),
         keys=list(data.keys),
         nouns=dict(data.nouns),
+        place=os.path.relpath(lay, todo.out) if (lay := Path(todo.study.place)).is_dir() else "",
     )
 
 
@@ -293,28 +285,27 @@ def _made(
     }
 
 
-def _again(todo: Plan, workers: Workers | None) -> str:
-    """Return the command that runs a study again; empty if it is not from a file."""
-    if not todo.study.file:
-        return ""
-    flags = workers.flags if workers else ["--batch"] if todo.study.judging.batch else []
-    return shlex.join(["metaeval", "run", str(todo.study.file), "--out", str(todo.out), *flags])
-
-
-def _asked(todo: Plan, scoring: Scoring, of_truth: Scoring, scores: ScoreTable, again: str) -> dict[str, Any]:
+def _reply_facts(
+    todo: Plan, judge_tables: Mapping[str, ScoreTable], scores: ScoreTable, ratings: pd.DataFrame, again: str
+) -> dict[str, Any]:
     """Return the facts of all calls of judges for the record, those of the truth and of ensembles too."""
-    asked = of_truth.asked() | scoring.asked()
-    if not asked:
+    if not judge_tables:
         return {}
     store = todo.study.judging.place
-    lost = lost_calls(asked, store)
+    unread = unread_of(judge_tables, ratings, store)
+    facts: dict[str, Any] = {"unread": unread} if unread else {}
+    lost = lost_calls(judge_tables, store)
     if lost:
-        return {"lost": lost, "again": again}
-    return {"replies": replies_state(store, calls_in([scores.frame, scores.verdicts]), asked.values())}
+        if todo.study.file:
+            flags = todo.workers.flags if todo.workers else ["--batch"] * todo.study.judging.batch
+            again = shlex.join(["metaeval", "run", str(todo.study.file), "--out", str(todo.out), *flags])
+        return {**facts, "lost": lost, "again": again}
+    state = replies_state(store, calls_in([scores.frame, scores.verdicts]), judge_tables.values())
+    return {**facts, "replies": state}
 
 
 def _key(*parts: object) -> str:
-    text = json.dumps([__version__, *parts], sort_keys=True, ensure_ascii=False, default=str)
+    text = json.dumps([code(), *parts], sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

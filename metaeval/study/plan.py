@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,26 +11,29 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import StudyError, nearest, shown
+from metaeval.base.errors import DataError, StudyError, nearest, shown
+from metaeval.base.files import bundled
 from metaeval.base.keys import UNIT, cluster_columns
 from metaeval.base.progress import progress
-from metaeval.base.resources import bundled
+from metaeval.base.records import DataOfKind, DataSet
 from metaeval.base.simulation import Simulation
-from metaeval.kinds.kind import kind_named
-from metaeval.kinds.memory import IN_MEMORY
-from metaeval.kinds.registry import COMMON
+from metaeval.base.spec import EvaluatorSpec
+from metaeval.engine.out_of_core.files import Parquet
+from metaeval.judging.workers.cluster import Workers, workers_of
+from metaeval.kinds.kind import Factory, StudyKind, kind_named
+from metaeval.kinds.registry import known_evaluators
 from metaeval.kinds.scoring import Scoring, judges_of
-from metaeval.kinds.study import Study, make_study, read_study, unknown_word
+from metaeval.kinds.study import IN_MEMORY, Study, make_study, read_study, unknown_word
 from metaeval.runs.folder import check_usable, digest_of
+from metaeval.runs.record import Record
+from metaeval.sources.hub import FILE
 from metaeval.study.recorded_files import check_recorded, load_for_run
 from metaeval.study.specs import resolve_evaluators, resolve_truth
 
 if TYPE_CHECKING:
-    from metaeval.base.records import DataOfKind, DataSet
-    from metaeval.base.spec import EvaluatorSpec
-    from metaeval.engine.out_of_core.files import Parquet
     from metaeval.judging.model_evaluator import ModelEvaluator
-    from metaeval.kinds.kind import Factory, StudyKind
+
+_log = logging.getLogger("metaeval")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,8 @@ class Plan:
     evaluators: Mapping[str, EvaluatorSpec]
     truth: EvaluatorSpec
     aspects: tuple[str, ...]
+    workers: Workers | None = None
+    """Those that ask judges, if this process does not."""
     in_file: Parquet | None = None
     """The recorded scores, if they stay in their file; the data then have the first row of each evaluator."""
 
@@ -60,14 +66,14 @@ class Plan:
     @property
     def known(self) -> Mapping[str, Factory]:
         """The evaluators that specs may name."""
-        return {**COMMON, **self.kind.evaluators}
+        return known_evaluators(self.study.kind)
 
     def scoring(self, evaluators: Mapping[str, str] | None = None) -> Scoring:
         """Return the scoring of the data with the study's evaluators, or with others that it may name."""
         specs = self.study.specs if evaluators is None else evaluators
         held = self.study.held.evaluators
-        given = {name: held.get(spec, spec) for name, spec in specs.items()}
-        return Scoring(self.data, given, self.aspects, self.known, self.study.models)
+        named = {name: held.get(spec, spec) for name, spec in specs.items()}
+        return Scoring(self.data, named, self.aspects, self.known, self.study.models)
 
     def judges(self) -> list[ModelEvaluator]:
         """Return all evaluators that ask a model, also those in ensembles."""
@@ -82,20 +88,19 @@ class Plan:
 
 
 def plan(
-    given: Study | Mapping[str, Any] | str | os.PathLike[str],
+    source: Study | Mapping[str, Any] | str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
     engine: str | None = None,
+    *,
+    batch: bool = False,
+    workers: int | None = None,
+    address: str | None = None,
 ) -> Plan:
     """Read a study and its data and check that it can be run; write nothing.
 
-    ``engine`` is that of `metaeval.run`.
-
-    Raises
-    ------
-    StudyError, DataError, RunFolderError
-        If it cannot.
+    ``engine``, ``batch``, ``workers`` and ``address`` are those of `metaeval.run`.
     """
-    study = make_study(given) if isinstance(given, Mapping) else given
+    study = make_study(source) if isinstance(source, Mapping) else source
     if not isinstance(study, Study | str | os.PathLike):
         raise StudyError(
             f"a study is the path of its file, or what it says, such as {{'dataset': data, 'evaluators': "
@@ -103,11 +108,13 @@ def plan(
         )
     study = study if isinstance(study, Study) else read_study(study)
     kind = kind_named(study.kind)
-    known = {**COMMON, **kind.evaluators}
+    known = known_evaluators(study.kind)
     with progress("loading the data"):
         in_file = None
         if (held := study.held.data) is None:
-            held, in_file = load_for_run(kind, _place(study), engine)
+            place = Path(study.held.place) if study.held.place else _place(study)
+            study = study.found_at(place)
+            held, in_file = load_for_run(kind, place, engine)
         data = kind.chosen(study, _without(study, held))
         if in_file is not None:
             data = replace(data, scores=held.scores)  # units that are left out had some of the first rows
@@ -116,17 +123,27 @@ def plan(
         if aspect not in data.aspects:
             raise study.error(unknown_word("aspect", aspect, list(data.aspects)), "aspects", at)
     _check_clusters(study, data)
-    study = kind.resolve(study, data)
     truth = resolve_truth(study, known)
+    aspects = _rated(study, data, truth, aspects, known)
+    study = kind.resolve(study.model_copy(update={"aspects": list(aspects)}), data)
     evaluators = resolve_evaluators(study, data, truth, known)
     if in_file is not None:
         check_recorded(study, evaluators, truth)
     specs = {name: str(spec) for name, spec in evaluators.items()}
-    resolved = {"evaluators": specs, "truth": str(truth), "aspects": list(aspects)}
+    resolved: dict[str, Any] = {"evaluators": specs, "truth": str(truth), "aspects": list(aspects)}
     folder = Path(out) if out is not None else Path("results") / study.name
     check_usable(folder)
-    resolved_study = study.model_copy(update=resolved)
-    return Plan(resolved_study, kind, data, folder, evaluators, truth, aspects, in_file)
+    if batch:
+        resolved["judging"] = study.judging.model_copy(update={"batch": True})
+    study = study.model_copy(update=resolved)
+    asking = workers_of(study.judging, engine, workers, address)
+    return Plan(study, kind, data, folder, evaluators, truth, aspects, asking, in_file)
+
+
+def study_of(folder: str | os.PathLike[str], record: Record) -> Study:
+    """Return the study of a run; its data set is looked for where it lay as seen from the run's folder."""
+    study, lay = make_study(record.study.content()), Path(folder) / record.data.place
+    return study.found_at(os.path.normpath(lay)) if record.data.place and lay.is_dir() else study
 
 
 def _check_clusters(study: Study, data: DataSet) -> None:
@@ -142,6 +159,26 @@ def _check_clusters(study: Study, data: DataSet) -> None:
             raise study.error(f"{what}: {name!r} is not allowed{hint} (allowed: {', '.join(known)})", *where)
 
 
+def _rated(
+    study: Study, data: DataSet, truth: EvaluatorSpec, aspects: tuple[str, ...], known: Mapping[str, Factory]
+) -> tuple[str, ...]:
+    """Return the aspects that people rated; those of a truth that asks a model are not known yet."""
+    named = {"truth": study.held.evaluators.get(str(truth), str(truth))}
+    scoring = Scoring(data, named, aspects, known, study.models)
+    if judges_of(scoring.named.values()):
+        return aspects
+    frame = scoring.whole().frame
+    rated = set(frame.loc[frame["score"].notna(), "aspect"])
+    if not rated:
+        raise DataError(
+            f"the truth {truth} has no value for any unit; a mean takes a rating by each of its members: "
+            "give another truth, such as User() or Annotator('…') of one person"
+        )
+    if without := ", ".join(aspect for aspect in aspects if aspect not in rated):
+        _log.warning("metaeval: %s is left out: the truth %s has no rating of it", without, truth)
+    return tuple(aspect for aspect in aspects if aspect in rated)
+
+
 def _place(study: Study) -> Path | str:
     """Return where the data set is: on the hub, in a folder from the study file or from here, or bundled."""
     if study.dataset.startswith("hf://"):
@@ -152,12 +189,13 @@ def _place(study: Study) -> Path | str:
             "as the dataset",
             "dataset",
         )
-    given = Path(study.dataset).expanduser()
+    relative = Path(study.dataset).expanduser()
     bases = [study.folder, Path(), study.folder.parent] if study.folder else [Path()]
-    places = [given] if given.is_absolute() else [*(base / given for base in bases), bundled(study.dataset)]
+    places, shipped = [base / relative for base in bases], bundled(study.dataset)
+    places += [shipped] if (shipped / FILE).is_file() else []
     for place in places:
         if place.is_dir():
-            return place
+            return study.dataset if place.resolve() == shipped.resolve() else place
     if any(place.exists() for place in places):
         raise study.error(f"dataset {study.dataset!r} is a file; give the folder of a data set", "dataset")
     hub = f", write hf://{study.dataset} for one of the hub" if study.dataset.count("/") == 1 else ""

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
-from metaeval.base.engines import DUCKDB, MEMORY
 from metaeval.base.errors import MetaevalError
-from metaeval.base.records import ScoreTable
-from metaeval.engine.out_of_core.database import database
+from metaeval.base.parallel import DUCKDB, MEMORY
+from metaeval.base.records import DataOfKind, ScoreTable
+from metaeval.base.spec import EvaluatorSpec
+from metaeval.engine.out_of_core.cube import Loaded
 from metaeval.engine.out_of_core.files import Parquet, chosen
 from metaeval.engine.out_of_core.loading import load
 from metaeval.evaluators.recorded import Recorded
+from metaeval.kinds.kind import StudyKind
 from metaeval.study.specs import parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from metaeval.base.records import DataOfKind
-    from metaeval.base.spec import EvaluatorSpec
-    from metaeval.engine.out_of_core.loading import Loaded
-    from metaeval.kinds.kind import StudyKind
     from metaeval.kinds.scoring import Scoring
     from metaeval.kinds.study import Study
 
@@ -40,10 +37,10 @@ def load_for_run(kind: StudyKind, place: Path | str, engine: str | None) -> tupl
     """
     file = Path(place) / FILE
     if engine != MEMORY and file.is_file():
-        found = Parquet.of(file, "the recorded scores")
-        many = engine == DUCKDB or chosen("auto", found) == DUCKDB
-        if many and (data := kind.load_beside(Path(place), found)) is not None:
-            return data, found
+        scores = Parquet.of(file, "the recorded scores")
+        many = engine == DUCKDB or chosen("auto", scores) == DUCKDB
+        if many and (data := kind.load_beside(Path(place), scores)) is not None:
+            return data, scores
     if engine == DUCKDB:
         raise MetaevalError(
             f"engine {DUCKDB!r} takes recorded scores of explanations from {FILE}, and {place} has none; "
@@ -76,9 +73,8 @@ def load_recorded(scores: Parquet, scoring: Scoring, ratings: pd.DataFrame, stud
     for evaluator in named.values():
         evaluator.rows(scoring.data, scoring.aspects)
     levels = cast("Any", study).policy.levels
-    with database() as db:
-        in_file = {name: evaluator.name for name, evaluator in named.items()}
-        return load(db, scores, ratings, levels, text_keys=True, named=in_file)
+    in_file = {name: evaluator.name for name, evaluator in named.items()}
+    return load(scores, ratings, levels, text_keys=True, named=in_file)
 
 
 def facts_of(scoring: Scoring) -> ScoreTable:

@@ -2,66 +2,52 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from metaeval.analysis.agreement.by_group import bias_by_group
-from metaeval.analysis.agreement.measures import on_scale
+from metaeval.analysis.agreement.measures import are_ratings
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
-from metaeval.base.records import Kind, Status
-from metaeval.engine.drilldown import GroupColumn
+from metaeval.base.records import DataOfKind, DataSet, Kind, Scale, ScoreTable, Status
+from metaeval.engine.drilldown import GroupColumn, Groups, UnitView
+from metaeval.engine.ranking import Results
+from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.grid import Grid, grid_of, unit_positions
+from metaeval.kinds.kind import StudyKind
+from metaeval.kinds.scored import Scored
 from metaeval.llm.store.database import database_at
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.tools import Conversation, conversations
-from metaeval.reports import words
+from metaeval.reports import Leaderboard, escapes
 from metaeval.reports.report.calls import Calls
 from metaeval.reports.report.model import COSTS, ListedEvaluator, Report
 from metaeval.reports.report.units import Sample, Units, sample
+from metaeval.stats.coefficients.tables import Floats
 from metaeval.study.recorded_files import LEFT_OUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    import pandas as pd
-
-    from metaeval.base.records import DataOfKind, DataSet, Scale, ScoreTable
-    from metaeval.engine.drilldown import Groups, UnitView
-    from metaeval.engine.results import Results
-    from metaeval.engine.sheet import Sheet
-    from metaeval.kinds.kind import StudyKind
-    from metaeval.kinds.scored import Scored
     from metaeval.kinds.study import Study
-    from metaeval.reports import Leaderboard
     from metaeval.runs.record import Record
-    from metaeval.stats.coefficients.tables import Floats
 
 
 def report_of(
     kind: StudyKind,
     data: DataOfKind,
     scored: Scored[Study],
-    found: Results,
+    results: Results,
     record: Record,
     *,
     board: Leaderboard,
     costs: pd.DataFrame,
     views: Mapping[str, Sequence[Sheet]],
 ) -> Report:
-    """Put together what the page of a run shows.
-
-    Parameters
-    ----------
-    kind, data, scored
-        What was scored.
-    found, board, costs, views
-        What was found out.
-    record
-        What ``run.json`` says.
-    """
+    """Put together what the page of a run shows: what was scored, and what was found out."""
     scores, aspects = scored.scores, record.study.aspects
     view = kind.unit_view(data, aspects)
     if scored.loaded is None:
@@ -72,9 +58,13 @@ def report_of(
         none = Grid.empty(0, len(aspects))
         units = Units(view, none, (none,) * len(record.evaluators))
         shown = Sample(np.arange(0), len(data), LEFT_OUT)
-    entries = list(_entries(data, scores, units, record))
+    scales = [data.scale.of(aspect) for aspect in aspects or data.aspects]
+    entries = [
+        ListedEvaluator(name, e.spec, e.kind, _rates(grid.scores, scales), e.scores, e.signature)
+        for (name, e), grid in zip(record.evaluators.items(), units.scores, strict=True)
+    ]
     keys = [_calls(scores, name, data, aspects) for name in record.evaluators]
-    rated_by_aspect = any(d.name == "aspect" for d in found.board.dimensions)
+    rated_by_aspect = any(d.name == "aspect" for d in results.board.dimensions)
     return Report(
         title=record.title,
         dataset=record.data.name,
@@ -82,20 +72,20 @@ def report_of(
         truth=record.truth.spec,
         version=record.metaeval,
         facts=list(_facts(data, record)),
-        glossary=_glossary(entries, found, costs, view.texts[0].title),
-        policy=board.policy,
+        glossary=_glossary(entries, results, costs, view.texts[0].title),
+        policy=[*board.policy, *record.notes],
         lost=board.lost,
         evaluators=entries,
-        board=found.board,
+        board=results.board,
         costs=costs,
-        ranked=found.ranked,
-        people=found.people,
-        groups=[_with_bias(g, units, entries) if rated_by_aspect else g for g in found.groups],
+        ranked=results.ranked,
+        people=results.people,
+        groups=[_with_bias(g, units, entries) if rated_by_aspect else g for g in results.groups],
         units=units,
         shown=shown,
         calls=Calls(_conversations(keys, shown, record.study.judging.get("store"))),
         keys=keys,
-        figures=found.figures,
+        figures=results.figures,
         views=views,
     )
 
@@ -103,43 +93,26 @@ def report_of(
 def units_of(
     view: UnitView, data: DataSet, scores: ScoreTable, truth: pd.DataFrame, aspects: Sequence[str]
 ) -> Units:
-    """Lay scores and truth out over the units of the data.
-
-    Raises
-    ------
-    DataError
-        If a row is about a unit that the data do not have.
-    """
+    """Lay scores and truth out over the units of the data."""
     frames = dict(iter(scores.frame.groupby("evaluator", sort=False, observed=True)))
+    people = grid_of(truth.rename(columns={"rating": "score"}), data, aspects, "the truth")
     return Units(
-        view,
-        grid_of(truth.rename(columns={"rating": "score"}), data, aspects, "the truth"),
-        tuple(grid_of(frames[name], data, aspects, name) for name in scores.evaluators),
+        view, people, tuple(grid_of(frames[name], data, aspects, name) for name in scores.evaluators)
     )
-
-
-def _entries(data: DataSet, scores: ScoreTable, units: Units, record: Record) -> Iterator[ListedEvaluator]:
-    for (name, evaluator), grid in zip(record.evaluators.items(), units.scores, strict=True):
-        yield ListedEvaluator(
-            name,
-            evaluator.spec,
-            evaluator.kind,
-            _rates(grid.scores, [data.scale.of(aspect) for aspect in record.study.aspects or data.aspects]),
-            evaluator.scores,
-            evaluator.signature,
-        )
 
 
 def _rates(scores: Floats, scales: Sequence[Scale]) -> bool:
     """Say whether scores, shape (U, A), are ratings on the scales of the aspects."""
-    given = {scale: scores[:, [s == scale for s in scales]] for scale in scales}
-    return all(on_scale(values[~np.isnan(values)], scale) for scale, values in given.items())
+    by_scale = {scale: scores[:, [s == scale for s in scales]] for scale in scales}
+    return all(are_ratings(values[~np.isnan(values)], scale) for scale, values in by_scale.items())
 
 
 def _facts(data: DataSet, record: Record) -> Iterator[tuple[str, str]]:
     yield "Data set", data.name
     yield "Size", _size_text(data)
     yield "Truth", record.truth.spec
+    if left_out := [aspect for aspect in data.aspects if aspect not in record.study.aspects]:
+        yield "Aspects left out", ", ".join(left_out)
     yield "Scale", _scale_text(data.scale)
     yield "Source", data.source
     yield "Licence", data.licence
@@ -160,31 +133,23 @@ def _size_text(data: DataSet) -> str:
 
 
 def _glossary(
-    entries: Sequence[ListedEvaluator], found: Results, costs: pd.DataFrame, text: str
+    entries: Sequence[ListedEvaluator], results: Results, costs: pd.DataFrame, text: str
 ) -> list[tuple[str, str]]:
-    failures = {status for e in entries for status, n in e.statuses.items() if n and status != Status.OK}
-    priced = len(costs) and costs.filter([c.name for c in COSTS]).notna().to_numpy().any()
+    cluster, failed, priced = "", "", ""
+    if results.ranked:
+        cluster = "the evaluators not significantly worse than the cluster's best; the best of the rest "
+        cluster += "begins the next cluster"
+    if failures := {s for e in entries for s, n in e.statuses.items() if n and s != Status.OK}:
+        failed = f"over all aspects, and why. {escapes.meanings(escapes.STATUSES, failures)}"
+    if len(costs) and costs.filter([c.name for c in COSTS]).notna().to_numpy().any():
+        priced = f"the average cost of one {text}, all aspects together; tokens include reasoning tokens"
     return [
         ("truth", "people's ratings, with which scores are compared"),
-        *found.glossary,
-        (
-            "cluster",
-            "the evaluators not significantly worse than the cluster's best; the best of the rest begins "
-            "the next cluster"
-            if found.ranked
-            else "",
-        ),
+        *results.glossary,
+        ("cluster", cluster),
         ("missing scores", "units without a score of the evaluator in this column"),
-        (
-            "not scored",
-            f"over all aspects, and why. {words.meanings(words.STATUSES, failures)}" if failures else "",
-        ),
-        (
-            "USD, tokens, time",
-            f"the average cost of one {text}, all aspects together; tokens include reasoning tokens"
-            if priced
-            else "",
-        ),
+        ("not scored", failed),
+        ("USD, tokens, time", priced),
     ]
 
 
@@ -214,29 +179,17 @@ def _calls(scores: ScoreTable, name: str, data: DataSet, aspects: Sequence[str])
     if "call" not in scores.frame or scores.kinds.get(name) != Kind.JUDGE:
         return None
     frame = scores.frame[scores.frame["evaluator"] == name]
-    found = np.full((len(aspects), len(data)), "", dtype=object)
+    calls = np.full((len(aspects), len(data)), "", dtype=object)
     aspect = frame["aspect"].map({a: i for i, a in enumerate(aspects)}).to_numpy(dtype=np.int64)
-    found[aspect, unit_positions(frame, data)] = frame["call"].fillna("").to_numpy(dtype=object)
-    return found
+    calls[aspect, unit_positions(frame, data)] = frame["call"].fillna("").to_numpy(dtype=object)
+    return calls
 
 
 def _conversations(keys: Sequence[Any], shown: Sample, store: str | None) -> dict[str, Conversation]:
     """Read the calls behind the shown units from the store, as far as it is there."""
-    wanted = dict.fromkeys(
-        key
-        for found in keys
-        if found is not None
-        for call in found[:, shown.at].T.flat
-        for key in call.split()
-    )
-    if not wanted:
-        return {}
-    try:
-        place = database_at(store)
-        there = place.exists()
-    except MetaevalError:  # whoever looks at a run need not reach the database of those who made it
-        there = False
-    if not there:
-        return {}
-    with Store(place, create=False) as opened:
-        return conversations(opened, wanted)
+    calls = [call for of_judge in keys if of_judge is not None for call in of_judge[:, shown.at].T.flat]
+    with contextlib.suppress(MetaevalError):  # the database of those who made a run need not be reached
+        if (wanted := dict.fromkeys(" ".join(calls).split())) and (place := database_at(store)).exists():
+            with Store(place, create=False) as opened:
+                return conversations(opened, wanted)
+    return {}

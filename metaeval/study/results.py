@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
 
 from metaeval.base.counts import counted
-from metaeval.base.engines import DUCKDB
 from metaeval.base.errors import MetaevalError, one_of
-from metaeval.base.records import Correlation, Correlations
+from metaeval.base.parallel import DUCKDB
+from metaeval.base.records import ScoreTable
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.paired_tests import Tests
+from metaeval.engine.board import Board, Cell
+from metaeval.engine.correlation import Correlation, Correlations
+from metaeval.engine.paired_tests import Comparisons, Tests
 from metaeval.judging.cost import costs_of
 from metaeval.reports import Leaderboard, leaderboard
-from metaeval.runs.finished import open_run, read_table
+from metaeval.runs.finished import open_run
 from metaeval.runs.folder import REPORT, read_record
-from metaeval.runs.joint import cells_of
+from metaeval.runs.joint import board_of_runs, cells_of
+from metaeval.runs.record import Record
 from metaeval.study.recorded_files import LEFT_OUT
 from metaeval.study.specs import parts_of
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    from metaeval.base.records import ScoreTable
-    from metaeval.engine.board import Board, Cell
-    from metaeval.engine.paired_tests import Comparisons
-    from metaeval.runs.record import Record
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -54,9 +50,9 @@ class Run:
         return self.facts.content()
 
     def __repr__(self) -> str:
-        facts = self.facts
-        of = counted(len(facts.evaluators), "evaluator"), counted(facts.data.units, "unit")
-        return f"<Run {str(self.folder)!r}: {facts.title!r}, {' on '.join(of)}>"
+        evaluators = counted(len(self.facts.evaluators), "evaluator")
+        units = counted(self.facts.data.units, "unit")
+        return f"<Run {str(self.folder)!r}: {self.facts.title!r}, {evaluators} on {units}>"
 
     def _repr_html_(self) -> str:
         """Show a notebook what was run, the leaderboard, and where the report lies."""
@@ -79,10 +75,7 @@ def board_of(
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
 ) -> Leaderboard:
-    """Return the leaderboard of a run, with what its ``run.json`` says of where the numbers come from.
-
-    LaTeX labels begin with ``name``, or that of the study.
-    """
+    """Return the leaderboard of a run, with what ``run.json`` says; LaTeX labels begin with ``name``."""
     board = leaderboard(
         result,
         coefficients=coefficients,
@@ -97,33 +90,27 @@ def board_of(
         costs=costs,
         lost=record.lost_sentences,
     )
+    ranked = board.ranking and replace(board.ranking, notes=(*board.ranking.notes, *record.notes))
     left_out = [LEFT_OUT] if record.policy.get("engine") == DUCKDB else []
-    return replace(board, policy=(*board.policy, *_parts_of_truth(record), *left_out))
+    policy = (*board.policy, *_parts_of_truth(record), *left_out)
+    return replace(board, ranking=ranked, policy=policy)
 
 
 def _parts_of_truth(record: Record) -> list[str]:
     """Return a sentence on the evaluators that share people or scores with the truth, if there are any."""
     truth = parts_of(EvaluatorSpec.parse(record.truth.spec))
-    specs = {name: EvaluatorSpec.parse(spec) for name, spec in record.specs.items()}
-    shared = [name for name, spec in specs.items() if parts_of(spec) & truth]
-    if not shared:
-        return []
-    return [f"These evaluators are part of the truth, which raises their correlation: {', '.join(shared)}."]
+    shared = [name for name, spec in record.specs.items() if parts_of(EvaluatorSpec.parse(spec)) & truth]
+    note = f"These evaluators are part of the truth, which raises their correlation: {', '.join(shared)}."
+    return [note] if shared else []
 
 
 def read_back(folder: str | os.PathLike[str]) -> Run:
-    """Return a finished run as `metaeval.run` returned it.
-
-    Raises
-    ------
-    RunFolderError
-        If it is no run folder, the run is not finished, or its files are not those that it wrote.
-    """
+    """Return a finished run as `metaeval.run` returned it."""
     opened = open_run(folder, scores=False)
     record = opened.record
     board = board_of(opened.board, record, tests=opened.tests(), costs=costs_of(opened.scores))
-    found = correlations_of(opened.table, record)
-    return Run(opened.folder, record, opened.scores, found, board, already=True)
+    correlations = correlations_of(opened.table, record)
+    return Run(opened.folder, record, opened.scores, correlations, board, already=True)
 
 
 def correlations_of(table: pd.DataFrame, record: Record) -> Correlations:
@@ -138,63 +125,31 @@ def correlations_of(table: pd.DataFrame, record: Record) -> Correlations:
 def read_board(
     folder: str | os.PathLike[str], coefficients: Sequence[str] | None = None, order_by: str | None = None
 ) -> Leaderboard:
-    """Return the leaderboard of a finished run, with these coefficients, ordered by this column.
-
-    Raises
-    ------
-    MetaevalError
-        If it is no finished run, or it has no such coefficient or column to order by.
-    """
+    """Return the leaderboard of a finished run, with these coefficients, ordered by this column."""
     opened = open_run(folder, scores=False)
     board, record = opened.board, opened.record
-    tables = board.tables
     for name in coefficients or ():
-        if tables is None:
+        if board.tables is None:
             raise MetaevalError(f"the run has no coefficients to choose from, such as {name!r}")
-        one_of(name, list(tables.choices), f"the run has no {tables.title}")
-    ordered = board.cell(record.order)
-    by = board.cell(order_by, ordered)
-    options = record.study.tests
-    if by == ordered:
+        one_of(name, board.tables.choices, f"the run has no {board.tables.title}")
+    ordered, options, tests = board.cell(record.order), record.study.tests, None
+    if (by := board.cell(order_by, ordered)) == ordered:
         tests = opened.tests()
-    else:
-        tests = cells_of(open_run(folder)).compare(by, Tests(**options)) if options else None
-    costs = costs_of(opened.scores)
-    name = Path(folder).resolve().name
+    elif options:
+        tests = cells_of(open_run(folder)).compare(by, Tests(**options))
+    name, costs = Path(folder).resolve().name, costs_of(opened.scores)
     return board_of(board, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 
 
 def read_boards(
     folders: Sequence[str | os.PathLike[str]], coefficients: Sequence[str] | None = None
 ) -> Leaderboard:
-    """Return the leaderboards of several finished runs as one: a column per data set, without a ranking.
-
-    Raises
-    ------
-    MetaevalError
-        If one is no finished run, they measured something else, or there is no such coefficient.
-    """
-    from metaeval.runs.side_by_side import board_of_runs
-
+    """Return the leaderboards of several finished runs as one: a column per data set, without a ranking."""
     board, records = board_of_runs(folders), [read_record(Path(folder)) for folder in folders]
-    known = next((d for d in board.dimensions if d.name == "coefficient"), None)
+    known = [name for d in board.dimensions if d.name == "coefficient" for name in d.choices]
     for name in coefficients or ():
-        one_of(name, list(known.choices if known else ()), "the runs have no coefficient")
+        one_of(name, known, "the runs have no coefficient")
     shown = board.only("coefficient", coefficients) if coefficients else board
-    truths = dict.fromkeys(record.truth.spec for record in records)
+    truth = " or ".join(dict.fromkeys(record.truth.spec for record in records))
     lost = [sentence for record in records for sentence in record.lost_sentences]
-    found = leaderboard(shown, truth=" or ".join(truths), lost=lost, name="runs")
-    return replace(found, ranking=None)
-
-
-def read_run(folder: str | os.PathLike[str]) -> tuple[Correlations, Record]:
-    """Read the correlations of a finished run, and what its ``run.json`` says.
-
-    Raises
-    ------
-    RunFolderError
-        If it is no run folder, the run is not finished, or its files are not those that it wrote.
-    """
-    path = Path(folder)
-    record = read_record(path)
-    return correlations_of(read_table(path, record), record), record
+    return replace(leaderboard(shown, truth=truth, lost=lost, name="runs"), ranking=None)

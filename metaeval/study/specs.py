@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from metaeval.base.errors import SpecError, nearest
+from metaeval.base.records import DataSet
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.kinds.registry import build
+from metaeval.kinds.kind import Factory
+from metaeval.kinds.registry import Given, build
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from metaeval.base.records import DataSet
-    from metaeval.kinds.kind import Factory
-    from metaeval.kinds.registry import Given
     from metaeval.kinds.study import Study
 
 
@@ -25,47 +23,42 @@ def resolve_evaluators(
 
     ``Recorded('*')`` stands for every recorded evaluator of the data whose name fits and that the study does
     not name elsewhere, as evaluator or truth; each keeps its recorded name.
-
-    Raises
-    ------
-    StudyError
-        If a spec cannot be built, is the truth or holds it, or a pattern fits nothing; with its line.
     """
     listed = study.evaluators
     items: list[tuple[str | int, str]] = (
         [*listed.items()] if isinstance(listed, dict) else [*enumerate(listed)]
     )
-    found: dict[str, EvaluatorSpec] = {}
+    specs: dict[str, EvaluatorSpec] = {}
     patterns: dict[str, list[str]] = {}
+    names = recorded_names(data)
     for at, text in items:
         spec = _read(study, known, text, "evaluators", at)
         if why := holds_truth(spec, truth):
             raise study.error(why, "evaluators", at)
         name = at if isinstance(at, str) else str(spec)
-        if (matching := _matching(spec, data)) is not None:
+        if (matching := _matching(spec, names)) is not None:
             patterns[name] = matching
-        elif name in found:
-            raise study.error(
-                f"{text!r} and an evaluator before it are both {name}; name it once", "evaluators", at
-            )
-        found[name] = spec
-    taken = {str(spec) for spec in found.values()} | parts_of(truth)
-    out: dict[str, EvaluatorSpec] = {}
-    for (at, _), (name, spec) in zip(items, found.items(), strict=True):
+            if not matching:
+                hint = nearest(str(spec.args[0]), names)
+                have = (
+                    f" (recorded: {', '.join(names)})" if names else "; the data set has no recorded scores"
+                )
+                raise study.error(f"no recorded evaluator fits {spec}{hint}{have}", "evaluators", at)
+        elif name in specs:
+            message = f"{text!r} and an evaluator before it are both {name}; name it once"
+            raise study.error(message, "evaluators", at)
+        specs[name] = spec
+    taken = {str(spec) for spec in specs.values()} | parts_of(truth)
+    resolved: dict[str, EvaluatorSpec] = {}
+    for name, spec in specs.items():
         if name not in patterns:
-            out[name] = spec
-            continue
-        if not patterns[name]:
-            names = recorded_names(data)
-            hint = nearest(str(spec.args[0]), names)
-            have = f" (recorded: {', '.join(names)})" if names else "; the data set has no recorded scores"
-            raise study.error(f"no recorded evaluator fits {spec}{hint}{have}", "evaluators", at)
-        for recorded in patterns[name]:
+            resolved[name] = spec
+        for recorded in patterns.get(name, ()):
             each = EvaluatorSpec("Recorded", (recorded,))
             if str(each) not in taken:
                 taken.add(str(each))
-                out[str(each) if recorded in found or recorded in out else recorded] = each
-    return out
+                resolved[str(each) if recorded in specs or recorded in resolved else recorded] = each
+    return resolved
 
 
 def resolve_truth(study: Study, known: Mapping[str, Factory]) -> EvaluatorSpec:
@@ -106,9 +99,8 @@ def _read(study: Study, known: Mapping[str, Factory], text: str, *where: str | i
         raise study.error(f"{error}{hint}", *where) from error
 
 
-def _matching(spec: EvaluatorSpec, data: DataSet) -> list[str] | None:
+def _matching(spec: EvaluatorSpec, names: list[str]) -> list[str] | None:
     """Return the recorded evaluators that a ``Recorded`` with a star stands for; None if it is no pattern."""
-    names = recorded_names(data)
     match spec:
         case EvaluatorSpec(name="Recorded", args=(str() as text,)) if "*" in text and text not in names:
             pattern = re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import pandas as pd
 
 from metaeval.base.errors import DataError, MetaevalError, Problem, SpecError, nearest, sound
 from metaeval.base.files import replacing
 from metaeval.base.formulas import to_csv, unprotected
 from metaeval.base.keys import key_columns, preferred_levels
 from metaeval.base.progress import progress
-from metaeval.base.records import COEFFICIENTS, Correlations, ScoreTable
+from metaeval.base.records import COEFFICIENTS, DataSet, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.alignment.policy import Policy, allowed, prepare
-from metaeval.engine.correlation import correlated
+from metaeval.engine.correlation import Correlations, correlated
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.out_of_core.correlating import correlate_files
-from metaeval.engine.out_of_core.files import ENGINES, Parquet, chosen
+from metaeval.engine.out_of_core.files import ENGINES, Engine, Parquet, chosen
+from metaeval.engine.out_of_core.passes import correlate_files
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.judging.lost import lost_calls
+from metaeval.judging.cost import LostCalls, lost_calls
 from metaeval.kinds.data import KeyedUnits
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
@@ -33,14 +37,6 @@ from metaeval.study.pipeline import truth_ratings
 from metaeval.study.specs import holds_truth
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import pandas as pd
-
-    from metaeval.base.records import DataSet
-    from metaeval.engine.out_of_core.files import Engine
-    from metaeval.judging.lost import LostCalls
     from metaeval.reports import Leaderboard
 
 _WRITES = (".csv", ".parquet", ".jsonl")
@@ -81,7 +77,7 @@ def correlate_file(
     if out is not None:
         check_writable(Path(out))
     path, in_files = Path(scores), Parquet.named(data)
-    check: Callable[[Iterable[object]], None] | None = None
+    check = None
     if in_files:
         if truth != "User()":
             raise MetaevalError(f"--truth is of a data set, and {data} holds the ratings; leave it out")
@@ -89,6 +85,7 @@ def correlate_file(
         keys, simulated = key_columns(ratings), False
     else:
         loaded = load(data)
+        loaded.scale.check_numbers(loaded.aspects, "correlation")
         check = partial(_refuse_truth, build(truth, known=known_for(loaded)).spec)
         ratings, keys, simulated = truth_ratings(score(loaded, [truth])), loaded.keys, loaded.simulated
     policy = Policy.of(
@@ -126,7 +123,7 @@ def _refuse_truth(truth: EvaluatorSpec, names: Iterable[object]) -> None:
                 raise MetaevalError(why)
 
 
-def correlations_sheet(found: Correlations) -> Sheet:
+def correlations_sheet(correlations: Correlations) -> Sheet:
     """Return the table of correlations, to be printed."""
     counts = ("n_units", "n_groups", "n_undefined", "n_missing")
     columns = (
@@ -134,7 +131,9 @@ def correlations_sheet(found: Correlations) -> Sheet:
         Column("estimate", "estimate × 100", "hundred", "ci_low", "ci_high"),
         *(Column(name, name.removeprefix("n_"), "count") for name in counts),
     )
-    return Sheet("correlations", "Correlations", found.frame, columns, simulated=found.simulation)
+    return Sheet(
+        "correlations", "Correlations", correlations.frame, columns, simulated=correlations.simulation
+    )
 
 
 def leaderboard_records(board: Leaderboard) -> dict[str, Any]:
@@ -161,43 +160,32 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
-    """Read a file of scores: key columns, ``evaluator``, ``score``, and perhaps ``aspect`` and ``status``.
-
-    Raises
-    ------
-    DataError
-        With the row and column of every wrong value.
-    """
+    """Read a file of scores: key columns, ``evaluator``, ``score``, and perhaps ``aspect`` and ``status``."""
     import pandas as pd
 
     if not path.is_file():
         raise DataError(f"there is no file {path}; make one with `metaeval score`")
     table = sound(read_table(path))
-    given = [str(c) for c in table.frame.columns]
+    names = [str(c) for c in table.frame.columns]
     for column in (*keys, "evaluator", "score"):
-        if column not in given:
-            raise DataError(
-                [Problem(path.name, None, None, f"there is no column {column!r}{nearest(column, given)}")]
-            )
+        if column not in names:
+            message = f"there is no column {column!r}{nearest(column, names)}"
+            raise DataError([Problem(path.name, None, None, message)])
     own = path.suffix.lower() in (".csv", ".tsv")  # as `write_frame` protected it
     problems: list[Problem] = []
     columns: dict[str, Any] = {}
     for column in (*keys, "evaluator", "aspect", "status"):
-        if column in given:
-            columns[column], found = text_column(table, column)
-            if own:
-                columns[column] = [unprotected(str(text)) for text in columns[column]]
-            problems += found
+        if column in names:
+            texts, wrong = text_column(table, column)
+            columns[column] = [unprotected(str(text)) for text in texts] if own else texts
+            problems += wrong
             if column not in ("aspect", "status"):
                 empty = [i for i, text in enumerate(columns[column]) if not text]
                 problems += [table.problem(i, column, "is empty; every score needs one") for i in empty]
-    columns["score"], found = number_column(table, "score")
-    problems += found
-    if problems:
-        raise DataError(problems)
-    frame = pd.DataFrame(columns)
-    frame["evaluator"] = frame["evaluator"].astype(str)
-    return frame
+    columns["score"], wrong = number_column(table, "score")
+    if problems + wrong:
+        raise DataError(problems + wrong)
+    return pd.DataFrame(columns).astype({"evaluator": str})
 
 
 def save(

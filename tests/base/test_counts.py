@@ -8,10 +8,7 @@ import pytest
 
 import metaeval as me
 from metaeval.base.counts import counted
-from metaeval.base.errors import DataError, MetaevalError, nearest, shown
-from metaeval.base.spec import EvaluatorSpec
-from metaeval.cli import main
-from tests.tiny import write_study
+from metaeval.base.errors import DataError, nearest, shown
 
 
 def test_one_is_no_plural() -> None:
@@ -24,46 +21,6 @@ def test_one_is_no_plural() -> None:
 def test_no_library_is_named_in_a_value(value: object) -> None:
     assert "np." not in shown([value, {value: (value,)}])
     assert shown([value]) == f"[{shown(value)}]"
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda s, t: me.correlate(s, t, levels=[np.int64(0)]),
-        lambda s, t: me.correlate(s, t, levels=np.int64(0)),
-        lambda s, t: me.correlate(s, t, coefficients=[np.str_("r")]),
-        lambda s, t: me.correlate(s, t, missing={"score": np.float64("nan")}),
-        lambda s, t: me.correlate(s, t, bootstrap={"resamples": np.int64(0)}),
-        lambda s, t: me.correlate(s, t, bootstrap={"confidence": np.float64(2)}),
-        lambda s, t: me.correlate(s, t, bootstrap=np.int64(0)),
-        lambda s, t: me.compare(s, t, seed=np.int64(-1)),
-        lambda s, t: me.leaderboard(me.correlate(s, t), coefficients=[np.int64(3)]),
-        lambda s, t: me.score(me.load("data/sample"), np.int64(0)),
-        lambda s, t: me.score(me.load("data/sample"), [np.int64(0)]),
-        lambda s, t: me.score(me.load("data/sample"), {np.int64(0): "Length()"}),
-        lambda s, t: me.score(me.load("data/sample"), ["Length()"], aspects=[np.int64(0)]),
-        lambda s, t: me.score(me.load("data/sample"), [EvaluatorSpec("BLEU", (np.int64(0),))]),
-        lambda s, t: me.run({"dataset": "data/sample", "evaluators": np.int64(0)}),
-        lambda s, t: me.run({"dataset": np.int64(0), "evaluators": ["Length()"]}),
-        lambda s, t: me.load(np.int64(0)),
-    ],
-)
-def test_no_library_is_named_in_a_message(wrong) -> None:
-    units = pd.DataFrame({"item_id": [1, 2, 3]})
-    scores, truth = units.assign(evaluator="e", score=[1, 2, 3]), units.assign(aspect="x", rating=[1, 2, 2])
-    with pytest.raises((MetaevalError, ValueError)) as error:
-        wrong(scores, truth)
-    assert "np." not in str(error.value)
-
-
-def test_one_evaluator_is_one(tiny, capsys: pytest.CaptureFixture[str]) -> None:
-    write_study(
-        tiny.parent / "s.yaml", evaluators="[Length()]", bootstrap="null", tests="null", details="false"
-    )
-    assert main(["run", "s.yaml", "--out", "out"]) == 0
-    assert capsys.readouterr().out.startswith("1 evaluator on 18 units: ")
-    assert main(["score", "tiny", "Length()", "--out", "x.csv"]) == 0
-    assert capsys.readouterr().out == "36 scores of 1 evaluator: x.csv\n"
 
 
 def frames(key: object = 0) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -16,7 +16,7 @@ import metaeval as me
 from metaeval.base.formulas import read_csv, safe, to_csv
 from metaeval.cli import main
 from metaeval.kinds.explanations.data.loading import save
-from metaeval.study.results import read_run
+from metaeval.study.results import read_back
 from tests.tiny import write_study, write_tiny
 from tests.trust.labelling.test_spreadsheet import TEXTS
 
@@ -94,7 +94,7 @@ def test_every_result_of_a_run(evil: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_what_is_read_back_is_what_was_written(evil: Path) -> None:
-    assert "@clear" in set(read_run("out")[0].frame["aspect"])
+    assert "@clear" in set(read_back("out").correlations.frame["aspect"])
     assert main(["-q", "score", "tiny", "S* star".join(["Recorded('", "')"]), "--out", "s.csv"]) == 0
     assert main(["-q", "correlate", "tiny", "s.csv", "--out", "c.csv"]) == 0
     assert set(read_csv("c.csv")["aspect"]) == {"@clear", "fitting", "average"}

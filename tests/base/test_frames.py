@@ -11,8 +11,7 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
-from metaeval.base.frames import flat, typed
-from metaeval.base.records import Correlations, Kind
+from metaeval.base.records import Kind
 
 KEYS = ["user_id", "item_id", "generator"]
 NAMES = {*KEYS, "evaluator", "aspect", "rater"}
@@ -101,16 +100,6 @@ def test_correlate_takes_any_shape(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_compare_takes_any_shape(shape):
-    change = SHAPES[shape]
-    first, second = (
-        me.compare(s, t, level="user", permutations=50).frame
-        for s, t in ((SCORES, TRUTH), (change(SCORES), change(TRUTH)))
-    )
-    pd.testing.assert_frame_equal(second, first)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
 def test_from_frames_takes_any_shape(shape):
     change = SHAPES[shape]
     explanations = _units().assign(explanation=[f"text {i}" for i in range(len(_units()))])
@@ -124,13 +113,6 @@ def test_from_frames_takes_any_shape(shape):
     assert changed.fingerprint == plain.fingerprint
     first, second = (me.score(d, ["Length()", "User()", "Recorded('x')"]).frame for d in (plain, changed))
     pd.testing.assert_frame_equal(second, first)
-
-
-def test_the_frames_of_the_caller_stay_as_they_are():
-    scores = SCORES.set_index(KEYS)
-    before = scores.copy()
-    correlated(scores, TRUTH)
-    pd.testing.assert_frame_equal(scores, before)
 
 
 def test_text_and_numbers_are_not_the_same_id():
@@ -159,13 +141,6 @@ def test_a_leaderboard_of_a_table(change):
     assert "Policy: not known, for the numbers came as a table." in board.to_markdown()
 
 
-def test_a_leaderboard_of_a_file(tmp_path):
-    result = me.correlate(SCORES, TRUTH)
-    result.frame.to_csv(tmp_path / "correlations.csv", index=False)
-    board = me.leaderboard(pd.read_csv(tmp_path / "correlations.csv"))
-    assert board.to_csv() == me.leaderboard(result).to_csv()
-
-
 def test_a_leaderboard_is_made_of_correlations_alone():
     result = me.correlate(SCORES, TRUTH)
     with pytest.raises(DataError, match="has no column 'estimate'; did you mean 'estimates'"):
@@ -181,23 +156,6 @@ def test_a_leaderboard_is_made_of_correlations_alone():
     tests = me.compare(SCORES, TRUTH, permutations=20)
     with pytest.raises(MetaevalError, match="tests are what compare returned, not its frame"):
         me.leaderboard(result, tests=tests.frame)
-
-
-def test_correlations_keep_every_bit():
-    frame = me.correlate(SCORES, TRUTH).frame
-    pd.testing.assert_frame_equal(Correlations.of_frame(frame).frame, frame)
-
-
-def test_flat_returns_the_frame_itself_where_nothing_is_to_do():
-    assert flat(SCORES, KEYS) is SCORES
-    assert flat(SCORES.set_index("user_id"), ["item_id"]).index.name == "user_id"
-
-
-def test_typed_takes_its_columns_alone():
-    found = typed(pd.DataFrame({"b": ["2", None], "a": [1, 2], "c": 3}), ["a"], ["b"], "it")
-    assert found.to_dict("list")["a"] == ["1", "2"]
-    assert found["b"].dtype == "float64"
-    assert list(found) == ["a", "b"]
 
 
 class TestExplanationsAlone:

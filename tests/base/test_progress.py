@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import pty
 import re
@@ -12,19 +11,13 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-import pytest
+from pathlib import Path
 
 from tests.conftest import ROOT
-from tests.llm.server import ANSWER, Server, error
 from tests.study.runs import QUICK
 from tests.tiny import write_study
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 WIDTH = 80
 _CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -67,23 +60,6 @@ def lines_of(command: list[str]) -> list[str]:
     return [line.strip() for line in re.split(r"[\r\n]+", _CODES.sub("", text)) if line.strip()]
 
 
-@pytest.mark.parametrize("arguments", [["demo", "--out", "out"], ["run", "s.yaml", "--out", "out"]])
-def test_something_moves_within_a_second(tiny: Path, arguments: list[str]) -> None:
-    write_study(tiny.parent / "s.yaml", **QUICK)
-
-    def moving() -> float:
-        """Return the seconds until a second picture of the spinner is seen."""
-        with terminal([sys.executable, "-m", "metaeval", *arguments]) as shown:
-            pictures: set[str] = set()
-            for seconds, text in shown:
-                pictures.update(_SPINNER.findall(text))
-                if len(pictures) > 1:
-                    return seconds
-        return float("inf")
-
-    assert any(moving() < 1 for _ in range(3))
-
-
 def test_every_phase_is_shown(tiny: Path) -> None:
     judge = "[\"Judge('simulated/a,latency=0.1')\", \"Annotator('1')\"]"
     write_study(tiny.parent / "s.yaml", **{**QUICK, "evaluators": judge, "details": "true"})
@@ -91,7 +67,6 @@ def test_every_phase_is_shown(tiny: Path) -> None:
     phases = ("scoring", "correlating", "testing", "details", "figures", "report")
     for phase in ("metaeval run s.yaml", "loading the data", "Judge('simulated/a", *phases):
         assert any(phase in line for line in lines), phase
-    assert any(re.search(r"report .* \d/3 ", line) for line in lines)
     at = lines.index("Report: out/report.html")
     assert lines[at + 1].startswith("SIMULATED DATA AND JUDGES.")
 
@@ -118,37 +93,3 @@ def test_a_long_description_gives_way_to_count_and_time(tmp_path: Path) -> None:
     (said,) = {x for x in lines if x.startswith("12 failed")}
     assert said.startswith("12 failed, 77 from store, 123.4 calls/s, 0.52 USD; the server asks")
     assert said.endswith("…")
-
-
-def test_judges_that_ask_at_once_have_a_line_each(tiny: Path) -> None:
-    specs = [f"Judge('simulated/model-{n},latency=0.3')" for n in "abc"]
-    study = {**QUICK, "evaluators": json.dumps([*specs, "Length()"])}
-    write_study(tiny.parent / "s.yaml", **study)
-    with terminal([sys.executable, "-m", "metaeval", "run", "s.yaml", "--out", "out"]) as shown:
-        text = _CODES.sub("", "".join(part for _, part in shown))
-    # A picture of the display begins with the command's own line.
-    pictures = [picture.split("\r\n") for picture in text.split("metaeval run s.yaml")]
-    lines = max(([x for x in p if "Judge('simulated/model" in x] for p in pictures), key=len)
-    counts = {line.split("model-")[1][0]: line for line in lines if "/18" in line or "/9" in line}
-    assert sorted(counts) == ["a", "b", "c"]
-    assert {line.split("model-")[1][0] for line in lines if "failed" in line} == {"a", "b", "c"}
-
-
-def test_a_wait_that_the_server_asks_for_is_said_by_the_name_of_the_study(
-    tiny: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a terminal of 80 characters, with the model's long spec, while another judge goes on."""
-    busy = error(429, "rate_limit_exceeded", "slow down", Retry_After="3")
-    with Server(lambda body, before: busy if not before else ANSWER) as server:
-        monkeypatch.setenv("OPENAI_API_KEY", "key")
-        judge = f"Judge('openai/gpt-4o-2024-08-06', base_url='{server.openai}')"
-        evaluators = json.dumps({"zero-shot": judge, "mini": "Judge('simulated/b,latency=0.3')"})
-        write_study(tiny.parent / "s.yaml", **{**QUICK, "evaluators": evaluators})
-        lines = lines_of([sys.executable, "-m", "metaeval", "run", "s.yaml", "--out", "out"])
-    waits = [line for line in lines if "server asks to wait" in line]
-    assert any(re.search(r"zero-shot: server asks to wait [123] s; ", line) for line in waits)
-    named = [line for line in lines if re.search(r" \d+/\d+ \d:\d\d:\d\d", line)]
-    assert any(line.split()[1] == "zero-shot" for line in named)
-    assert any(line.split()[1] == "mini" for line in named)
-    assert not any("gpt-4o" in line for line in named)
-    assert "Report: out/report.html" in lines

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Literal
 
 import pytest
 from pydantic import Field, field_validator
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.validation import Count, Options, Strict, read_model
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Engine(Options):

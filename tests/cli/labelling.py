@@ -9,13 +9,11 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from tests.conftest import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 
 class Served:
@@ -27,13 +25,13 @@ class Served:
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Post what the page would, and return the answer."""
-        with urllib.request.urlopen(self.address, json.dumps(request).encode(), timeout=30) as answer:  # noqa: S310 - our own
+        with urllib.request.urlopen(self.address, json.dumps(request).encode(), timeout=120) as answer:  # noqa: S310 - our own
             return dict(json.load(answer))
 
     def ended(self) -> tuple[int, str]:
         """Return the exit code after Ctrl-C, and what was printed since."""
         self.process.send_signal(signal.SIGINT)
-        out, _ = self.process.communicate(timeout=30)
+        out, _ = self.process.communicate(timeout=240)
         return self.process.returncode, out
 
 

@@ -7,8 +7,6 @@ import json
 import pytest
 
 from metaeval.cli import main
-from metaeval.cli.data import _TOOLS
-from metaeval.kinds.explanations.data.recorded import READERS
 
 HEAD = "user_id,item_id,generator,evaluator,score\n"
 
@@ -39,16 +37,3 @@ def test_every_problem_is_a_line(tiny, table, capsys):
         "metaeval: t.csv, row 2, column 'user_id'",
         "metaeval: t.csv, row 3, column 'score'",
     ]
-
-
-def test_problems_by_the_thousand_are_all_listed(tiny, table, capsys):
-    table.write_text(HEAD + "u9,i1,short,mine,2\n" * 1000)
-    assert main(["data", "add-scores", "tiny", "t.csv", "--from", "table"]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert [line.partition(",")[2].split(",")[0] for line in said] == [f" row {i}" for i in range(2, 1002)]
-
-
-def test_every_tool_can_be_named(tiny, capsys):
-    assert set(_TOOLS) == set(READERS)
-    assert main(["data", "add-scores", "tiny", "t.csv", "--from", "excel"]) == 2
-    assert "promptfoo" in capsys.readouterr().err

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
@@ -13,16 +13,13 @@ from click.testing import CliRunner
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
-from metaeval.cli.disagreements import disagreements
+from metaeval.cli.analyses import disagreements
 from metaeval.evaluators.verdicts import OUTCOMES, comparisons_of
 from metaeval.study.commands.disagreements import session_of_disagreements
 from metaeval.study.commands.pairwise import pairwise_of
-from metaeval.trust.labelling.golden_import import import_labels
+from metaeval.trust.labelling.golden_table import import_labels
 from tests.cli.labelling import labelling
 from tests.study.runs import tiny_in, tiny_run
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 JUDGES = ["Judge('simulated/one,noise=0.2')", "Judge('simulated/two,noise=0.5')", "Annotator('1')"]
 
@@ -49,18 +46,6 @@ def typed(*arguments: str) -> str:
 
 
 PANEL = [word for judge in JUDGES for word in ("--judge", judge)]
-
-
-def test_it_prints_its_tables(run: Path) -> None:
-    text = typed(str(run), *PANEL, "--n", "4")
-    for title in (
-        "Where the panel splits most",
-        "Agreement of the panel",
-        "Gain of the panel over its best",
-    ):
-        assert f"## {title}" in text
-    assert "SIMULATED" in text
-    assert typed(str(run), *PANEL, "--n", "4") == text
 
 
 def test_json_has_the_units_in_order(run: Path) -> None:
@@ -93,6 +78,7 @@ def test_people_label_the_units_and_the_labels_come_back(run: Path) -> None:
     assert set(ratings.query("aspect == 'clear'")["rating"]) == {4}
 
 
+@pytest.mark.slow
 def test_people_label_the_units_on_a_page(run: Path) -> None:
     found = json.loads(typed(str(run), *PANEL, "--n", "6", "--json"))["disagreements"]
     before = {path.name: path.read_bytes() for path in run.iterdir()}
@@ -139,26 +125,6 @@ def test_people_decide_the_pairs_on_which_a_pairwise_judge_flips(run: Path) -> N
         session_of_disagreements(steady, rater="anna", aspects=["clear"])
     with pytest.raises(MetaevalError, match="did you mean 'clear'"):
         session_of_disagreements(folder, rater="anna", aspects=["claer"])
-
-
-def test_duels_are_labelled_on_a_page_too(tmp_path: Path) -> None:
-    study = tmp_path / "slates.yaml"
-    keys = "kind: slates\ndataset: data/slates\ntests: null\ndetails: false\n"
-    study.write_text(keys + "evaluators: [\"Recorded('sharp')\", \"Recorded('noisy')\"]\n", encoding="utf-8")
-    run = me.run(study, tmp_path / "duels").folder
-    session = session_of_disagreements(run, ["Recorded('sharp')", "Recorded('noisy')"], rater="anna", n=8)
-    session.answer({"do": "label", "at": 0, "aspect": "preference", "label": -1})
-    header, row = (run / "labels.csv").read_text(encoding="utf-8").splitlines()
-    assert header == "user_id,duel,order,rater,aspect,rating"
-    assert row == ",".join((*session.units[0], "anna", "preference", "-1"))
-
-
-def test_scores_are_shown_to_people_only_if_that_is_wanted(run: Path) -> None:
-    typed(str(run), *PANEL, "--n", "3", "--labels", "with.csv", "--show-scores", "--aspect", "clear")
-    header = Path("with.csv").read_text(encoding="utf-8-sig").splitlines()[0]
-    assert header.endswith('"clear",' + ",".join(f'"score @ {judge}"' for judge in JUDGES))
-    with pytest.raises(MetaevalError, match=r"with\.csv is there already, maybe with labels"):
-        typed(str(run), *PANEL, "--labels", "with.csv")
 
 
 @pytest.mark.parametrize(

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from metaeval.base.errors import MetaevalError, MissingExtraError, RunFolderError
-from metaeval.cli.figures import figures
+from metaeval.cli.runs import figures
 from metaeval.kinds.explanations.figures.catalogue import CATALOGUE
 from tests.drawn import drawn_run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")

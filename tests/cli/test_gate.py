@@ -15,7 +15,6 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.cli.gate import gate
 from metaeval.kinds.explanations.data.loading import save
-from metaeval.llm.store.replies import Store
 from tests.study.runs import QUICK
 from tests.tiny import write_study
 
@@ -139,28 +138,6 @@ def test_a_run_is_a_baseline_too(typed) -> None:
     assert typed("again", "--baseline", "accepted", "--max-drop", "0.01")[0] == 0
 
 
-def test_means_alone_need_no_baseline(typed) -> None:
-    assert typed("accepted", "--min", "2")[0] == 0
-    assert typed("accepted", "--min", "clear=2", "--min", "fitting=4.9")[0] == 1
-
-
-def test_only_what_changed_is_judged_again(runs: Path, tmp_path: Path) -> None:
-    shutil.copyfile(runs / "replies.sqlite", tmp_path / "replies.sqlite")
-
-    def replies() -> int:
-        with Store(tmp_path / "replies.sqlite") as store:
-            return int(next(iter(store.rows("SELECT count(*) FROM replies")))[0])
-
-    before = replies()
-    changed = texts()
-    changed.loc[5, "explanation"] = "It is another text."
-    run = judged(tmp_path, "changed", changed)
-    assert replies() == before + 1
-    units = pd.read_parquet(run / "scores.parquet").query("evaluator == 'judge'")
-    accepted = pd.read_parquet(runs / "accepted" / "scores.parquet").query("evaluator == 'judge'")
-    assert (units["call"].to_numpy() != accepted["call"].to_numpy()).sum() == 2  # its two aspects
-
-
 def test_a_bar_is_lowered_in_the_file_alone(accepted) -> None:
     with pytest.raises(MetaevalError, match=r"a mean of 1.5 for clear instead of 2 is less strict"):
         accepted("again", "--baseline", "b/main.json", "--min", "1.5")
@@ -190,26 +167,13 @@ def test_a_judge_that_changed_is_not_compared_silently(accepted, runs: Path, tmp
     assert "THE JUDGE CHANGED since the baseline: the model changed (simulated/one" in out
 
 
-def test_every_format(accepted) -> None:
-    for suffix in ("csv", "tex", "html", "md"):
-        code, out = accepted("again", "--baseline", "b/main.json", "--out", f"g.{suffix}")
-        assert (code, out) == (0, f"pass: g.{suffix}\n")
-        assert "fitting" in Path(f"g.{suffix}").read_text(encoding="utf-8")
-    frame = pd.read_csv("g.csv")
-    assert {"verdict", "p_fail", "p_fail_alone", "smallest_effect", "n_clusters"} <= set(frame.columns)
-    assert list(frame["n_clusters"].unique()) == [USERS]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["again"], "there is nothing to check"),
         (["again", "--min", "2", "--by", "gnre"], "has no column 'gnre'; did you mean 'genre'"),
         (["again", "--min", "2", "--evaluator", "jugde"], "has no evaluator 'jugde'; did you mean 'judge'"),
-        (
-            ["again", "--min", "2", "--generator", "theirs"],
-            "no generator 'theirs'; did you mean 'ours'|it has ours",
-        ),
+        (["again", "--min", "2", "--generator", "theirs"], "no generator 'theirs'.*it has: ours"),
         (["again", "--min", "claer=2"], "did you mean 'clear'"),
         (["again", "--min", "2", "--by", "genre", "--data", "data-worse"], "is not the one that the run"),
         (["none", "--min", "2"], "there is no run folder none"),
@@ -224,11 +188,3 @@ def test_every_format(accepted) -> None:
 def test_what_is_wrong_is_said(accepted, arguments: list[str], message: str) -> None:
     with pytest.raises(MetaevalError, match=message):
         accepted(*arguments)
-
-
-def test_a_run_of_several_judges_asks_whose_scores_count(typed, tmp_path: Path) -> None:
-    both = '{a: "Judge(\'simulated/one\')", b: "Judge(\'simulated/two\')", panel: "Mean(a, b)"}'
-    run = str(judged(tmp_path, "both", texts(2, 6), evaluators=both))
-    with pytest.raises(MetaevalError, match=r"has 2 judges: choose the evaluator .* \(a, b\)"):
-        typed(run, "--min", "1")
-    assert typed(run, "--min", "1", "--evaluator", "panel")[0] == 0

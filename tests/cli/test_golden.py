@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -19,7 +15,6 @@ from metaeval.base.errors import DataError, MetaevalError
 from metaeval.cli import main
 from metaeval.cli.golden import golden
 from tests.cli.labelling import labelling
-from tests.conftest import ROOT
 from tests.trust.saving import fill, read_rows
 
 
@@ -69,7 +64,7 @@ def test_other_users_do_not_see_the_address_in_the_list_of_processes(tiny: Path)
     browser.write_text('#!/bin/sh\necho "$@" > "$0.part"\nmv "$0.part" "$0.opened"\n', encoding="utf-8")
     browser.chmod(0o755)
     with labelling("golden", "label", "tiny", "--rater", "anna", browser=browser) as page:
-        opened, until = browser.with_suffix(".opened"), time.monotonic() + 30
+        opened, until = browser.with_suffix(".opened"), time.monotonic() + 240
         while not opened.exists():
             assert time.monotonic() < until
             time.sleep(0.02)
@@ -85,23 +80,6 @@ def test_other_users_do_not_see_the_address_in_the_list_of_processes(tiny: Path)
     assert not file.parent.exists()
 
 
-def test_it_is_said_where_labels_go_and_how_to_end(tiny: Path) -> None:
-    command = [sys.executable, "-m", "metaeval", "golden", "label", "tiny", "--rater", "anna", "--no-browser"]
-    told = "Each label goes into tiny at once. If no browser opens the page, open this address in one. "
-    for quiet, said in ([], [f"{told}End with Ctrl-C."]), (["-q"], []):
-        with subprocess.Popen(
-            [*command, *quiet],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        ) as process:
-            assert process.stdout
-            assert process.stdout.readline().startswith("http://127.0.0.1:")
-            process.send_signal(signal.SIGINT)
-            assert process.communicate(timeout=30)[1].splitlines() == said
-
-
 def test_labels_that_came_with_the_data_are_not_opened_as_ones_own(
     tiny: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,18 +88,6 @@ def test_labels_that_came_with_the_data_are_not_opened_as_ones_own(
     said = capsys.readouterr().err
     assert "'user' has 35 labels in tiny that nobody gave on this page; choose another --rater" in said
     assert (tiny / "ratings.csv").read_bytes() == before
-
-
-def test_labels_may_go_into_a_new_data_set(tiny: Path) -> None:
-    typed("export", "tiny", "l.csv", "--rater", "anna", "--aspect", "clear")
-    fill(Path("l.csv"), lambda row, _: str(row % 5 + 1))
-    before = {p.name: p.read_bytes() for p in tiny.iterdir()}
-    done = typed("import", "tiny", "l.csv", "--rater", "anna", "--out", "labelled")
-    assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "18 new, 0 replaced, 0 there already")
-    assert {p.name: p.read_bytes() for p in tiny.iterdir()} == before
-    assert "anna" in me.load("labelled").raters
-    with pytest.raises(DataError, match="labelled"):
-        typed("import", "tiny", "l.csv", "--rater", "anna", "--out", "labelled")
 
 
 def test_the_sample_that_ships_is_read_everywhere_and_written_nowhere(
@@ -133,27 +99,6 @@ def test_the_sample_that_ships_is_read_everywhere_and_written_nowhere(
     with pytest.raises(DataError, match="data/sample"):
         typed("import", "data/sample", "l.csv", "--rater", "anna")
     assert main(["data", "add-scores", "data/sample", "l.csv", "--from", "table"]) == 2
-
-
-def test_every_problem_is_printed(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    typed("export", "tiny", "l.csv", "--rater", "anna")
-    fill(Path("l.csv"), lambda row, _: "9" if row < 2 else "")
-    assert main(["golden", "import", "tiny", "l.csv", "--rater", "anna"]) == 2
-    said = capsys.readouterr().err
-    assert said.count("not on the scale") == 4
-    assert "metaeval: l.csv, row 2, column 'clear': the label 9" in said
-
-
-def test_one_kind_that_fills_the_set_is_told_beside_the_result(tiny: Path) -> None:
-    path = tiny / "explanations.csv"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    kinds = ["kind", *["easy"] * 16, *["hard"] * 2]
-    path.write_text("\n".join(f"{a},{b}" for a, b in zip(lines, kinds, strict=True)) + "\n", encoding="utf-8")
-    done = typed("sample", "tiny", "--n", "10", "--by", "kind", "--out", "gold", "--json")
-    assert json.loads(done.stdout)["strata"][0] == {"kind": "easy", "units": 16, "chosen": 9}
-    assert "9 of the 10 units (90%) have the kind 'easy'" in done.stderr
-    done = typed("sample", "tiny", "--n", "4", "--by", "kind", "--out", "gold", "--force", "--equal", "-q")
-    assert (done.stdout, done.stderr) == ("", "")
 
 
 @pytest.mark.parametrize(

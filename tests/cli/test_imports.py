@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 import pandas as pd
@@ -13,14 +13,11 @@ import pytest
 
 import metaeval as me
 from metaeval.cli import main
-from metaeval.cli.sampling import _OPTIONS
+from metaeval.cli.options import _SAMPLING
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.sampling import Sampling
 from metaeval.kinds.study import read_study
 from tests.conftest import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -60,15 +57,9 @@ def test_an_option_takes_several_values_or_is_given_again(files: Path, capsys) -
     ("words", "says"),
     [
         (["--qrels", "nowhere"], "no file fits 'nowhere'"),
-        (["--qrels", "human=human.qrels", "--scale", "3:0"], "'3:0' is not two rising whole numbers"),
-        (
-            ["--qrels", "human=human.qrels", "--label", "no=0"],
-            "'no=0' is not a label and its name",
-        ),
-        (
-            ["--qrels", "human=human.qrels", "--label", "9=no"],
-            "labels: 9 is not on the scale",
-        ),
+        (["--qrels", "human=human.qrels", "--scale", "3:0"], "'3:0' is not two rising numbers"),
+        (["--qrels", "human=human.qrels", "--label", "no=0"], "'no=0' is not a label and its name"),
+        (["--qrels", "human=human.qrels", "--label", "9=no"], "labels: 9 is not on the scale"),
         (["--qrels", "human=human.qrels", "--relevant", "9"], "relevant: 9 is not on the scale"),
         (["--qrels", "human=human.qrels", "--runs", "no.run"], "there is no run file 'no.run'"),
         (["--qrels", "human=human.qrels", "--items", "x.run"], "'x.run' has an unknown suffix"),
@@ -101,16 +92,8 @@ def test_coat_and_movielens(real_data: Path, tmp_path: Path, capsys) -> None:
     out = tmp_path / "coat"
     assert main(["data", "import", "coat", str(real_data / "coat"), "--out", str(out)]) == 0
     assert "290 users" in capsys.readouterr().out
-    words = [
-        "movielens",
-        str(real_data / "movielens"),
-        "--split",
-        "time",
-        "--newest",
-        "0.01",
-        "--users",
-        "20",
-    ]
+    words = ["movielens", str(real_data / "movielens"), "--split", "time", "--newest", "0.01"]
+    words += ["--users", "20"]
     assert main(["data", "import", *words, "--out", str(tmp_path / "ml")]) == 0
     assert "labels: all since 2016-" in capsys.readouterr().out
 
@@ -136,7 +119,7 @@ def test_movielens_as_duels(real_data: Path, tmp_path: Path, capsys) -> None:
     for words, said in (
         (["--kind", "slates", "--newest", "0.1"], "--newest does not apply to --kind slates"),
         (["--history", "0"], "--history does not apply to --kind relevance"),
-        (["--kind", "slates", "--force", "--size", "1"], "sampling size is 1; give a whole number from 2"),
+        (["--kind", "slates", "--size", "1"], "sampling size is 1; give a whole number from 2"),
         (["--kind", "slates"], "replace it with --force"),
     ):
         assert main([*begun, *words]) == 2
@@ -145,7 +128,7 @@ def test_movielens_as_duels(real_data: Path, tmp_path: Path, capsys) -> None:
 
 def test_the_help_says_the_defaults_of_sampling() -> None:
     command = click.Command("x")
-    for option in _OPTIONS:
+    for option in _SAMPLING:
         option(command)
     told = {p.name: p.help for p in command.params}
     assert set(told) == set(Sampling.model_fields)

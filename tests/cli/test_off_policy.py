@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import csv
-import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from metaeval.cli import main
-from metaeval.kinds.exposure.data.loading import load, log_of, save
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from metaeval.kinds.exposure.data.loading import log_of, save
 
 COLUMNS = "policy,estimator,clip,value,ci_low,ci_high,ess,mean_weight,support,refused,reason"
 
@@ -74,42 +70,6 @@ def test_a_refusal_is_a_row_and_force_shows_it(data: str, tmp_path: Path) -> Non
     assert float(forced["value"]) > 0
 
 
-def test_the_table_says_why_and_json_gives_both_sheets(data: str, tmp_path: Path, capsys) -> None:
-    command = ["off-policy", data, "--policy", str(tmp_path / "new.csv"), "--resamples", "50"]
-    assert main([*command, "--format", "md"]) == 0
-    text = capsys.readouterr().out
-    assert "Refused values are withheld; --force of metaeval off-policy shows them." in text
-    assert "## Overlap of the policies" in text
-    assert main(["--json", *command]) == 0
-    assert {"off_policy", "overlap"} <= json.loads(capsys.readouterr().out).keys()
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"propensity": 1e-300}, "effective_size"),  # its square is no float
-        ({"outcome": 0}, "outcomes"),
-        ({"user_id": "one"}, "mean_weight"),
-        ({"item_id": "i0"}, "support"),
-    ],
-)
-def test_the_ends_of_what_a_log_may_hold_are_refused(data: str, tmp_path: Path, change, reason: str) -> None:
-    log = load(data).log.astype({"user_id": "str", "item_id": "str"})
-    for column, value in change.items():
-        log.loc[: 0 if column == "propensity" else len(log), column] = value
-    items = pd.DataFrame({"item_id": [f"i{i}" for i in range(4)]})
-    about = {"name": "odd", "outcome": {"min": 0, "max": 1}}
-    save(log_of(about, {"log": log, "items": items}), tmp_path / "odd")
-    every = ["--estimators", "naive,direct,ips,snips,dr,switch-dr,dros", "--resamples", "20"]
-    out = tmp_path / "odd.csv"
-    assert main(["off-policy", str(tmp_path / "odd"), "--policy", "uniform", *every, "--out", str(out)]) == 0
-    found = {row["estimator"]: row for row in rows(out)}
-    assert found["naive"]["refused"] == "False"
-    for name in ("ips", "snips", "dr", "switch-dr", "dros"):
-        assert reason in found[name]["reason"]
-        assert found[name]["value"] == ""
-
-
 def test_coat_by_its_released_propensities(real_data: Path, tmp_path: Path) -> None:
     """Done-criterion 2, for the policy that shows every user every coat alike."""
     coat, out = str(tmp_path / "coat"), tmp_path / "coat.csv"
@@ -120,12 +80,16 @@ def test_coat_by_its_released_propensities(real_data: Path, tmp_path: Path) -> N
     values = {name: round(float(found[name]["value"]), 3) for name in ("naive", "ips", "snips")}
     assert values == {"naive": 2.611, "ips": 2.424, "snips": 2.331}
     assert round(float(found["ips"]["ess"])) == 2_211
-
-
-def test_fitted_propensities_are_said_to_be(data: str, capsys) -> None:
-    options = ["--policy", "uniform", "--propensity", "fitted", "--estimators", "snips", "--resamples", "50"]
-    assert main(["off-policy", data, *options]) == 0
-    assert "For weighted values: models fitted again in each of 20 resamples" in capsys.readouterr().out
+    assert {f"{float(row['random_sample']):.3f}" for row in found.values()} == {"2.229"}
+    sources = {}
+    for source in ("fitted", "naive-bayes"):
+        assert main(["off-policy", coat, *options, "--propensity", source, "--refits", "0"]) == 0
+        sources[source] = {row["estimator"]: row for row in rows(out)}["snips"]
+    assert "random_sample: weighted by fitted propensities" in sources["fitted"]["reason"]
+    assert (f"{float(sources['naive-bayes']['value']):.3f}", sources["naive-bayes"]["reason"]) == (
+        "2.229",
+        "",
+    )
 
 
 @pytest.mark.parametrize(

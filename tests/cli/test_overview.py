@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -15,9 +16,6 @@ from metaeval.kinds.kind import KINDS, kind_named
 from metaeval.kinds.registry import COMMON
 from tests.kinds.toy import YES_NO
 from tests.tiny import write_study
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -150,16 +148,3 @@ def test_the_folder_that_init_made_stands_for_the_data_set_in_it(tiny: Path, say
     assert say("golden", "import", "made", "labels.csv", "--rater", "anna")["new"] == 1
     assert "anna" in me.load("made").raters
     assert [p.name for p in made.iterdir()] == ["data"]
-
-
-@pytest.mark.parametrize("kind", ["relevance", "slates", "exposure"])
-def test_data_of_every_kind_are_shown_with_what_a_judge_is_told(kind: str, say: Any) -> None:
-    found = say("data", "show", f"data/{kind}")
-    assert {row["what"]: row["value"] for row in found["data"]}["kind"] == kind
-    assert {"data", "aspects", "raters", "unit"} <= set(found)
-    assert any(row["what"] == "user message" for row in found["unit"])
-
-
-def test_a_data_set_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["data", "show", str(tmp_path / "none")]) == 2
-    assert "does not exist" in capsys.readouterr().err

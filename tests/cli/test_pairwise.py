@@ -10,9 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from metaeval.cli import main
-from metaeval.cli.pairwise import pairwise
-from metaeval.cli.verdicts import verdicts
-from metaeval.trust.labelling.label_set import label_set
+from metaeval.cli.verdicts import pairwise, verdicts
+from metaeval.study.commands.labelling import label_set
 from tests.study.runs import tiny_run
 
 MAP = """\
@@ -98,14 +97,6 @@ def test_verdicts_are_imported_counted_and_ranked() -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_which_convention_holds_must_be_said() -> None:
-    done = CliRunner().invoke(verdicts, ["import", "raw.csv", "--map", "map.yaml", "--out", "v.csv"])
-    assert done.exit_code == 2
-    assert "Missing option '--winner-of'" in done.stderr
-    assert not Path("v.csv").exists()
-
-
-@pytest.mark.usefixtures("table")
 def test_everything_that_is_wrong_with_a_table_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     Path("raw.csv").write_text(ROWS.replace("xy,1,1", "xy,7,1"), encoding="utf-8")
     given = ["import", "raw.csv", "--map", "map.yaml", "--winner-of", "shown", "--out", "v.csv"]
@@ -114,3 +105,84 @@ def test_everything_that_is_wrong_with_a_table_is_listed(capsys: pytest.CaptureF
     assert len(said.splitlines()) == 2
     assert "raw.csv, row 2, column 'winner': is '7'" in said
     assert not Path("v.csv").exists()
+
+
+def told(folder: Path, lost: int, capsys: pytest.CaptureFixture[str]) -> dict[str, tuple[int, str, str]]:
+    """Import 100 replies of which some are not read, all of swapped pairs; say what each command printed."""
+    rows = [
+        {"q": i, "a": a, "b": b, "reply": f"No mark, {i}." if i < lost and a == "y" else "[[A]]", "gold": "x"}
+        for i in range(50)
+        for a, b in (("x", "y"), ("y", "x"))
+    ]
+    Path("r.json").write_text(json.dumps(rows), encoding="utf-8")
+    columns = (
+        "columns: {group: q, first: a, second: b, reply: reply}\nreply: mt-bench\ngold: {column: gold}\n"
+    )
+    Path("m.yaml").write_text(columns, encoding="utf-8")
+    found = {}
+    for command, more in (
+        ("import", ["--map", "m.yaml", "--out", "v.csv"]),
+        ("coherence", ["--map", "m.yaml", "--resamples", "20"]),
+        ("accuracy", ["--map", "m.yaml", "--resamples", "20"]),
+    ):
+        code = main(["verdicts", command, "r.json", *more])
+        out, err = capsys.readouterr()
+        found[command] = code, " ".join(out.split()), " ".join(err.split())
+    return found
+
+
+@pytest.mark.usefixtures("table")
+def test_what_was_not_read_is_said_with_its_bounds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = told(tmp_path, 1, capsys)  # 1 %
+    assert all(code == 0 and "could not be read" not in out + err for code, out, err in few.values())
+    some = told(tmp_path, 10, capsys)
+    for command, (code, out, err) in some.items():
+        said = err if command == "import" else out
+        assert code == 0
+        assert (
+            "10.0 % of the replies to judge (10 of 100) could not be read (the pattern matches nothing"
+            in said
+        )
+        assert "'No mark, 0.'; 'No mark, 1.'; 'No mark, 2.'" in said
+        assert "The loss depends on the order (0.0 % at first, 20.0 % at second; p: 0.001)" in said
+        assert (
+            "first position is 100.0 %; it would be 90.0 % if all these had been second and 100.0 % if"
+            in said
+        )
+    frame = read_again(["coherence", "v.csv"]).set_index("axiom")
+    columns = ["unread", "unread_unswapped", "unread_swapped", "if_first", "if_second"]
+    assert frame.loc["first_position", columns].tolist() == pytest.approx([0.1, 0, 0.2, 1.0, 0.9])
+    assert frame.loc["asymmetry", ["estimate", "if_first", "if_second"]].tolist() == [0.0, 0.0, 0.2]
+    assert "(10 of 100) could not be read" in " ".join(capsys.readouterr().err.split())  # beside a file, too
+    (row,) = read_again(["accuracy", "v.csv"]).to_dict("records")
+    assert [row[c] for c in ("accuracy", "if_first", "if_second")] == [0.5, 0.5, 0.6]
+    for command, (code, _, err) in told(tmp_path, 45, capsys).items():
+        assert code == 3, command
+        assert "20 % of verdicts or more were not read: 45.0 % of judge" in err
+    assert len(pd.read_csv("v.csv")) == 100
+
+
+def read_again(given: list[str]) -> pd.DataFrame:
+    """Return the first table that a command writes."""
+    assert main(["verdicts", *given, "--resamples", "20", "--out", "again.csv"]) == 0
+    return pd.read_csv("again.csv")
+
+
+@pytest.mark.usefixtures("table")
+def test_one_order_has_no_number_that_needs_two() -> None:
+    rows = [{"q": q, "a": a, "b": b, "w": a} for q, a, b in ((1, "x", "y"), (2, "y", "x"))]
+    Path("r.json").write_text(json.dumps(rows), encoding="utf-8")
+    Path("m.yaml").write_text("columns: {group: q, first: a, second: b, winner: w}\n", encoding="utf-8")
+    frame = read_again(["coherence", "r.json", "--map", "m.yaml"]).set_index("axiom")
+    assert frame.loc["asymmetry", "n"] == 0
+    assert frame.loc["asymmetry", ["estimate", "ci_low", "ci_high"]].isna().all()
+
+
+def test_the_named_patterns_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replies", "patterns", "--json"]) == 0
+    found = {row["name"]: row for row in json.loads(capsys.readouterr().out)["patterns"]}
+    assert {"mt-bench", "arena-hard", "g-eval", "prometheus", "inspect", "letters"} <= set(found)
+    assert found["mt-bench"]["values"] == "A first, B second, C tie"
+    assert all(row["about"] for row in found.values())

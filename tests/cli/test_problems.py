@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
@@ -14,9 +14,6 @@ import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.cli import main
 from tests.tiny import write_study
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HEAD = "user_id,item_id,generator,"
 MAP = """\

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import pytest
@@ -15,9 +15,6 @@ from metaeval.reports import FORMATS
 from tests.base.test_progress import lines_of
 from tests.conftest import ROOT
 from tests.tiny import write_study
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def leaves(command: click.Command, *path: str) -> Iterator[tuple[str, click.Command]]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from http.client import HTTPConnection
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,9 +18,6 @@ import pytest
 from tests.conftest import ROOT
 from tests.study.runs import tiny_run
 from tests.tiny import write_tiny
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +41,7 @@ def view(*arguments: object, browser: Path | None = None) -> subprocess.Popen[st
 def interrupted(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """Return the exit code after Ctrl-C, and what was printed since."""
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=240)
     return process.returncode, out, err
 
 
@@ -53,8 +50,10 @@ def test_it_is_served_until_it_is_interrupted(run: Path) -> None:
     try:
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
-        with contextlib.closing(HTTPConnection(urlsplit(address).netloc, timeout=30)) as connection:
-            connection.request("GET", "/run/report.html")
+        with contextlib.closing(HTTPConnection(urlsplit(address).netloc, timeout=120)) as connection:
+            connection.request("GET", urlsplit(address).path)
+            page = connection.getresponse().read().decode()
+            connection.request("GET", page.partition('<h2><a href="')[2].partition('"')[0])
             assert connection.getresponse().read() == (run / "report.html").read_bytes()
         assert interrupted(process) == (0, "", "")
     finally:
@@ -62,33 +61,21 @@ def test_it_is_served_until_it_is_interrupted(run: Path) -> None:
         process.communicate()
 
 
-def test_a_browser_is_opened_at_the_address(run: Path, tmp_path: Path) -> None:
+def test_a_browser_is_opened_at_a_file_that_leads_to_the_address(run: Path, tmp_path: Path) -> None:
     browser = tmp_path / "browser"
-    browser.write_text('#!/bin/sh\necho "$1" > "$0.opened"\n', encoding="utf-8")
+    browser.write_text(
+        '#!/bin/sh\ncat "${1#file://}" > "$0.part"\nmv "$0.part" "$0.opened"\n', encoding="utf-8"
+    )
     browser.chmod(0o755)
     process = view(run, "--json", browser=browser)
     try:
         address = json.loads(process.stdout.readline())["address"]
-        opened, until = tmp_path / "browser.opened", time.monotonic() + 30
-        while not (opened.exists() and opened.read_text(encoding="utf-8")):
+        opened, until = tmp_path / "browser.opened", time.monotonic() + 240
+        while not opened.exists():
             assert time.monotonic() < until
             time.sleep(0.02)
-        assert opened.read_text(encoding="utf-8").strip() == address
+        assert f"url={address}" in opened.read_text(encoding="utf-8")
         assert interrupted(process) == (0, "", "")
     finally:
         process.kill()
         process.communicate()
-
-
-def test_wrong_input_is_one_line(run: Path, tmp_path: Path) -> None:
-    for arguments, message in (
-        ([tmp_path / "none"], "there is no run folder"),
-        ([run, "--port", "65536"], "--port"),
-        ([], "Missing argument 'RUN...'"),
-    ):
-        process = view(*arguments, "--no-browser")
-        out, err = process.communicate(timeout=60)
-        assert (process.returncode, out) == (2, "")
-        assert err.startswith("metaeval: ")
-        assert message in err
-        assert err.count("\n") == 1

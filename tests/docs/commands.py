@@ -31,13 +31,17 @@ NOT_RUN = {
     "metaeval data import playlists": "the released files are not in the project",
     "metaeval data import obd": "the released files are not in the project",
     "metaeval off-policy data/men-random": "it is made of those files",
+    "metaeval data import table ydata-ymusic-rating-study-v1_0-train.txt": "owners give it to researchers",
+    "metaeval data import table big_matrix.csv": "the released files are not in the project",
+    "metaeval off-policy data/yahoo-r3": "it is made of those files",
     "metaeval data import collection --qrels human=interest.qrels": "its owners give it to researchers",
+    "metaeval data import collection --qrels human=human.qrels 'judges/*'": "its files are not ours",
     "metaeval run judged.yaml --engine ray --workers 32": "there is no cluster",
     "metaeval view": "it serves until it is stopped",
     "metaeval golden label": "it serves until it is stopped",
     "metaeval disagreements results/panel --label": "it serves until it is stopped",
     "hf upload": "there is no network",
-    "docker": "there are no containers; test_compose.py runs what they would",
+    "docker": "there are no containers; test_compose.py holds the file to its specification",
     "promptfoo": "it is no Python package; docs/examples has what it wrote",
 }
 """How commands begin that are not run, and why not. Their words are checked all the same."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 KEY = "secret"
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction")

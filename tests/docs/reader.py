@@ -11,26 +11,22 @@ import shutil
 import subprocess
 import sys
 import types
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from ruamel.yaml import YAML
 
 from metaeval.cli import main
-from metaeval.kinds.explanations.data.manifest import Manifest
-from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
+from metaeval.kinds.explanations.data.explanation_set import Manifest
+from metaeval.kinds.explanations.data.recorded.recording import ScoreMap
 from metaeval.kinds.explanations.data.tables.map import TableMap
-from metaeval.kinds.exposure.data.imports.map import LogMap
+from metaeval.kinds.exposure.data.imports.table import LogMap
 from metaeval.kinds.kind import KINDS, kind_named
-from metaeval.kinds.slates.data.imports.map import SlateMap
+from metaeval.kinds.slates.data.imports.table import SlateMap
 from metaeval.kinds.study import make_study, read_study
 from metaeval.sources.verdict_map import VerdictMap
-from metaeval.sources.verdict_orders import OrderMap
 from tests.docs.commands import MAKEFILE, check, is_run
 from tests.docs.pages import DOCS, Block, Step, agrees, blocks, source, steps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NOT_PRINTED = {"index.md", "how-to/scores-of-other-tools.md", "how-to/relevance.md"}
 """Pages with a block of text that nothing prints, such as a picture, or what a large study costs."""
@@ -105,7 +101,7 @@ class Reader:
             if "evaluators" in content:
                 read_study(path)
             else:
-                known = (TableMap, SlateMap, LogMap, ScoreMap, VerdictMap, OrderMap, Manifest)
+                known = (TableMap, SlateMap, LogMap, ScoreMap, VerdictMap, Manifest)
                 kinds = [k for k in known if set(content) <= set(k.model_fields)]
                 assert kinds, f"{block}: {block.file} is no study, map or manifest"
 

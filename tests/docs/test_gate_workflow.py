@@ -11,6 +11,8 @@ from ruamel.yaml import YAML
 from tests.docs.commands import check
 from tests.docs.pages import DOCS
 
+pytestmark = pytest.mark.slow
+
 FILE = DOCS / "examples" / "gate.yml"
 
 

@@ -7,7 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
@@ -17,8 +18,7 @@ from tests.conftest import ROOT
 from tests.docs.pages import DOCS
 from tests.tiny import write_study, write_tiny
 
-if TYPE_CHECKING:
-    from pathlib import Path
+pytestmark = pytest.mark.slow
 
 EXAMPLES = DOCS / "examples"
 

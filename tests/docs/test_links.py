@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 from pydantic_core import PydanticUndefined
 
 from metaeval.engine.alignment.policy import Missing
-from metaeval.engine.comparison import OrderBy
 from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.paired_tests import OrderBy
 from metaeval.engine.paired_tests import Tests as How
 from metaeval.judging.models import NamedModel
 from metaeval.judging.settings import JudgingOptions

@@ -9,8 +9,10 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 import numpy as np
@@ -19,25 +21,17 @@ from genai_prices import Usage, calc_price
 
 import metaeval as me
 from metaeval.kinds.kind import KINDS
-from metaeval.kinds.registry import REGISTRY
+from metaeval.kinds.registry import COMMON
 from metaeval.llm.providers import PROVIDERS
 from tests.conftest import ROOT
 from tests.docs.commands import check
 from tests.docs.lab import KEY, lab
-from tests.docs.pages import DOCS, PAGES, agrees, fences, steps
+from tests.docs.pages import DOCS, PAGES, Block, Step, agrees, fences, steps
 from tests.docs.reader import Reader
 from tests.kinds.explanations.judge.test_judge import answer
 from tests.llm.batch.server import BatchServer
-from tests.llm.postgres import PASSWORD, USER
+from tests.llm.postgres import PASSWORD, USER, Postgres
 from tests.packages import pip_install
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.docs.pages import Block, Step
-    from tests.llm.postgres import Postgres
-
 
 SHIPPED = ("data", "prompts", "studies", "docs", "README.md")
 
@@ -66,7 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "anywhere"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    tables = (REGISTRY, PROVIDERS, KINDS, os.environ)
+    tables = (COMMON, PROVIDERS, KINDS, os.environ)
     before_page = [dict(table) for table in tables]
     yield folder
     for table, before in zip(tables, before_page, strict=True):
@@ -92,6 +86,7 @@ SHUFFLED = (
 """The others that show code, in an order that no reader would think of: each page stands alone."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", SHUFFLED)
 def test_the_page_says_what_is_so(page: str, folder: Path) -> None:
     assert Reader(page, folder).follow() == fences(page)
@@ -138,9 +133,10 @@ def test_a_package_of_ones_own(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     (folder / "site").mkdir()
     monkeypatch.syspath_prepend(str(folder / "site"))
     _Installs("how-to/plugin.md", folder).follow()
-    assert "Exclamations" not in REGISTRY
+    assert "Exclamations" not in COMMON
 
 
+@pytest.mark.slow
 def test_batches(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with BatchServer(tmp_path / "server", answer) as server:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -162,9 +158,10 @@ def test_a_shared_store(folder: Path, postgres: Postgres, monkeypatch: pytest.Mo
     reader.follow()
     if version("genai-prices") == PRICED:
         asked = Usage(input_tokens=376, output_tokens=27)
-        found = {m: calc_price(asked, m).total_price for m in reader.module.prices}
+        cheap = datetime(2026, 11, 2, 12, tzinfo=UTC)  # some prices are higher at other hours of a day
+        found = {m: calc_price(asked, m, genai_request_timestamp=cheap) for m in reader.module.prices}
         said = {m: price.of(376, 27) for m, price in reader.module.prices.items()}
-        assert said == {m: pytest.approx(float(price)) for m, price in found.items()}
+        assert said == {m: pytest.approx(float(price.total_price)) for m, price in found.items()}
 
 
 def test_the_example_is_what_its_script_makes(tmp_path: Path) -> None:

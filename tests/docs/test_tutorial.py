@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from tests.docs.pages import source
 from tests.docs.reader import Reader
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
+pytestmark = pytest.mark.slow
 
 PAGE = "tutorial.md"
 

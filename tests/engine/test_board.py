@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import MetaevalError
-from metaeval.base.records import Correlations, Kind
+from metaeval.base.records import Kind
 from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board, BoardDimension, SecondEstimate
-from metaeval.engine.comparison import correlation_cell
-from metaeval.engine.correlation_board import correlation_board
+from metaeval.engine.correlation import Correlations, correlation_board
+from metaeval.engine.paired_tests import correlation_cell
 
 FRAME = pd.DataFrame(
     {
@@ -47,8 +47,6 @@ def test_what_is_left_out_is_filled_in() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"columns": ("aspect",)}, "no dimension 'aspect'"),
-        ({"estimate": "{coefficient}"}, "no dimension 'coefficient'"),
         ({"counts": {"n_users": "users"}}, "no column n_users"),
         ({"second": SecondEstimate("adjusted", "adjusted")}, "no column adjusted"),
         ({"dimensions": (BoardDimension("task", {"a": "a"}),)}, "no column task"),
@@ -59,12 +57,6 @@ def test_what_is_left_out_is_filled_in() -> None:
 def test_what_does_not_fit_is_said(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Board(**{"frame": FRAME, "dimensions": (TOPIC,), **options})
-
-
-@pytest.mark.parametrize("choices", [{}, {"plot": "questions on plot"}])
-def test_a_dimension_has_the_value_that_is_shown_first(choices: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="the dimension 'topic' has no value"):
-        BoardDimension("topic", choices, first="cast")
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,14 @@
 """`me.compare`: what is tested, on which units, options and errors."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import AVERAGE
 from metaeval.engine.alignment.policy import Policy, prepare
-from metaeval.engine.comparison import compare_prepared, correlation_cell
 from metaeval.engine.paired_tests import Tests as How  # under its own name it would be collected
+from metaeval.engine.paired_tests import compare_prepared, correlation_cell
 from metaeval.engine.sentences import tests_sentence as sentence
 from tests.engine.known_judges import judges
 from tests.stats import naive
@@ -74,38 +73,6 @@ def test_williams_stands_beside_pearson_alone():
         assert np.isnan(williams(**options)).all()
 
 
-def test_williams_and_permutations_of_units_say_about_the_same():
-    """Units of this study are independent, but for the users' own level; swapped one by one."""
-    found = me.compare(*judges(), aspect="clear", swap="unit", permutations=3000)
-    upper = np.triu_indices(5, 1)
-    one, other = found.p[upper], found.p_williams[upper]
-    np.testing.assert_allclose(one[one > 0.05], other[one > 0.05], atol=0.1)
-    assert (other[one < 0.001] < 0.01).all()
-
-
-def test_the_seed_decides():
-    one, two, three = (me.compare(*judges(users=6), permutations=60, seed=s) for s in (0, 0, 1))
-    pd.testing.assert_frame_equal(one.frame, two.frame)
-    assert (one.frame["p"] != three.frame["p"]).any()
-    assert one.policy["seed"] == 0
-
-
-@pytest.mark.parametrize("shuffled", ["scores", "truth"])
-def test_the_order_of_rows_does_not_matter(shuffled):
-    scores, truth = judges(users=6)
-    expected = me.compare(scores, truth, permutations=200).frame
-    if shuffled == "scores":
-        scores = scores.sample(frac=1, random_state=1)
-    else:
-        truth = truth.sample(frac=1, random_state=1)
-    found = me.compare(scores, truth, permutations=200).frame
-
-    def ordered(frame):
-        return frame.sort_values("difference", ignore_index=True)
-
-    pd.testing.assert_frame_equal(ordered(found), ordered(expected), atol=1e-9)
-
-
 def test_without_users_items_are_swapped():
     scores, truth = judges(users=1, items=20)
     found = me.compare(*(f.drop(columns="user_id") for f in (scores, truth)), permutations=50)
@@ -113,13 +80,6 @@ def test_without_users_items_are_swapped():
     assert me.compare(scores, truth, permutations=50).policy["swap"] == "user"
     with pytest.raises(DataError, match="the data name no user to resample by"):
         me.compare(*(f.drop(columns="user_id") for f in (scores, truth)), swap="user")
-
-
-def test_one_evaluator_has_nobody_to_differ_from():
-    found = me.compare(*judges(names=("good",)), permutations=10)
-    assert found.p.shape == (1, 1)
-    assert np.isnan(found.p).all()
-    assert found.frame.empty
 
 
 def test_evaluators_are_compared_on_the_units_that_all_scored():
@@ -164,24 +124,6 @@ def test_options_are_checked(options, message):
         me.compare(*judges(users=4), **options)
 
 
-def test_own_units_are_compared_on_those_that_both_have():
-    """One of two equally good evaluators has no scores for the users that are hard: that must not help it."""
-    significant = 0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        unit = pd.MultiIndex.from_product([range(20), range(12)], names=["user_id", "item_id"]).to_frame(
-            index=False
-        )
-        rating = rng.normal(size=len(unit))
-        truth = unit.assign(aspect="a", rating=rating)
-        hard = unit["user_id"] >= 10
-        full = unit.assign(evaluator="full", score=rating + rng.normal(size=len(unit)) * np.where(hard, 4, 1))
-        easy = unit.assign(evaluator="easy", score=rating + rng.normal(size=len(unit)))[~hard]
-        found = me.compare(pd.concat([full, easy]), truth, level="user", units="own", permutations=199)
-        significant += found.frame["p"].item() <= 0.05
-    assert significant <= 4
-
-
 def test_few_users_are_said_to_be_too_few():
     scores, truth = judges(users=4)
     tests = me.compare(scores, truth, permutations=200)
@@ -202,21 +144,6 @@ def test_so_many_permutations_are_made_that_a_correction_with_others_leaves_some
     assert 703 * together.policy["least_p"] <= 0.05
 
 
-def test_the_reason_why_no_pair_can_be_significant_is_said():
-    many = {
-        "permutations": 200_000,
-        "least_p": 1 / 200_001,
-        "pairs": 11_000,
-        "n_clusters": 60,
-        "swap": "user",
-    }
-    rest = {"correction": "holm", "alpha": 0.05, "seed": 0}
-    assert "too few permutations for this many pairs" in sentence({**many, **rest})
-    assert "440,000" in sentence({**many, **rest})
-    few = {**many, "permutations": 10_000, "least_p": 2.0**-9, "n_clusters": 10, "pairs": 703}
-    assert "too few users for a significant difference" in sentence({**few, **rest})
-
-
 def test_above_the_limit_differences_are_tested_by_the_jackknife(monkeypatch):
     swapped = me.compare(*judges(users=60), level="user", coefficient="kendall")
     monkeypatch.setattr("metaeval.stats.resampling.paired.LIMIT", 50)
@@ -228,5 +155,5 @@ def test_above_the_limit_differences_are_tested_by_the_jackknife(monkeypatch):
         f"{found.policy['pairs']} pairs)."
     )
     np.testing.assert_allclose(found.p, swapped.p, atol=0.08)
-    for level, made_by in (("dataset", "jackknife"), ("generator", "bags")):
-        assert me.compare(*judges(users=60), level=level, coefficient="kendall").policy["made_by"] == made_by
+    orders = me.compare(*judges(users=60), level="generator", coefficient="kendall")
+    assert orders.policy["permutations"] == 10_000  # not smooth, so swapped

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,7 +8,7 @@ from hypothesis import strategies as st
 
 import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
-from metaeval.base.records import Correlation, Kind, ScoreTable
+from metaeval.engine.correlation import Correlation
 from tests.stats import naive
 
 LEVELS = ("dataset", "user", "pair", "item", "generator")
@@ -161,32 +163,6 @@ def test_no_common_unit_is_said():
         me.correlate(pd.concat([left, right]), truth)
 
 
-def test_generator_means_of_thirds_tie():
-    """Two generators with equal means in another order of addition, and one apart."""
-    thirds = {"a": [4, 5, 8, 4], "b": [7, 4, 5, 5], "c": [9, 9, 9, 9]}
-    truth = pd.DataFrame(
-        [(i, g, "clear", v / 3) for g, column in thirds.items() for i, v in enumerate(column)],
-        columns=["item_id", "generator", "aspect", "rating"],
-    )
-    scores = truth.rename(columns={"rating": "score"}).assign(
-        evaluator="e", score=truth["generator"].map({"a": 1.0, "b": 1.0, "c": 2.0})
-    )
-    frame = me.correlate(scores, truth, levels=["generator"], coefficients=["kendall"]).frame
-    assert frame["estimate"].tolist() == pytest.approx([1.0], abs=1e-15)
-    assert frame["n_groups"].tolist()[0] == 3
-
-
-def test_a_level_alone_needs_only_its_columns():
-    scores, truth = study(8)
-    by_item = {c: [KEYS[1], KEYS[2]] for c in ("scores", "truth")}
-    one_user = scores[scores["user_id"] == "u0"].drop(columns="user_id")
-    one_truth = truth[truth["user_id"] == "u0"].drop(columns="user_id")
-    assert by_item
-    assert len(me.correlate(one_user, one_truth, levels=["dataset", "item", "generator"]))
-    with pytest.raises(DataError, match="not allowed with the key columns item_id, generator"):
-        me.correlate(one_user, one_truth, levels=["user"])
-
-
 def test_a_score_without_aspect_holds_for_all():
     scores, truth = study(9)
     one = scores[scores["aspect"] == "clear"]
@@ -194,15 +170,6 @@ def test_a_score_without_aspect_holds_for_all():
     expected_frame = me.correlate(both, truth).frame
     for blank in (one.assign(aspect=""), one.assign(aspect=None), one.drop(columns="aspect")):
         pd.testing.assert_frame_equal(me.correlate(blank, truth).frame, expected_frame)
-
-
-def test_the_order_of_rows_and_the_type_of_strings_say_nothing():
-    scores, truth = study(10)
-    first = me.correlate(scores, truth).frame.set_index(["evaluator", "aspect", "level", "coefficient"])
-    typed = scores.sort_values(KEYS).astype({"user_id": "category", "item_id": object})
-    again = me.correlate(typed, truth.sort_values("rating")).frame
-    again = again.set_index(["evaluator", "aspect", "level", "coefficient"]).reindex(first.index)
-    pd.testing.assert_frame_equal(first, again, rtol=0, atol=1e-13)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["likert", "thirds", "continuous"]))
@@ -223,12 +190,6 @@ def test_splitting_the_users_and_merging_gives_the_same(seed, kind):
     np.testing.assert_allclose(merged, whole["estimate"], rtol=0, atol=1e-12)
 
 
-def test_a_score_table_hands_on_its_kinds():
-    scores, truth = study()
-    table = ScoreTable(scores, kinds={"x": Kind.JUDGE})
-    assert me.correlate(table, truth).kinds == {"x": Kind.JUDGE}
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -243,12 +204,37 @@ def test_a_score_table_hands_on_its_kinds():
         (lambda s, t: (s.assign(user_id="nobody"), t), "no user_id of the scores is in the truth"),
         (lambda s, t: (s.assign(aspect="cleer"), t), "did you mean 'clear'"),
         (lambda s, t: (s.head(0), t), "the scores are empty"),
-        (lambda s, t: (s, t.assign(user_id=None)), "'user_id' of the truth is empty"),
+        (lambda s, t: (s, t.replace("true", "average")), "no aspect may be called 'average'"),
     ],
 )
 def test_unusable_frames_are_said(change, message):
     with pytest.raises(DataError, match=message):
         me.correlate(*change(*study()))
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "float64", "object", "str", "string", "category"])
+@pytest.mark.parametrize("which", ["scores", "truth"])
+def test_a_row_without_a_key_is_refused_with_its_number_wherever_it_comes_from(
+    dtype: str, which: str, tmp_path: Path
+) -> None:
+    frames = dict(zip(("scores", "truth"), study(), strict=True))
+    for name, frame in frames.items():
+        numbers = frame["user_id"].str[1:].astype("int64").reset_index(drop=True)
+        keys = numbers.astype("str" if dtype == "category" else dtype).astype(dtype)
+        keys[5] = keys[5] if name != which else None if dtype == "object" else np.nan
+        frames[name] = frame.assign(user_id=keys.array)
+        frames[name].to_parquet(tmp_path / f"{name}.parquet", index=False)
+    files = str(tmp_path / "scores.parquet"), str(tmp_path / "truth.parquet")
+    given = [
+        (frames.values(), "auto"),
+        (files, "memory"),
+        (files, "duckdb"),
+        ((files[0], frames["truth"]), "duckdb"),
+    ]
+    said = f"column 'user_id' of the {which} is empty in row 5"
+    for pair, engine in given:
+        with pytest.raises(DataError, match=said):
+            me.correlate(*pair, engine=engine, levels=["dataset"])
 
 
 @pytest.mark.parametrize(
@@ -322,21 +308,6 @@ def test_several_raters_are_to_be_averaged_and_the_message_says_how():
     rows = pd.MultiIndex.from_frame(expected[names])
     found = me.correlate(scores, averaged).frame.set_index(names).loc[rows]
     pd.testing.assert_frame_equal(found.reset_index(), expected)
-
-
-def test_results_are_shown_in_a_line():
-    scores, truth = study()
-    result = me.correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
-    assert repr(result) == (
-        "<Correlations: 2 evaluators; aspects: true, clear, average; levels: dataset; coefficients: pearson>"
-    )
-    assert repr(ScoreTable(scores)) == f"<ScoreTable: 2 evaluators, 2 aspects, {len(scores)} scores>"
-    assert repr(me.leaderboard(result)) == "<Leaderboard 'Evaluators': 2 evaluators, 1 table>"
-    assert (
-        repr(me.compare(scores, truth)) == "<Comparisons by average, dataset, pearson: 1 pair of evaluators>"
-    )
-    for name in ("sample", "relevance", "slates", "exposure"):
-        assert len(repr(me.load(f"data/{name}")).splitlines()) == 1
 
 
 def test_the_levels_of_slates_are_those_that_slates_have():

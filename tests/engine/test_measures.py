@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from metaeval.base.records import ScoreTable
-from metaeval.engine import comparison
-from metaeval.engine.alignment.matched import Matched
+from metaeval.engine import paired_tests
+from metaeval.engine.alignment.policy import Matched
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.measures import Measure, MeasuredCells, share
 from metaeval.engine.ranking import ranking
@@ -56,7 +56,7 @@ def test_the_direction_is_that_of_the_cell() -> None:
     assert {table.marks[names.index("good"), f"answer {m}"] for m in ("accuracy", "error")} == {"best"}
     for measure, sign in (("accuracy", 1), ("error", -1)):
         cell = {"aspect": "answer", "measure": measure}
-        tests = found.compare(cell, comparison.Tests(permutations=500))
+        tests = found.compare(cell, paired_tests.Tests(permutations=500))
         sheet = ranking(board, tests=tests)
         assert [*sheet.frame["evaluator"]] == ["good", "weak", "silent"]
         assert [*sheet.frame["cluster"]] == ["1", "2", ""]

@@ -24,11 +24,6 @@ def test_corrections_are_those_of_statsmodels(correction, name):
         )
 
 
-def test_without_a_correction_p_stays():
-    found = me.compare(*judges(users=6), correction="none", permutations=50)
-    np.testing.assert_array_equal(found.p_corrected, found.p)
-
-
 def test_a_family_is_the_pairs_that_could_be_tested():
     scores, truth = judges(users=6)
     scores.loc[scores["evaluator"] == "weak", "score"] = 2.0

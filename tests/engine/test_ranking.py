@@ -6,9 +6,8 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
-from metaeval.base.records import AVERAGE, Correlations
-from metaeval.engine.comparison import correlation_cell
-from metaeval.engine.correlation_board import correlation_board
+from metaeval.engine.correlation import correlation_board
+from metaeval.engine.paired_tests import correlation_cell
 from metaeval.engine.ranking import ranking as ranking_of
 from metaeval.engine.sentences import policy_sentences
 from tests.engine.known_judges import judges
@@ -75,19 +74,6 @@ def test_without_tests_and_intervals_there_is_the_order_alone():
     assert sheet.notes == ("Ordered by the average over aspects, dataset level, pearson, × 100.",)
 
 
-def test_any_column_may_order_the_board():
-    result = me.correlate(*judges())
-    for by in (correlation_cell("clear", "pair", "spearman"), correlation_cell(AVERAGE, "user", "kendall")):
-        frame = ranking(result, by=by).frame
-        found = result.frame
-        chosen = found[
-            (found["aspect"] == by["aspect"])
-            & (found["level"] == by["level"])
-            & (found["coefficient"] == by["coefficient"])
-        ].sort_values("estimate", ascending=False)
-        assert frame["evaluator"].tolist() == chosen["evaluator"].tolist()
-
-
 def test_the_default_column_is_the_average_or_the_only_aspect():
     scores, truth = judges()
     assert correlation_board(me.correlate(scores, truth)).cell() == correlation_cell()
@@ -137,29 +123,13 @@ def test_undefined_evaluators_stand_at_the_end_without_rank_or_cluster():
     assert frame["verdict"].iloc[0] == "best"
 
 
-def test_nobody_is_best_where_nothing_is_defined():
-    scores, truth = judges(users=4)
-    frame = ranked((scores.assign(score=1.0), truth)).frame
-    assert (frame["rank"] == "").all()
-    assert (frame["cluster"] == "").all()
-    assert (frame["verdict"] == "").all()
-
-
-def test_counts_are_shown_where_there_are_any():
-    scores, truth = judges()
-    scores = scores.drop(scores[scores["evaluator"] == "weak"].index[:5])
-    sheet = ranking(me.correlate(scores, truth))
-    assert [c.name for c in sheet.columns][-1] == "n_missing"
-    counts = sheet.frame.set_index("evaluator")["n_missing"]
-    assert counts["weak"] == 5
-    assert counts.drop("weak").eq(0).all()
-
-
 def test_costs_stand_in_the_same_row():
     costs = pd.DataFrame(
         {
             "evaluator": ["weak", "good"],
-            "parse_rate": [0.5, 1.0],
+            "unread": [0.5, 0.0],
+            "unread_first": [0.25, np.nan],
+            "unread_second": [0.75, np.nan],
             "usd_per_text": [0.01, 0.02],
             "seconds_per_text": [1.0, 2.0],
             "tokens_per_text": [100.0, 200.0],
@@ -169,16 +139,10 @@ def test_costs_stand_in_the_same_row():
     rows = sheet.frame.set_index("evaluator")
     assert rows.loc["weak", "usd_per_text"] == 0.01
     assert np.isnan(rows.loc["Random", "usd_per_text"])
-    assert [c.name for c in sheet.columns][-4:] == list(costs.columns[1:])
+    assert [c.name for c in sheet.columns][-6:] == list(costs.columns[1:])
+    once = ranking(me.correlate(*judges()), costs=costs.assign(unread_first=np.nan, unread_second=np.nan))
+    assert [c.name for c in once.columns][-4:] == ["unread", *costs.columns[4:]]
     assert "usd_per_text" not in ranking(me.correlate(*judges()), costs=costs[:0]).frame
-
-
-def test_the_simulated_are_called_so():
-    result = me.correlate(*judges(users=4))
-    marked = Correlations(result.frame, result.policy, {}, False, frozenset({"good"}))
-    labels = ranking(marked).frame.set_index("evaluator")["label"]
-    assert labels["good"] == "good (simulated)"
-    assert labels["weak"] == "weak"
 
 
 def test_equals_share_a_rank_and_what_is_undefined_has_none():
@@ -224,3 +188,23 @@ def test_without_an_interval_at_generator_level_the_reason_is_told():
     told = "No interval at generator level where there are fewer than 5 generators: judge (fit)."
     assert told in ranking(result).notes
     assert told in policy_sentences(result.policy)
+
+
+def test_an_evaluator_of_few_units_takes_none_from_the_others_and_is_compared_with_none():
+    rng, names = np.random.default_rng(8), {"a": 1, "b": 3, "few": 1}
+    at = np.arange(400)
+    truth = pd.DataFrame({"user_id": at % 20, "item_id": at, "generator": "g", "aspect": "clear"}).astype(str)
+    truth["rating"] = rng.integers(1, 6, 400).astype(float)
+    noise = {name: truth["rating"] + sd * rng.normal(size=400) for name, sd in names.items()}
+    frames = [truth.drop(columns="rating").assign(evaluator=n, score=v) for n, v in noise.items()]
+    scores = pd.concat([*frames[:2], frames[2][:15]])
+    how = {"level": "dataset", "coefficient": "pearson"}
+    result = me.correlate(scores, truth, levels=["dataset"], coefficients=["pearson"])
+    assert result.frame.set_index("evaluator")["n_units"].to_dict() == {"a": 400, "b": 400, "few": 15}
+    assert "few has scores for 15 of 400 ratings, below 5%" in " ".join(policy_sentences(result.policy))
+    sheet = ranking(result, tests=me.compare(scores, truth, **how, permutations=1000))
+    rows = sheet.frame.set_index("evaluator")
+    assert rows["cluster"].to_dict() == {"a": "1", "b": "2", "few": ""}
+    assert rows.loc["few", "verdict"] == "not compared"
+    enough = pd.concat([*frames[:2], frames[2][:20]])
+    assert (me.correlate(enough, truth, levels=["dataset"]).frame["n_units"] == 20).all()

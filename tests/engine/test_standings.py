@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.base.records import Correlation, Correlations, Kind
-from metaeval.engine.correlation_board import correlation_board
+from metaeval.base.records import Kind
+from metaeval.engine.correlation import Correlation, Correlations, correlation_board
 from metaeval.engine.sentences import policy_sentences
+from metaeval.engine.sheet import Sheet
 from metaeval.engine.standings import standings
-
-if TYPE_CHECKING:
-    from metaeval.engine.sheet import Sheet
 
 NAN = math.nan
 
@@ -93,12 +91,6 @@ def test_blocks_come_in_the_order_of_kinds_and_rows_in_that_of_the_study() -> No
     ]
     (table,) = tables(result, order="estimate")
     assert table.frame["evaluator"].tolist() == ["y", "x", "z", "w"]
-
-
-def test_ordering_by_estimate_puts_the_undefined_last() -> None:
-    result = correlations({"a": {"x": [NAN, 0]}, "b": {"x": [0.1, 0]}, "c": {"x": [0.2, 0]}})
-    (table,) = tables(result, order="estimate")
-    assert table.frame["evaluator"].tolist() == ["c", "b", "a"]
 
 
 def test_the_average_is_the_last_column_and_left_out_beside_one_aspect() -> None:

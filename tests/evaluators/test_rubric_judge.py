@@ -5,17 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError, PromptError
 from metaeval.llm.prompts.template import load_prompt
-from tests.llm.server import Act, serving
-
-if TYPE_CHECKING:
-    from tests.llm.server import Server
+from tests.llm.server import Act, Server, serving
 
 RUBRIC = """\
 ---

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.base.errors import DataError, MetaevalError, SpecError
+from metaeval.base.errors import DataError, MetaevalError
 
 
 @pytest.fixture(scope="module")
@@ -63,15 +63,6 @@ def test_same_numbers_as_correlate(module, joined):
             assert found[f"n_groups_{row.level}"] == row.n_groups
 
 
-def test_same_bits_where_the_rows_are_in_order(module, joined):
-    scores, truth, _ = joined
-    rows = truth.merge(scores, on=["user_id", "item_id", "generator"])
-    found = module.compute(**columns(rows))
-    estimates = [r for r in me.correlate(scores, truth) if r.aspect == "accuracy"]
-    assert len(estimates) == 9
-    assert [found[f"{r.coefficient}_{r.level}"] for r in estimates] == [r.estimate for r in estimates]
-
-
 def test_batches_and_single_units_give_the_same(module, joined):
     _, _, rows = joined
     rows = rows.head(120)
@@ -105,12 +96,6 @@ def test_ids_of_any_type_and_none_at_all(module):
     assert module.compute(levels=["dataset"])["n_units"] == 2
 
 
-def test_modules_can_be_combined(module):
-    both = evaluate.combine({"one": module, "two": module}, force_prefix=True)
-    found = both.compute(predictions=[1, 2, 3], references=[1, 2, 2], users=["a", "a", "a"])
-    assert found["one_pearson_user"] == found["two_pearson_user"] == pytest.approx(0.8660254037844387)
-
-
 @pytest.mark.parametrize(
     ("more", "error", "sentence"),
     [
@@ -130,8 +115,3 @@ def test_ids_in_some_batches_only(module):
     module.add_batch(predictions=[1, 2], references=[1, 2])
     with pytest.raises(DataError, match="users are given in some batches only"):
         module.compute()
-
-
-def test_it_is_no_evaluator_of_texts(module, sample):
-    with pytest.raises(SpecError, match="asks for predictions, references, users, items; only modules of"):
-        me.score(me.load(sample), [f"HF({me.evaluate_module()!r})"])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from metaeval.base.errors import DataError, MetaevalError
-from metaeval.integrations.levels import id_texts, level_correlations
+from metaeval.base.errors import MetaevalError
+from metaeval.integrations.levels import level_correlations
 
 X = [1.0, 2.0, 3.0, 4.0, 2.0, 2.0, 5.0, 1.0]
 Y = [1, 3, 2, 5, 4, 4, 5, 2]
@@ -68,10 +68,3 @@ def test_a_missing_score_or_rating_leaves_its_unit_out():
 def test_wrong_options(options, sentence):
     with pytest.raises(MetaevalError, match=sentence):
         level_correlations(X, Y, **options)
-
-
-def test_ids_become_text():
-    assert id_texts("users", np.array([1, 2])) == ["1", "2"]
-    for empty in (None, math.nan, ""):
-        with pytest.raises(DataError, match="users are empty at position 1"):
-            id_texts("users", ["a", empty])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,12 +17,8 @@ from metaeval.cli import main
 from metaeval.llm.batch import batches, endpoint
 from tests.kinds.explanations.judge.test_judge import KEY
 from tests.llm.batch.server import BatchServer
-from tests.llm.server import Act, Server, error
+from tests.llm.server import PROSE, Act, Server, always, error
 from tests.tiny import write_study
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 PRICE = "prices: {openai/m: {input: 2, output: 8}}"
 
@@ -136,12 +133,6 @@ def test_waiting_outlives_a_server_that_is_away_for_a_while(
     assert set(server.paid().values()) == {1}
 
 
-def test_waiting_outlives_a_server_that_is_full_for_a_while(server: BatchServer) -> None:
-    full = iter(range(8))
-    server.refuse = lambda: next(full, None) is not None
-    assert (me.run(study(server), "out", batch=True, wait=True).scores.frame["status"] == "ok").all()
-
-
 @pytest.mark.parametrize(
     ("judge", "said"),
     [
@@ -179,3 +170,18 @@ def test_a_dry_run_says_both_prices(server: BatchServer, capsys: pytest.CaptureF
     assert judge["batch_usd_likely"] == pytest.approx(judge["usd_likely"] / 2)
     with pytest.raises(MetaevalError, match="wait is for batches"):
         me.run(study(server), "out", wait=True)
+
+
+def test_a_batch_of_which_nothing_can_be_read_is_not_sent_again(
+    server: BatchServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.behave = always(PROSE)
+    path = study(server)
+    path.write_text(path.read_text().replace("judging: {", "judging: {stop_unread: 5, "))
+    assert main(["run", str(path), "--out", "out", "--batch", "--wait"]) == 3
+    assert "none of the first 5 replies to" in capsys.readouterr().err
+    assert len(server.made()) == 1
+    path.write_text(path.read_text().replace("judging: {stop_unread: 5, ", "judging: {stop_unread: 0, "))
+    server.behave = answer
+    assert main(["run", str(path), "--out", "out", "--batch", "--wait"]) == 0
+    assert len(server.made()) == 2

@@ -45,6 +45,16 @@ def estimated(study: Path) -> list[CallEstimate]:
     return estimates(todo.judges(), todo.data, todo.aspects, todo.study.judging)
 
 
+def test_a_budget_that_cannot_be_kept_is_refused_before_the_run(
+    tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = {"evaluators": "[\"Judge('openai/no-such-model')\"]", "judging": "{max_usd: 1, store: r.sqlite}"}
+    study = write_study(tiny.parent / "s.yaml", **keys)
+    assert main(["run", str(study), "--dry-run"]) == 2
+    said = capsys.readouterr().err
+    assert "since its price is unknown; give it in judging: {prices: {openai/no-such-model: {input" in said
+
+
 def test_replies_seen_say_what_the_others_will_cost(tiny: Path) -> None:
     """The server says 100 and 10 tokens for every call; half of the units are in the store."""
     with serving(lambda *_: Act(text=JSON_OF_TWO)) as server:

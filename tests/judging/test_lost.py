@@ -25,7 +25,7 @@ from tests.tiny import write_study
 
 UNITS = 24
 LOST = 5
-LOUD = "CALLS WITHOUT A REPLY."
+LOUD = "LOST REPLIES."
 SENTENCE = "5 of 24 calls of judge brought no reply (too_long, 5 times: The prompt is too long)."
 AGAIN = "metaeval run s.yaml --out out"
 
@@ -124,22 +124,6 @@ def test_whoever_means_it_may_go_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reparse", "out", "--allow-failures"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("evaluators", "name"),
-    [
-        ("[\"Mean(SPEC, Annotator('1'), skip_missing=True)\"]", "Judge('openai/gpt-4o', base_url="),
-        ("{pairs: \"Pairwise('openai/gpt-4o', base_url=ADDRESS)\"}", "pairs"),
-    ],
-)
-def test_every_way_to_ask_counts(evaluators: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(lossy) as server:
-        study = study_on(server, evaluators.replace("ADDRESS", repr(server.openai)))
-        assert main(["run", study, "--out", "out"]) == 3
-        assert f"calls of {name}" in capsys.readouterr().err
-        server.behave = reply
-        assert main(["run", study, "--out", "out"]) == 0, capsys.readouterr().err
-
-
 def test_a_judge_that_is_the_truth_counts_and_keeps_to_the_study(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(lossy) as server:
         study_on(server, "[\"Annotator('1')\"]")
@@ -186,6 +170,7 @@ def test_other_commands_say_it_beside_what_they_print(capsys: pytest.CaptureFixt
     assert SENTENCE in json.loads(capsys.readouterr().out)["notes"]
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_is_asked_again_when_it_is_back(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

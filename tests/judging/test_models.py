@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import traceback
 from pathlib import Path
@@ -10,14 +11,13 @@ from typing import Any
 import pytest
 
 import metaeval as me
-from metaeval.base.errors import SpecError, StudyError
+from metaeval.base.errors import SpecError, StoppedError, StudyError
 from metaeval.cli import main
 from metaeval.judging.models import models_of
 from metaeval.kinds.registry import build
 from metaeval.llm.store.replies import Store
 from metaeval.study.pipeline import rerun
 from metaeval.study.plan import plan
-from tests.conftest import ROOT
 from tests.llm.server import Act, Server, serving
 from tests.tiny import write_study
 
@@ -47,7 +47,8 @@ def sent(data: me.ExplanationSet, spec: str = "Judge('m')", **model: Any) -> dic
     """Return the body of the first request of a judge, without the messages."""
     with serving(answer) as server:
         base_url = server.dashscope if model["model"].startswith("dashscope/") else server.openai
-        me.score(data, {"judge": spec}, models={"m": {"base_url": base_url, **model}})
+        with contextlib.suppress(StoppedError):  # by a judge that cannot read what the server says
+            me.score(data, {"judge": spec}, models={"m": {"base_url": base_url, **model}})
         (body, *_) = [seen.body for seen in server.log]
     body.pop("messages", None)
     return body
@@ -108,7 +109,7 @@ def test_the_address_of_the_spec_goes_before_that_of_the_model(data: me.Explanat
 
 
 DEFAULT_KEY = "f1ef13c9296f7afe321ab4c0453ccc9f72f7c5e8d83c4e4a58cf7e2f80f3146f"
-OLD_KEYS = {
+KEYS = {
     "Judge('openai/gpt-4o')": DEFAULT_KEY,
     "Judge('openai/gpt-4o', temperature=0)": DEFAULT_KEY,
     "Judge('openai/gpt-4o', temperature=0.7, max_tokens=50, reply='json', base_url='http://a:8000/v1/')": (
@@ -122,7 +123,7 @@ OLD_KEYS = {
     ),
     "Judge('simulated/one')": "73660cee7038ad697c12ae4b914c98136bf17999d4e6e24ab0e1ff56c5d16121",
 }
-"""The first key on the sample, as the version before models could be named made it."""
+"""The first key on the sample: another one would have every reply asked for again."""
 
 
 def key_of(judge: Any, data: me.ExplanationSet) -> str:
@@ -130,9 +131,9 @@ def key_of(judge: Any, data: me.ExplanationSet) -> str:
     return str(first.request.key)
 
 
-@pytest.mark.parametrize("spec", OLD_KEYS)
-def test_a_spec_without_models_has_the_key_that_old_stores_have(spec: str, sample: Path) -> None:
-    assert key_of(build(spec), me.load(sample)) == OLD_KEYS[spec]
+@pytest.mark.parametrize("spec", KEYS)
+def test_keys_stay_as_they_are(spec: str, sample: Path) -> None:
+    assert key_of(build(spec), me.load(sample)) == KEYS[spec]
 
 
 def test_a_short_name_is_in_no_key_and_every_setting_is(data: me.ExplanationSet) -> None:
@@ -286,11 +287,6 @@ def test_a_secret_is_refused_with_the_variable_that_it_belongs_into(
     assert not Path("out").exists()
 
 
-def test_a_short_name_outside_a_study_is_no_model(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["score", str(tiny), "Judge('mini')", "--out", "s.csv"]) == 2
-    assert "the short name of one of the study's models, not 'mini'" in capsys.readouterr().err
-
-
 def study_on(server: Server, **more: Any) -> dict[str, Any]:
     model = {"model": "openai/gpt-5-mini", "base_url": server.openai, "temperature": None, "top_p": 0.5}
     return {
@@ -330,33 +326,6 @@ def test_a_run_says_its_models_and_is_run_again_from_its_folder(tiny: Path) -> N
         assert KEY not in str(store.rows("SELECT * FROM replies"))
 
 
-def test_a_judge_may_be_the_truth(tiny: Path) -> None:
-    with serving(answer) as server:
-        study = {**study_on(server), "truth": "Judge('mini')", "evaluators": ["Annotator('1')"]}
-        assert me.run(study, "out").facts.truth.spec == "Judge('mini')"
-        assert server.log
-
-
-def test_costs_and_estimates_are_those_of_the_model(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    models = "{claude: {model: anthropic/claude-sonnet-4-5}, sim: {model: 'simulated/one', top_p: 1}}"
-    study = write_study(
-        tiny.parent / "s.yaml", models=models, evaluators="{a: \"Judge('claude')\", b: \"Judge('sim')\"}"
-    )
-    assert main(["run", str(study), "--dry-run"]) == 0
-    out, err = capsys.readouterr()
-    assert (
-        "judge       Judge('claude')\n            asks anthropic/claude-sonnet-4-5 at https://api.anth" in out
-    )
-    assert "asks simulated/one\n" in out
-    assert "price unknown" not in out
-    assert "b is simulated" in err
-    with serving(answer) as server:
-        prices = {"openai/gpt-5-mini": {"input": 10, "output": 100}}
-        priced = {**study_on(server), "judging": {"store": "replies.sqlite", "prices": prices}}
-        scores = me.run(priced, "out").scores.frame.query("evaluator == 'judge'")
-    assert scores["usd"].sum() == pytest.approx(18 * (100 * 10 + 10 * 100) / 1e6)
-
-
 def test_simulated_models_are_marked_by_their_short_names(tiny: Path) -> None:
     study = {
         "dataset": "tiny",
@@ -369,24 +338,3 @@ def test_simulated_models_are_marked_by_their_short_names(tiny: Path) -> None:
     done = me.run(study, "out")
     assert done.facts.simulation.evaluators == ("Judge('s')",)
     assert "Judge('s') (simulated)" in Path("out/leaderboard.md").read_text(encoding="utf-8")
-
-
-def test_the_example_of_the_issue_can_be_planned(tiny: Path) -> None:
-    del tiny
-    models = """
-  mini:   {model: openai/gpt-5-mini, reasoning_effort: low, max_tokens: 4000}
-  claude: {model: anthropic/claude-sonnet-4-5, temperature: 0}
-  own:    {model: vllm/qwen3-32b, base_url: "http://localhost:8000/v1", extra: {top_k: 20}}
-"""
-    evaluators = """
-  zero_shot: "Judge('mini')"
-  personalized: "Judge('claude', examples='personalized')"
-  third: "Judge('own')"
-  panel: "Mean(zero_shot, personalized)"
-"""
-    path = write_study(
-        Path("s.yaml"), models=models, evaluators=evaluators, dataset=str(ROOT / "data/sample")
-    )
-    judges = plan(path).judges()
-    assert [j.model for j in judges] == ["openai/gpt-5-mini", "anthropic/claude-sonnet-4-5", "vllm/qwen3-32b"]
-    assert judges[0].parameters == {"temperature": 0, "max_tokens": 4000, "reasoning_effort": "low"}

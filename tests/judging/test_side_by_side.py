@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import threading
-import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError, SpecError, StoppedError
-from metaeval.base.records import Kind
-from metaeval.evaluators.base import BaseEvaluator
-from metaeval.evaluators.grid import OK, Grid
 from metaeval.judging.settings import current, judging
 from metaeval.kinds.scoring import Scoring
-from metaeval.llm.calls.limits import Budget, Limits
+from metaeval.llm.calls.limits import Limits
 from metaeval.llm.store.replies import Store
 from tests.kinds.explanations.judge.test_judge import KEY, ratings_of
 from tests.llm.dialects import reasoning
-from tests.llm.server import Act, Behave, Server, always, error, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from metaeval.base.records import DataSet
+from tests.llm.server import Act, Server, always, error, serving
 
 REFUSED = always(error(401, "invalid_api_key", "wrong key"))
 
@@ -87,37 +76,6 @@ def test_judges_of_every_form_ask_at_once_and_the_numbers_are_the_same(data: me.
         theirs = in_turn[name].frame.drop(columns="seconds", errors="ignore").reset_index(drop=True)
         assert mine[theirs.columns].equals(theirs)
         assert together.signatures[name] == in_turn[name].signatures[name]
-
-
-@dataclass(frozen=True, repr=False)
-class Meanwhile(BaseEvaluator):
-    """Says when it scored."""
-
-    kind: ClassVar[Kind] = Kind.BASELINE
-    scored: ClassVar[threading.Event] = threading.Event()
-
-    def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
-        self.scored.set()
-        shape = (len(data), len(aspects))
-        return Grid(np.ones(shape), np.full(shape, OK, np.int8))
-
-
-def test_the_others_score_meanwhile(data: me.ExplanationSet) -> None:
-    def behave(body: dict[str, Any], before: int) -> Act:
-        assert Meanwhile.scored.wait(10)
-        return answer(body, before)
-
-    with serving(behave) as server, judging("s.sqlite"):
-        table = me.score(data, {"judge": judge(server), "other": Meanwhile()})
-    assert list(table.evaluators) == ["judge", "other"]
-    assert (table.frame["status"] == "ok").all()
-
-
-def test_equal_prompts_of_36_judges_are_asked_once(data: me.ExplanationSet) -> None:
-    with serving(answer, delay=0.02) as server, judging("s.sqlite") as settings:
-        me.score(data, {f"j{n}": judge(server, f"attempts={n}") for n in range(1, 37)})
-        assert len(server.log) == len(data)
-        assert sum(t.calls for t in settings.tallies) == len(data)
 
 
 def test_judges_that_stop_lose_nothing_of_the_others(
@@ -184,14 +142,6 @@ def test_ctrl_c_ends_all_soon_and_the_same_block_goes_on(data: me.ExplanationSet
             assert len(one.log) + len(two.log) - calls == 6 * len(data) - kept
 
 
-def test_a_budget_is_one_over_all(data: me.ExplanationSet) -> None:
-    with serving(answer) as one, serving(answer) as two:
-        with judging("s.sqlite", budget=Budget(max_calls=20)):
-            table = me.score(data, {"a": judge(one), "b": judge(two)})
-        assert len(one.log) + len(two.log) == 20
-        assert (table.frame["status"] == "budget").sum() == 2 * (36 - 20)
-
-
 def test_a_model_says_the_limits_of_its_address(data: me.ExplanationSet) -> None:
     with serving(answer, delay=0.03) as one, serving(answer, delay=0.03) as two:
         models = {
@@ -219,14 +169,3 @@ def test_a_judge_alone_outside_of_a_block_asks_too(
         assert len(server.log) == len(data)
     with current() as settings:
         assert settings.tallies == []
-
-
-@pytest.mark.parametrize("behave", [answer, REFUSED])
-def test_no_thread_stays(data: me.ExplanationSet, behave: Behave) -> None:
-    before = threading.active_count()
-    with serving(behave) as server, judging("s.sqlite"), contextlib.suppress(StoppedError):
-        me.score(data, {f"j{n}": judge(server, f"replicate={n}") for n in range(5)})
-    deadline = time.monotonic() + 5
-    while threading.active_count() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert threading.active_count() <= before

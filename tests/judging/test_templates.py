@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -12,14 +12,10 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import SpecError
 from metaeval.judging.settings import judging
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.registry import build
 from metaeval.llm.prompts.markup import MARKUPS
 from tests.llm.server import Act, serving
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 ASPECTS = ["clarity"]
 KEYS = ["user_id", "item_id", "generator"]

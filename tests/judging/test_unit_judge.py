@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from metaeval.base.records import Scale, Status
 from metaeval.judging.estimate import estimates
-from metaeval.judging.prompts import check_file, filled
+from metaeval.judging.prompts import JudgePrompt, check_file
 from metaeval.judging.settings import JudgingOptions, judging
 from metaeval.judging.unit_judge import UnitJudge
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Choice, Field, Number, Text
 from tests.llm.server import Act, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 PROMPT = """---
 name: quiz
@@ -51,7 +49,7 @@ class Quiz:
 class Examiner(UnitJudge):
     prompt: str = "quiz.md"
 
-    def fields(self, data: Quiz, aspects: Sequence[str]) -> list[Field]:
+    def reply_fields(self, data: Quiz, aspects: Sequence[str]) -> list[Field]:
         del data
         answers = [Choice(a, {1: ("yes",), 0: ("no",)}) for a in aspects]
         confidence = Number("confidence", Scale(0, 1, integer=False))
@@ -65,7 +63,9 @@ class Examiner(UnitJudge):
             return Status.MISSING
         asked = [{"name": a} for a in aspects]
         values = {"statement": data.texts[unit]}
-        return filled(load_prompt(self.prompt), asked, values, known=KNOWN, reply=self.reply)
+        return JudgePrompt(load_prompt(self.prompt), asked, values, known=KNOWN, reply=self.reply).messages(
+            {}
+        )
 
 
 @pytest.fixture(autouse=True)

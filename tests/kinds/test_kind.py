@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from importlib import metadata
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from metaeval.base.errors import MetaevalError, StudyError
 from metaeval.kinds import kind as kinds
-from metaeval.kinds.kind import kind_named, register_kind
+from metaeval.kinds.kind import KINDS, kind_named
+from metaeval.kinds.registry import register
 from metaeval.kinds.study import make_study
 from tests.kinds.toy import YES_NO, YesNo
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 IMPORTED = "from pathlib import Path\nPath('imported').touch()\nfrom tests.kinds.toy import YES_NO\n"
 
@@ -23,8 +22,9 @@ IMPORTED = "from pathlib import Path\nPath('imported').touch()\nfrom tests.kinds
 @pytest.fixture(autouse=True)
 def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep what a test registers to itself, in a working directory with the module ``strange``."""
-    monkeypatch.setattr(kinds, "KINDS", dict(kinds.KINDS))
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setitem(KINDS, "yes-no", YES_NO)  # so that it is taken away again
+    del KINDS["yes-no"]
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
     monkeypatch.delenv(kinds.VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "strange.py").write_text(IMPORTED, encoding="utf-8")
@@ -39,16 +39,23 @@ def test_a_file_never_says_what_to_import(tmp_path: Path) -> None:
     assert not (tmp_path / "imported").exists()
 
 
-def test_the_environment_names_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_names_kinds_and_nothing_else_of_the_working_directory_is_imported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "optional.py").touch()  # such as a client's library tries to import
+    assert kind_named("explanations").name == "explanations"
+    assert importlib.util.find_spec("optional") is None
     monkeypatch.setenv(kinds.VARIABLE, "strange:YES_NO, tests.kinds.toy:YES_NO")
     assert kind_named("yes-no") is YES_NO
+    assert (tmp_path / "imported").exists()
+    assert importlib.util.find_spec("optional") is None
 
 
 @pytest.mark.parametrize(
     ("named", "message"),
     [
         ("strange:NO", "'strange:NO' cannot be imported"),
-        ("strange", "'strange' cannot be imported"),
+        ("strange", "'strange' is not a StudyKind"),
         ("nowhere:YES_NO", "No module named 'nowhere'"),
         ("strange:Path", "is not a StudyKind"),
     ],
@@ -68,15 +75,15 @@ def test_an_installed_package_offers_kinds(monkeypatch: pytest.MonkeyPatch, tmp_
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: offers\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[metaeval.kinds]\nyes-no = tests.kinds.toy:YES_NO\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert [p.name for p in metadata.entry_points(group=kinds.GROUP)] == ["yes-no"]
+    assert [p.name for p in metadata.entry_points(group=KINDS.group)] == ["yes-no"]
     assert kind_named("yes-no") is YES_NO
 
 
 def test_a_registered_kind_and_a_name_that_is_taken() -> None:
-    register_kind(YES_NO)
-    register_kind(YES_NO)
+    register("yes-no", YES_NO)
+    register("yes-no", YES_NO)
     assert kind_named("yes-no") is YES_NO
     with pytest.raises(MetaevalError, match="registered already"):
-        register_kind(YesNo())
+        register("yes-no", YesNo())
     with pytest.raises(MetaevalError, match="did you mean 'yes-no'"):
         kind_named("yesno")

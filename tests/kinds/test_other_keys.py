@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.analysis.agreement.measures import measures
-from metaeval.analysis.agreement.variance import variance
 from metaeval.base.errors import DataError
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import save
 from metaeval.kinds.files.loading import summary
-
-if TYPE_CHECKING:
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 KEYS = ["asker", "question"]
 
@@ -62,17 +55,3 @@ def test_it_is_scored_and_correlated_at_the_levels_of_its_keys(answers: Explanat
     assert tool["question"].estimate == pytest.approx(means["rating"].corr(means["score"]))
     with pytest.raises(DataError, match="'user' is not allowed with the key columns asker, question"):
         me.correlate(table, truth, levels=["user"])
-
-
-def test_agreement_speaks_of_its_nouns(answers: ExplanationSet) -> None:
-    table = me.score(answers, ["Recorded('tool')"])
-    truth = answers.ratings.drop(columns="rater")
-    levels = ("dataset", "asker", "question")
-    data = prepare(table, truth, Policy.of(levels, ("pearson",), None, "skip", "common"))
-    sheet = measures(data, scale=answers.scale)
-    assert "Pairs within askers" in [c.title for c in sheet.columns]
-    assert "effects are removed" in " ".join(sheet.notes)
-    assert {"asker", "question"} <= set(variance(data).frame.columns)
-    shown = " ".join((*sheet.notes, *variance(data).notes))
-    assert "user" not in shown
-    assert "item" not in shown

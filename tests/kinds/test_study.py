@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from metaeval.cli import main
 from metaeval.kinds.study import make_study, read_study
 from metaeval.study.plan import plan
 from tests.tiny import write_study
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def message(path: Path) -> str:
@@ -53,19 +50,9 @@ def test_the_studies_that_ship_can_be_read_in_any_folder(
         read_study(f"studies/../{name}.yaml")
 
 
-def test_the_maps_that_ship_can_be_read_in_any_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["data", "import", "table", "t.csv", "--map", "studies/maps/hanna.yaml", "--out", "d"]) == 2
-    assert "the table 't.csv' does not exist" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("keys", "line", "says"),
     [
-        ({"evaluatorz": "[Length()]"}, 3, "unknown key 'evaluatorz'; did you mean 'evaluators'?"),
-        ({"zzz": "1"}, 3, "unknown key 'zzz' (known keys: kind, name,"),
         ({"kind": "cake"}, 3, "kind: 'cake' is not allowed (allowed: explanations, relevance, slates,"),
         (
             {"levels": "[dataset, usr]"},
@@ -73,51 +60,18 @@ def test_the_maps_that_ship_can_be_read_in_any_folder(
             "unknown level 'usr'; did you mean 'user'? (allowed: dataset, user, pair",
         ),
         ({"levels": "\n  - dataset\n  - dataset"}, 3, "'dataset' is twice in levels"),
-        ({"levels": "dataset"}, 3, "levels must be a list, not 'dataset'"),
-        ({"levels": "[]"}, 3, "levels is empty"),
-        (
-            {"coefficients": "\n  - pearson\n  - kendal"},
-            5,
-            "unknown coefficient 'kendal'; did you mean 'kendall'?",
-        ),
         ({"missing": "{truht: 3}"}, 3, "unknown key 'truht'; did you mean 'truth'?"),
-        ({"missing": "{score: none}"}, 3, "'none' is not a number or drop"),
-        ({"missing": "{score: .nan}"}, 3, "nan is not a number or drop"),
-        ({"missing": "{score: true}"}, 3, "True is not a number or drop"),
         ({"missing": "3"}, 3, "missing must be a mapping from keys to values, not 3"),
-        ({"undefined_groups": "zeros"}, 3, "'zeros' is not allowed; did you mean 'zero'?"),
-        ({"units": "all"}, 3, "units: 'all' is not allowed (allowed: common, own)"),
-        ({"bootstrap": "{resamples: many}"}, 3, "bootstrap.resamples must be a whole number, not 'many'"),
-        ({"bootstrap": "{resamples: 0}"}, 3, "bootstrap.resamples: 0: it must be greater than 0"),
-        (
-            {"bootstrap": "\n  seed: 0\n  confidence: 95"},
-            5,
-            "bootstrap.confidence: 95: it must be less than 1",
-        ),
         (
             {"judging": "{reply_seconds: 0}"},
             3,
             "judging.reply_seconds: 0: it must be greater than 0",
         ),
         (
-            {"judging": "{patience_seconds: .inf}"},
-            3,
-            "judging.patience_seconds: inf: it must be less than or equal to 86400",
-        ),
-        ({"judging": "{max_usd: .inf}"}, 3, "judging.max_usd: inf: it must be less than or equal to"),
-        ({"judging": "{retries: -1}"}, 3, "judging.retries: -1: it must be greater than or equal to 0"),
-        ({"judging": "{reply_second: 3}"}, 3, "did you mean 'reply_seconds'?"),
-        ({"bootstrap": "{clusters: user}"}, 3, "unknown key 'clusters'; did you mean 'cluster'?"),
-        (
             {"aspects": "[claer]"},
             3,
             "the data set has no aspect 'claer'; did you mean 'clear'? (it has: clear, fitting)",
         ),
-        ({"aspects": "[1]"}, 3, "must be text, not 1"),
-        ({"aspects": "[average]"}, 3, "no aspect may be called 'average'"),
-        ({"name": "a/b"}, 3, "'a/b' cannot name a folder"),
-        ({"truth": "Usr()"}, 3, "did you mean 'User'?"),
-        ({"exclude": "{genrator: [short]}"}, 3, "unknown column 'genrator'; did you mean 'generator'?"),
         (
             {"exclude": "{generator: [shrt]}"},
             3,
@@ -125,17 +79,12 @@ def test_the_maps_that_ship_can_be_read_in_any_folder(
         ),
         ({"dataset": "tinny"}, 1, "there is no data set 'tinny'"),
         ({"dataset": "tiny/ratings.csv"}, 1, "dataset 'tiny/ratings.csv' is a file; give the folder"),
-        ({"dataset": "7"}, 1, "dataset must be text, not 7"),
-        ({"evaluators": "[]"}, 2, "evaluators is empty"),
         ({"evaluators": "Length()"}, 2, "evaluators must be a list of specs, or names with a spec each"),
         ({"evaluators": "\n  - Length()\n  - BLUE(n=4)"}, 4, "did you mean 'BLEU'?"),
         ({"evaluators": "\n  - Length()\n  - BLEU(m=4)"}, 4, "BLEU has no argument 'm'"),
-        ({"evaluators": "\n  - Length()\n  - 4"}, 4, "4 is not text; write a spec"),
-        ({"evaluators": "\n  - Length()\n  - Length()"}, 4, "'Length()' is twice"),
         ({"evaluators": "\n  - Length()\n  - Length( )"}, 4, "are both Length(); name it once"),
         ({"evaluators": "[Mean(Length(), User())]"}, 2, "put a spec that has a comma in quotes"),
         ({"evaluators": "\n  a: Length()\n  b: Mean(c)"}, 4, "'c' is not a name defined in this study"),
-        ({"evaluators": "\n  a: Mean(b)\n  b: Mean(a)"}, 3, "is defined by itself"),
         ({"evaluators": "[\"Recorded('BERT*')\"]"}, 2, "no recorded evaluator fits Recorded('BERT*')"),
     ],
 )
@@ -150,17 +99,12 @@ def test_wrong_content_is_answered_with_its_line(
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "is empty"),
-        (b"- a\n- b\n", "is not a mapping"),
         (b"dataset: tiny\n", "the key 'evaluators' is missing"),
         (b"dataset: tiny\nevaluators: [a\nlevels: [user]\n", "line 3: this is not YAML"),
         (b"dataset: tiny\ndataset: tiny\nevaluators: [Length()]\n", 'line 2: duplicate key "dataset"'),
-        (b"dataset: tiny\n\tevaluators: x\n", "line 2: this is not YAML"),
-        (b"dataset: t\xefny\n", "not UTF-8 text (byte 10)"),
         (b"&x\ndataset: tiny\nevaluators: *x\n", "line 3: an alias stands inside what it names"),
         (b"dataset: tiny\nevaluators: [!!python/name:os.system x]\n", "line 2: the tag"),
         (b"dataset: tiny\n? [a, b]\n: 1\nevaluators: [Length()]\n", "is not text; put it in quotes"),
-        (b"dataset: tiny\nevaluators: {1: Length()}\n", "line 2: the key 1 is not text; put it in quotes"),
     ],
 )
 def test_a_broken_file_is_answered_with_one_sentence(tiny: Path, content: bytes, says: str) -> None:
@@ -169,11 +113,6 @@ def test_a_broken_file_is_answered_with_one_sentence(tiny: Path, content: bytes,
     text = message(path)
     assert text.startswith(str(path))
     assert says in text
-
-
-def test_a_missing_file_and_a_folder(tiny: Path) -> None:
-    assert "there is no such file" in message(tiny.parent / "none.yaml")
-    assert "is a folder" in message(tiny)
 
 
 def test_every_problem_has_a_line_with_its_own_place(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:

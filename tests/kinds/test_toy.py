@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,19 +15,12 @@ import pytest
 
 from metaeval.cli import main
 from metaeval.kinds import kind as kinds
-from metaeval.llm.store.replies import Store
-from tests.conftest import ROOT
 from tests.kinds import toy
-from tests.llm.server import Act, serving
+from tests.llm.server import Act, Server, serving
 from tests.reports.report.conftest import browser  # noqa: F401 - a fixture
-from tests.runs.test_viewer import ask, viewing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Browser
-
-    from tests.llm.server import Server
 
 N = 48
 NUMBERS = np.arange(N)
@@ -79,7 +68,8 @@ def place(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Iterator[
     rows = [f"a{n // 6},Is number {n} even?,{int(EVEN[n])}" for n in NUMBERS]
     (folder / "data" / "answers.csv").write_text("\n".join(["asker,question,answer", *rows]) + "\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kinds, "KINDS", dict(kinds.KINDS))
+        patch.setitem(kinds.KINDS, "yes-no", toy.YES_NO)
+        del kinds.KINDS["yes-no"]
         patch.setenv(kinds.VARIABLE, "tests.kinds.toy:YES_NO")
         patch.setenv("OPENAI_API_KEY", "sk-test")
         patch.chdir(folder)
@@ -113,6 +103,15 @@ def test_the_numbers_are_those_of_the_answers(place: Path) -> None:
     assert record["evaluators"]["good"]["signature"]["prompt"]["name"] == "Judge"
 
 
+def test_its_table_is_a_file_a_sheet_and_a_figure(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = pd.read_csv(place / "out" / "says_yes.csv").set_index("evaluator")["score"]
+    assert table["always"] == 1
+    assert main(["details", "out", "--format", "md"]) == 0
+    assert f"| good | {100 * table['good']:.1f} % |" in capsys.readouterr().out
+    assert main(["figures", "out", "--format", "svg", "--out", "drawn"]) == 0
+    assert (place / "drawn" / "says_yes.svg").exists()
+
+
 def test_a_dry_run_says_what_would_be_asked(
     place: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,17 +122,6 @@ def test_a_dry_run_says_what_would_be_asked(
     assert "Is number 0 even?" in told
     assert len(server.log) == asked
     assert not (place / "none.sqlite").exists()
-
-
-def test_judges_of_any_kind_refer_to_the_models_of_the_study(place: Path, server: Server) -> None:
-    asked = len(server.log)
-    file = Path(study(server, "named"))
-    models = f"models: {{mine: {{model: openai/good, base_url: '{server.openai}'}}}}\n"
-    named = file.read_text(encoding="utf-8").replace(f"'openai/good', base_url='{server.openai}'", "'mine'")
-    file.write_text(models + named, encoding="utf-8")
-    assert main(["run", "named.yaml", "--out", "named"]) == 0
-    assert same(place, "out", "named")
-    assert len(server.log) == asked  # what is asked is the same, so the store has every reply
 
 
 def test_offline_from_the_store_and_from_nothing(
@@ -162,54 +150,6 @@ def test_a_budget_that_ends_and_goes_on(
     assert main(["run", file, "--out", "few"]) == 0
     assert same(place, "out", "few")
     assert len(server.log) == asked + 2 * N
-
-
-def test_ctrl_c_and_the_same_command_again(place: Path, server: Server) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "metaeval",
-        "run",
-        study(server, "cut", store="cut.sqlite"),
-        "--out",
-        "cut",
-    ]
-    # In a process of its own, where the kind is a module of the working directory.
-    env = {**os.environ, "PYTHONPATH": str(ROOT), kinds.VARIABLE: "toy:YES_NO"}
-    before, server.delay = len(server.log), 0.02
-    try:
-        process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
-        until = time.monotonic() + 30
-        while len(server.log) < before + N + 20 and time.monotonic() < until:
-            time.sleep(0.005)
-        server.delay = 30.0  # those that are under way now would take long
-        time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=30)
-    finally:
-        server.delay = 0.0
-    assert process.returncode == 3, told
-    assert "run the same command again to go on" in told
-    with Store(place / "cut.sqlite") as store:
-        ((kept,),) = store.rows("SELECT count(*) FROM replies WHERE error_kind IS NULL")
-    assert 0 < kept < 2 * N
-    interrupted = len(server.log)
-    assert main(["run", "cut.yaml", "--out", "cut"]) == 0
-    assert same(place, "out", "cut")
-    assert len(server.log) - interrupted == 2 * N - kept
-
-
-def test_leaderboard_and_tests_as_text(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["leaderboard", "out", "--format", "md"]) == 0
-    told = capsys.readouterr().out
-    assert re.findall(r"^\| \d \| \d \| (\w+) \| ([\d.]+ %)", told, re.MULTILINE) == [
-        ("good", "87.5 %"),
-        ("weak", "66.7 %"),
-        ("always", "50.0 %"),
-    ]
-    assert "200 resamples of 8 askers" in told
-    assert main(["compare", "out", "--format", "md"]) == 0
-    assert "| good | weak | 20.8 % |" in capsys.readouterr().out
 
 
 def test_two_runs_that_differ(place: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -262,14 +202,6 @@ def test_other_questions_are_answered_or_refused_in_a_sentence(
     assert told.out or re.fullmatch(refused, told.err)
 
 
-def test_the_run_over_http(place: Path) -> None:
-    assert main(["run", "s.yaml", "--out", "again", "--offline"]) == 0
-    with viewing(place / "out", place / "again") as pages:
-        assert ask(pages, "/").status == 200
-        assert ask(pages, "/out/report.html").content == (place / "out" / "report.html").read_bytes()
-        assert "nothing changed" in ask(pages, "/compare").body
-
-
 def test_the_report_from_leaderboard_to_raw_reply(place: Path, browser: Browser) -> None:  # noqa: F811
     # Last in this file: the browser's event loop is in the way of the judges'.
     wrong: list[str] = []
@@ -283,8 +215,9 @@ def test_the_report_from_leaderboard_to_raw_reply(place: Path, browser: Browser)
     page.locator("main h2").wait_for()
     assert page.locator("tbody .evaluator .words").all_inner_texts() == ["good", "weak", "always"]
     page.get_by_role("link", name="weak in detail").click()
+    page.get_by_role("heading", name="Askers: weak").wait_for()
+    page.get_by_role("link", name="a2", exact=True).click()
     page.get_by_role("heading", name="Units").wait_for()
-    page.get_by_label("Asker", exact=True).select_option("a2")
     assert page.get_by_role("status").inner_text() == "6 of 48 units"
     page.get_by_label("Search texts, titles, ids", exact=True).fill("number 15")
     page.locator("tbody th a").click()

@@ -1,64 +1,59 @@
 """A kind of study of its own: do evaluators answer yes-or-no questions as the people who asked them do?"""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from metaeval.base.records import Kind, Scale
-from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
-from metaeval.engine.measures import share
-from metaeval.evaluators.base import BaseEvaluator
-from metaeval.evaluators.grid import Grid
-from metaeval.judging.unit_judge import UnitJudge
-from metaeval.kinds.data import RatedUnits
-from metaeval.kinds.kind import StudyKind
-from metaeval.kinds.study import Study
-from metaeval.llm.replies.fields import Choice
+from metaeval.engine.figures.charts import ROWS
+from metaeval.kinds import api
 
 KEYS = ("asker", "question")
 
 
-@dataclass(frozen=True, repr=False)
-class Yes(BaseEvaluator):
-    """Says yes to everything."""
-
-    kind = Kind.BASELINE
+class Yes(api.BaseEvaluator):
+    kind = api.Kind.BASELINE
 
     def grid(self, data, aspects):
-        return Grid.repeated(np.ones(len(data)), len(aspects))
+        return api.Grid.repeated(np.ones(len(data)), len(aspects))
 
 
-@dataclass(frozen=True, repr=False)
-class Judge(UnitJudge):
-    """Asks a language model."""
-
-    def fields(self, data, aspects):
-        return [Choice("answer", {1.0: ["yes"], 0.0: ["no"]})]
+class Judge(api.UnitJudge):
+    def reply_fields(self, data, aspects):
+        return [api.Choice("answer", {1.0: ["yes"], 0.0: ["no"]})]
 
     def messages(self, data, unit, aspects, prepared):
         reply = 'Reply with JSON: {"answer": "yes"} or {"answer": "no"}.'
         return [("system", reply), ("user", data.table["question"][unit])]
 
 
-class YesNo(StudyKind):
+def says_yes(scored):
+    return scored.scores.frame.groupby("evaluator", as_index=False)["score"].mean()
+
+
+def bars(sheet, first):
+    return api.Figure(sheet, ROWS.mark_bar().encode(x="score:Q", y="evaluator:N"))
+
+
+class YesNo(api.StudyKind):
     """Accuracy against the answers of a table ``asker,question,answer``, with 1 for yes and 0 for no."""
 
     name = "yes-no"
-    study = Study
+    study = api.Study
     evaluators = {"Yes": Yes, "Judge": Judge}  # noqa: RUF012 - as a reader would write it
-    measures = (share("accuracy", lambda scores, truth: scores == truth),)
+    measures = (api.share("accuracy", lambda scores, truth: scores == truth),)
+    columns = (api.Column("evaluator", "Evaluator"), api.Column("score", "Says yes", "share"))
+    tables = (api.KindTable("says_yes.csv", "How often evaluators say yes", columns, says_yes, chart=bars),)
 
     def load(self, place):
         table = pd.read_csv(Path(place) / "answers.csv", dtype=str)
-        said = table[[*KEYS]].assign(rater="asker", aspect="answer", rating=table["answer"].astype(float))
-        return RatedUnits(table, said, {"answer": "Is it so?"}, Scale(0, 1), KEYS, name=Path(place).name)
+        truth = table[[*KEYS]].assign(rater="asker", aspect="answer", rating=table["answer"].astype(float))
+        return api.RatedUnits(table, truth, {"answer": "Is it so?"}, api.Scale(0, 1), KEYS, name="answers")
 
     def unit_view(self, data, aspects):
-        asker, question = (data.table[key].tolist() for key in KEYS)
-        columns = (UnitColumn("asker", "asker", asker), UnitColumn("question", "question", question))
-        return UnitView(columns, (UnitText("question", question),), (Rated("answer"),), "aspect")
+        columns = tuple(api.UnitColumn(key, key, data.table[key].tolist()) for key in KEYS)
+        text = api.UnitText("question", columns[1].texts)
+        return api.UnitView(columns, (text,), (api.Rated("answer"),), "aspect")
 
 
 YES_NO = YesNo()

@@ -6,18 +6,17 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
+from metaeval.llm.calls.caller import Caller
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Message, Request
-from metaeval.llm.calls.runner import RequestRun
+from metaeval.llm.calls.runner import CallLoop, RequestRun
 from metaeval.llm.store.replies import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.llm.server import Server
+from tests.llm.server import Server
 
 KEY = "sk-never-to-be-seen-4711"
 FAST = Limits(concurrency=8, reply_seconds=10.0, retries=3)
@@ -51,14 +50,23 @@ class FakeTime:
         await asyncio.sleep(0)
 
 
+def running(
+    wanted: Iterable[Request], store: Store, *, loop: CallLoop | None = None, **options: Any
+) -> RequestRun:
+    """Return a run; options of its caller make a loop of its own, unless there is one."""
+    names = inspect.signature(Caller).parameters
+    of_caller = {name: options.pop(name) for name in list(options) if name in names}
+    return RequestRun(wanted, store, loop or CallLoop(Caller(**of_caller)), **options)
+
+
 def run(
     server: Server, store: Store, number: int = 5, provider: str = "openai", **options: Any
 ) -> RequestRun:
     options = {"limits": FAST, "draw": lambda: 0.05, **options}
-    return RequestRun(requests(number, address(provider, server), provider), store, **options)
+    return running(requests(number, address(provider, server), provider), store, **options)
 
 
 if __name__ == "__main__":
     with Store(sys.argv[1]) as opened:
         wanted = requests(int(sys.argv[3]), sys.argv[2])
-        sys.stdout.write(f"{len(list(RequestRun(wanted, opened, limits=Limits(concurrency=8))))}\n")
+        sys.stdout.write(f"{len(list(running(wanted, opened, limits=Limits(concurrency=8))))}\n")

@@ -15,26 +15,29 @@ THOUGHT = "Let me see. Summary: 1 would be harsh."
 _THOUGHT_TOKENS = 90
 
 
-def _openai_error(parameter: str, code: str, message: str) -> Act:
-    error = {"message": message, "type": "invalid_request_error", "param": parameter, "code": code}
-    return Act("status", status=400, body={"error": error})
+def _refusal(message: str, status: int = 400, kind: str = "invalid_request_error", **more: Any) -> Act:
+    return Act("status", status=status, body={"error": {"message": message, "type": kind, **more}})
+
+
+def _format(body: dict[str, Any]) -> str:
+    return str(body.get("response_format", {}).get("type", "text"))
 
 
 def reasoning(body: dict[str, Any], _before: int) -> Act:
     """OpenAI's reasoning models; the thought is shown as DeepSeek and vLLM show it."""
     if "max_tokens" in body:
-        return _openai_error(
-            "max_tokens",
-            "unsupported_parameter",
+        return _refusal(
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
             "'max_completion_tokens' instead.",
+            param="max_tokens",
+            code="unsupported_parameter",
         )
     if body.get("temperature", 1) != 1:
-        return _openai_error(
-            "temperature",
-            "unsupported_value",
+        return _refusal(
             f"Unsupported value: 'temperature' does not support {body['temperature']} with this model. Only "
             "the default (1) value is supported.",
+            param="temperature",
+            code="unsupported_value",
         )
     limit = body.get("max_completion_tokens", 1000)
     spent = min(limit, _THOUGHT_TOKENS)
@@ -45,90 +48,70 @@ def reasoning(body: dict[str, Any], _before: int) -> Act:
 
 
 def _usage(thought: int, completion: int) -> dict[str, Any]:
-    details = {"reasoning_tokens": thought}
-    return {
-        "prompt_tokens": 100,
-        "completion_tokens": completion,
-        "total_tokens": 100 + completion,
-        "completion_tokens_details": details,
-    }
+    counts = {"prompt_tokens": 100, "completion_tokens": completion, "total_tokens": 100 + completion}
+    return {**counts, "completion_tokens_details": {"reasoning_tokens": thought}}
 
 
 def anthropic(body: dict[str, Any], _before: int) -> Act:
     """Anthropic's compatible endpoint with a model that takes no temperature."""
     if "temperature" in body:
-        error = {"type": "invalid_request_error", "message": "`temperature` is deprecated for this model."}
-        return Act("status", status=400, body={"type": "error", "error": error})
+        return _refusal("`temperature` is deprecated for this model.")
     return Act(text="Summary: 3")
 
 
 def gemini(body: dict[str, Any], _before: int) -> Act:
     """Gemini's compatible endpoint: it knows its fields alone, and counts thought in the total alone."""
     known = {"model", "messages", "temperature", "max_tokens", "max_completion_tokens", "response_format"}
-    unknown = sorted(body.keys() - known)
-    if unknown:
-        said = "\n".join(
-            f'Invalid JSON payload received. Unknown name "{n}": Cannot find field.' for n in unknown
-        )
-        error = {"code": 400, "message": said, "status": "INVALID_ARGUMENT"}
+    lines = [
+        f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'
+        for name in sorted(body.keys() - known)
+    ]
+    if lines:
+        error = {"code": 400, "message": "\n".join(lines), "status": "INVALID_ARGUMENT"}
         return Act("status", status=400, body=json.dumps([{"error": error}]))
     return Act(usage={"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 200})
 
 
 def llama_cpp(body: dict[str, Any], _before: int) -> Act:
     """An older llama.cpp, and its forks."""
-    wanted = body.get("response_format", {}).get("type", "text")
+    wanted = _format(body)
     if wanted not in ("text", "json_object"):
-        said = f'response_format type must be one of "text" or "json_object", but got: {wanted}'
-        return Act(
-            "status", status=500, body={"error": {"code": 500, "message": said, "type": "server_error"}}
-        )
+        message = f'response_format type must be one of "text" or "json_object", but got: {wanted}'
+        return _refusal(message, 500, "server_error", code=500)
     return Act(text='{"a": 3}' if wanted == "json_object" else "a: 3")
 
 
 def llama_cpp_words(body: dict[str, Any], before: int) -> Act:
     """A build of llama.cpp without grammars: it fails at a JSON object too."""
-    if body.get("response_format", {}).get("type") == "json_object":
-        said = "Failed to parse grammar"
-        return Act(
-            "status", status=500, body={"error": {"code": 500, "message": said, "type": "server_error"}}
-        )
+    if _format(body) == "json_object":
+        return _refusal("Failed to parse grammar", 500, "server_error", code=500)
     return llama_cpp(body, before)
 
 
 def says_json(body: dict[str, Any], _before: int) -> Act:
     """OpenAI's older models: no schema, and a JSON object only where the prompt has the word."""
-    wanted = body.get("response_format", {}).get("type")
+    wanted = _format(body)
     if wanted == "json_schema":
-        return _openai_error(
-            "response_format",
-            "",
+        return _refusal(
             "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
+            param="response_format",
+            code="",
         )
     if wanted == "json_object" and "json" not in body["messages"][-1]["content"].lower():
-        return _openai_error(
-            "messages",
-            "",
+        return _refusal(
             "'messages' must contain the word 'json' in some form, to use 'response_format' of type "
             "'json_object'.",
+            param="messages",
+            code="",
         )
-    return Act(text='{"a": 3}' if wanted else "a: 3")
+    return Act(text='{"a": 3}' if wanted != "text" else "a: 3")
 
 
 def no_logprobs(body: dict[str, Any], _before: int) -> Act:
     """OpenAI's reasoning models, which tell no probabilities."""
     if body.get("logprobs"):
-        return Act(
-            "status",
-            status=403,
-            body={
-                "error": {
-                    "message": "You are not allowed to request logprobs from this model.",
-                    "type": "invalid_request_error",
-                    "param": None,
-                    "code": None,
-                }
-            },
+        return _refusal(
+            "You are not allowed to request logprobs from this model.", 403, param=None, code=None
         )
     return Act()
 
@@ -136,12 +119,7 @@ def no_logprobs(body: dict[str, Any], _before: int) -> Act:
 def no_json(body: dict[str, Any], before: int) -> Act:
     """A server that takes no ``response_format`` at all, as vLLM and others say it."""
     if "response_format" in body:
-        detail = [
-            {
-                "type": "extra_forbidden",
-                "loc": ["body", "response_format"],
-                "msg": "Extra inputs are not permitted",
-            }
-        ]
-        return Act("status", status=422, body={"detail": detail})
+        message = "Extra inputs are not permitted"
+        detail = {"type": "extra_forbidden", "loc": ["body", "response_format"], "msg": message}
+        return Act("status", status=422, body={"detail": [detail]})
     return llama_cpp(body, before)

@@ -10,12 +10,10 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import quote
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 USER = "metaeval"
 PASSWORD = "p@ss/wörd %4711"  # noqa: S105 - of a server that lives as long as the tests
@@ -88,11 +86,33 @@ class Postgres:
         return None
 
     def kill(self) -> None:
-        """Kill the server as a power cut would, but for the disk."""
+        """Kill all processes of the server, as a power cut would, but for the disk."""
         assert self._process is not None
+        listing = ["ps", "-o", "pid=", "--ppid", str(self._process.pid)]
+        children = subprocess.run(listing, capture_output=True, check=True, text=True).stdout.split()
         self._process.kill()
+        for pid in map(int, children):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
         self._process = None
+
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop all its processes for the length of a block: it takes connections, and answers nothing."""
+        assert self._process is not None
+        told = subprocess.run(
+            ["ps", "-o", "pid=", "--ppid", str(self._process.pid)], capture_output=True, check=True, text=True
+        )
+        all_of_it = [self._process.pid, *map(int, told.stdout.split())]
+        try:
+            for pid in all_of_it:
+                os.kill(pid, signal.SIGSTOP)
+            yield
+        finally:
+            for pid in all_of_it:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def address(self, database: str, *, user: str = USER, password: str = PASSWORD) -> str:
         """Return the address of a database."""

@@ -12,13 +12,11 @@ import gzip
 import json
 import re
 import zlib
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from tests.llm.server import Threaded
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 Send: TypeAlias = "bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]"
 
@@ -73,43 +71,16 @@ _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 
 MALFORMED: dict[str, Send] = {
     "nothing": b"",
-    "no status line": b"\r\n\r\n",
     "not http": b"SSH-2.0-OpenSSH_9.6\r\n",
-    "html instead of a status line": b"<html>hello</html>",
     "status line of one word": b"HTTP/1.1\r\n\r\n",
-    "status that is no number": b"HTTP/1.1 abc OK\r\n\r\n{}",
     "redirect without a place": http(b"", status="302 Found"),
-    "status of six digits": b"HTTP/1.1 200000 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
-    "negative status": b"HTTP/1.1 -200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
-    "version 9": b"HTTP/9.9 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
-    "reason that is no text": b"HTTP/1.1 500 \xff\xfe\xed\xa0\x80\r\nConnection: close\r\n\r\n",
-    "reason that never ends": b"HTTP/1.1 200 " + b"O" * 100_000,
-    "header without a colon": _OK + b"nonsense\r\n\r\n{}",
-    "header with a nul": _OK + b"X-A: a\0b\r\nContent-Length: 2\r\n\r\n{}",
-    "header with a space in its name": _OK + b"X A: 1\r\nContent-Length: 2\r\n\r\n{}",
     "header too long": http(completion(), "X-Long: " + "x" * 20_000),
-    "headers by the thousand": http(b"{}", *(f"X-{i}: {'y' * 200}" for i in range(20_000))),
-    "header folded": _OK + b"X-A: 1\r\n folded\r\nContent-Length: 2\r\n\r\n{}",
-    "two lengths": _OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}x",
-    "length that is no number": _OK + b"Content-Length: many\r\n\r\n{}",
-    "negative length": _OK + b"Content-Length: -5\r\n\r\n{}",
     "length too great": http(b"{}", length=1000),
-    "length beyond all": http(b"{}", length=10**30),
-    "length too small": http(completion(), length=20),
-    "length and chunks": _OK + b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}",
     "chunk size that is none": chunked(b"zz\r\n{}\r\n0\r\n\r\n"),
-    "negative chunk size": chunked(b"-2\r\n{}\r\n0\r\n\r\n"),
-    "chunk size beyond all": chunked(b"f" * 40 + b"\r\n{}\r\n"),
     "chunk without an end": chunked(b"2\r\n{}"),
-    "chunk longer than it says": chunked(b"2\r\n{}{}{}\r\n0\r\n\r\n"),
-    "chunk extension that is long": chunked(b"2;" + b"e" * 100_000 + b"\r\n{}\r\n0\r\n\r\n"),
-    "coding unknown to http": _OK + b"Transfer-Encoding: rot13\r\n\r\n{}",
     "body cut off": http(completion())[:-20],
     "empty body": http(b""),
-    "status 204": b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n",
     "html": http(b"<html>Welcome</html>", "Content-Type: text/html"),
-    "multipart": http(b"--x\r\n\r\n{}\r\n--x--", "Content-Type: multipart/mixed; boundary=x"),
-    "redirect to nowhere": http(b"", "Location: http://[", status="301 Moved"),
     "gzip that is none": http(b"no gzip", ZIPPED),
     "gzip cut off": http(gzip.compress(completion())[:-12], ZIPPED),
     "gzip with a wrong sum": http(gzip.compress(completion())[:-8] + b"\0" * 8, ZIPPED),
@@ -119,18 +90,15 @@ MALFORMED: dict[str, Send] = {
     "body too long": http(b" " * (9 << 20) + completion()),
     "not utf-8": http(b'{"choices": "\xff\xfe\x80"}'),
     "utf-16": http(completion().decode().encode("utf-16"), "Content-Type: application/json; charset=utf-16"),
-    "an encoding that is no text": http(b"zz", "Content-Type: application/json; charset=hex"),
     "deep json": http(DEEP),
     "deep error": http(DEEP, status="500 Oh"),
     "deep code": http(b'{"error":{"code":' + b"[" * 900 + b"]" * 900 + b"}}", status="400 Bad Request"),
     "nan": http(b"NaN"),
     "a number of many digits": http(b'{"choices": ' + b"9" * 10_000 + b"}"),
-    "a string": http(b'"Summary: 3"'),
     "null": http(b"null"),
     "a list": http(b"[1, 2]"),
     "choices a string": http(completion(choices="abc", output="abc")),
     "choices of strings": http(completion(choices=["abc"], output={"choices": ["abc"]})),
-    "choices a number": http(completion(choices=7, output=7)),
     "message a list": http(completion(choices=[{"message": [1]}], output={"choices": [{"message": [1]}]})),
     "usage a list": http(completion(usage=[1])),
     "usage a string": http(completion(usage="a few")),
@@ -140,9 +108,6 @@ MALFORMED: dict[str, Send] = {
     ),
     "retry-after that is no date": http(b"{}", "Retry-After: Sun, 99 Foo 2020 99:99:99", status="503 Busy"),
     "redirect": http(b"", "Location: /elsewhere", status="307 Temporary Redirect"),
-    "not modified": b"HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n",
-    "switching protocols": b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nxyz",
-    "a thousand times 100": b"HTTP/1.1 100 Continue\r\n\r\n" * 1000,
     "100 without end": endless(b"", b"HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n" * 50),
     "headers without end": endless(_OK, b"X-More: and more\r\n" * 500),
     "body without end": endless(http(b"", length=10**12), b" " * 65_536),

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from metaeval.llm.calls.client import DeniedError, RetryableError, client_for
+from metaeval.llm.calls.client import client_for
 from metaeval.llm.calls.request import Message, Reply, Request
 from metaeval.llm.providers import Connection
-from metaeval.llm.replies.logprobs.probabilities import places_in
-from tests.llm.server import INVALID_JSON, Act, always, error, serving
+from metaeval.llm.providers.probabilities import places_in
+from tests.llm.server import Act, Server, always, serving
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from tests.llm.server import Server
+    import pytest
 
 KEY = "sk-raw-4711"
 TOLD = (Message("system", "[INST] Judge.\n\n"), Message("user", "Film 1 or Film 2? [/INST]"))
@@ -47,19 +43,6 @@ def test_the_text_is_sent_as_it_is_and_read(monkeypatch: pytest.MonkeyPatch) -> 
     assert seen.authorization == f"Bearer {KEY}"
     assert (reply.text, reply.finish_reason, reply.model) == (" A", "stop", "m-2024-08-06")
     assert (reply.prompt_tokens, reply.completion_tokens) == (100, 10)
-
-
-def test_the_key_is_that_of_the_raw_text() -> None:
-    def key(*texts: str) -> str:
-        return Request("completions", "m", tuple(Message("user", text) for text in texts)).key
-
-    assert key("<s>[INST] A [/INST]") != key("[INST] A [/INST]")
-
-
-def test_errors_are_those_of_every_server() -> None:
-    for act, kind in ((error(404, "model_not_found"), DeniedError), (INVALID_JSON, RetryableError)):
-        with serving(always(act)) as server, pytest.raises(kind):
-            complete(server)
 
 
 def test_probabilities_are_kept_as_those_of_a_chat() -> None:

@@ -50,7 +50,7 @@ WRITINGS = {
     "full-width": lambda a: "\n".join(
         f"{k}：{str(v).translate({ord(c): ord(c) + 0xFEE0 for c in string.digits})}" for k, v in a.items()
     ),
-    "summary": lambda a: "Some words first.\nSummary: " + " ".join(map(str, a.values())),
+    "ratings": lambda a: "Some words first.\nRatings: " + " ".join(map(str, a.values())),
 }
 
 

@@ -10,22 +10,21 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-import pandas as pd
 import pytest
 
 from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
-from metaeval.llm.calls.request import CallFailure, Message, Reply, Request
+from metaeval.llm.calls.request import CallFailure, Reply
 from metaeval.llm.store import tools as store_tools
 from metaeval.llm.store.replies import Store
 from tests.llm.asking import requests
-from tests.tiny import write_study, write_tiny
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+pytestmark = pytest.mark.slow
 
 URL = "http://127.0.0.1:9/v1"
 NUMBER = 120
@@ -57,7 +56,7 @@ def outcomes(path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> It
         yield command[0], code, capsys.readouterr().err
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_a_flipped_bit_gives_what_was_kept_or_one_sentence(
     sound: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int
 ) -> None:
@@ -105,8 +104,9 @@ def test_a_reply_that_was_changed_on_the_disk_is_not_used(sound: Path, tmp_path:
     path = tmp_path / "s.sqlite"
     shutil.copy(sound, path)
     with sqlite3.connect(path) as connection:
-        # A score of 4 becomes one of 5: one bit.
-        connection.execute("""UPDATE replies SET text = '{"clarity": 5}' WHERE key = ?""", (ASKED[40].key,))
+        # A score becomes another.
+        five = zlib.compress(json.dumps(reply(40)).replace('": 1}', '": 5}', 1).encode())
+        connection.execute("UPDATE replies SET reply = ? WHERE key = ?", (five, ASKED[40].key))
         connection.execute("UPDATE replies SET request = '{}' WHERE key = ?", (ASKED[41].key,))
     connection.close()
     with Store(path) as store:
@@ -120,30 +120,6 @@ def test_a_reply_that_was_changed_on_the_disk_is_not_used(sound: Path, tmp_path:
         assert store_tools.problems(store) == []
         assert store.get(ASKED[40].key) is None
         assert store_tools.info(store).replies + store_tools.info(store).failures == NUMBER - 2
-
-
-@pytest.mark.parametrize(("version", "lacking"), [(1, ("digest", "sent")), (2, ("sent",))])
-def test_an_older_store_is_read_and_brought_up_to_date(
-    sound: Path, tmp_path: Path, version: int, lacking: tuple[str, ...]
-) -> None:
-    path = tmp_path / "s.sqlite"
-    shutil.copy(sound, path)
-    with sqlite3.connect(path) as connection:
-        for column in lacking:
-            connection.execute(f"ALTER TABLE replies DROP COLUMN {column}")
-        connection.execute(f"PRAGMA user_version = {version}")
-    connection.close()
-    with Store(path) as store:
-        assert store.get(ASKED[1].key) == reply(1)
-        assert store_tools.problems(store) == []
-        assert store.put(ASKED[1], Reply("another")) == reply(1)
-        other = Request("openai", "m", (Message("user", "another"),))
-        changed = store.put(other, Reply("x", sent='{"temperature":null}'))
-        assert store.get(other.key) == changed == Reply("x", sent='{"temperature":null}')
-    with Store(path) as store:
-        assert store.rows("PRAGMA user_version") == [(3,)]
-        assert store_tools.problems(store) == []
-        assert store.get_many(r.key for r in ASKED) == {r.key: reply(i) for i, r in enumerate(ASKED)}
 
 
 AS_NOBODY = """
@@ -227,42 +203,3 @@ def test_replies_that_only_the_log_has_are_not_lost_silently(locked: Path, tmp_p
     (done,) = as_nobody(locked, tmp_path, ["store", "info", "--store", str(locked)])
     assert done.code == 2
     assert "its last replies are in s.sqlite-wal" in done.err
-
-
-def test_a_run_from_a_read_only_store(tmp_path: Path) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o777)
-        write_tiny(folder / "tiny")
-        store = folder / "store" / "s.sqlite"
-        store.parent.mkdir()
-        for who, model in (("ME", "a"), ("WHO", "b")):
-            write_study(
-                folder / f"{who}.yaml",
-                dataset=f"{folder}/tiny",
-                evaluators=f'["Judge(\'simulated/{model}\')", "Random()"]',
-                judging=f"{{store: {store}}}",
-                bootstrap="null",
-                tests="null",
-                levels="[dataset]",
-            )
-        study = str(folder / "ME.yaml")
-        assert main(["run", study, "--out", str(tmp_path / "first"), "--quiet"]) == 0
-        if os.geteuid() != 0:
-            pytest.skip("only root can become a user who may not write")
-        store.chmod(0o444)
-        store.parent.chmod(0o555)
-        *read, asked = as_nobody(
-            store,
-            tmp_path,
-            ["run", study, "--dry-run"],
-            ["run", study, "--offline", "--out", f"{folder}/WHO"],
-            ["run", study, "--out", f"{folder}/WHO-online"],
-            ["run", f"{folder}/WHO.yaml", "--out", f"{folder}/WHO-new"],
-        )
-        for done in read:
-            assert done.code == 0, done.err
-        first, offline = (pd.read_parquet(p / "scores.parquet") for p in (tmp_path / "first", folder / "WHO"))
-        pd.testing.assert_frame_equal(first, offline)
-        assert asked.code == 2
-        assert "may only be read" in asked.err

@@ -10,9 +10,11 @@ import json
 import math
 import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,15 +22,10 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.calls.limits import Budget, Limits
 from metaeval.llm.calls.request import Message, Request
-from metaeval.llm.calls.runner import RequestRun
+from metaeval.llm.calls.work import Answer
+from metaeval.llm.store.replies import Store
+from tests.llm.asking import running
 from tests.tiny import write_study
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from metaeval.llm.calls.work import Answer
-    from metaeval.llm.store.replies import Store
 
 
 @dataclass
@@ -131,7 +128,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
 
 
 def asked(store: Store, *requests: Request, **options: Any) -> list[Answer]:
-    return sorted(RequestRun(requests, store, **options), key=lambda answer: answer.position)
+    return sorted(running(requests, store, **options), key=lambda answer: answer.position)
 
 
 def questions(number: int, model: str = "org/m", **parameters: Any) -> Iterator[Request]:

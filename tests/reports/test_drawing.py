@@ -6,7 +6,8 @@ import json
 import re
 from dataclasses import replace
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,11 +16,8 @@ from metaeval.engine.figures.figure import Figure, figure_payload
 from metaeval.kinds.explanations.figures.catalogue import CATALOGUE
 from metaeval.reports.drawing import FIGURE_FORMATS, draw
 from metaeval.runs.finished import open_run
-from metaeval.study.commands.figure_files import figures_of_run
-from tests.drawn import LONG, drawn_run
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from metaeval.study.commands.analyses import figures_of_run
+from tests.drawn import drawn_run
 
 convert: Any = pytest.importorskip("vl_convert", reason="pip install 'metaeval[figures]'")
 
@@ -32,12 +30,9 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
     return {figure.sheet.name: figure for figure in figures_of_run(open_run(run))}
 
 
-def test_the_run_has_every_figure(figures: dict[str, Figure]) -> None:
-    assert list(figures) == list(CATALOGUE)
-
-
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_it_compiles_without_a_warning(figures: dict[str, Figure], name: str, capfd: Any) -> None:
+    figures[name].chart.to_dict()  # Altair checks it against the schema
     payload = figure_payload(figures[name])
     columns = payload["rows"]
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -49,9 +44,9 @@ def test_it_compiles_without_a_warning(figures: dict[str, Figure], name: str, ca
 
 
 @pytest.mark.parametrize("suffix", FIGURE_FORMATS)
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_it_is_drawn(figures: dict[str, Figure], name: str, suffix: str) -> None:
-    assert draw(figures[name], suffix, scale=0.5).startswith(MAGIC[suffix])
+def test_it_is_drawn(figures: dict[str, Figure], suffix: str) -> None:
+    for figure in figures.values():
+        assert draw(figure, suffix, scale=0.5).startswith(MAGIC[suffix])
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -72,34 +67,15 @@ def texts(figure: Figure, chosen: dict[str, str] | None = None) -> str:
     return "\n".join(unescape(re.sub(r"<[^>]+>", "\n", svg)).split("\n"))
 
 
-def test_names_of_evaluators_are_in_the_svg(figures: dict[str, Figure]) -> None:
-    shown = texts(figures["ranking"])
-    for name in ("people", "zero (simulated)", "one (simulated)", "length", "recorded"):
-        assert name in shown
-    assert f"{LONG[:29]}…xx (simulated)" in shown
-    assert LONG not in shown  # cut, so that the chart is not all name
-    assert "SIMULATED DATA" in shown
-    assert "zero-shot" in texts(figures["prompting"])
-    assert "truth: User()" in texts(figures["likeness"])
-
-
 def test_names_are_text_whatever_they_hold(figures: dict[str, Figure]) -> None:
     name = '<script>alert("1")</script> & correlation'
     for figure in figures.values():
         renamed = figure.sheet.frame.replace("zero (simulated)", name)
         sheet = replace(figure.sheet, frame=renamed)
-        svg = draw(CATALOGUE[sheet.name][1](sheet, figure.choices), "svg").decode()
+        svg = draw(replace(figure, sheet=sheet), "svg").decode()
         assert "<script" not in svg
         if sheet.name in ("ranking", "user_bias", "likeness"):
             assert name[:30] in unescape(svg)
-
-
-def test_another_choice_draws_other_numbers(figures: dict[str, Figure]) -> None:
-    ranking = figures["ranking"]
-    assert "Pearson's r × 100" in texts(ranking)
-    other = {"coefficient": "kendall", "aspect": "clear", "level": "user"}
-    assert "Kendall's τ-b × 100" in texts(ranking, other)
-    assert "aspect: clear · level: user" in texts(ranking, other)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -115,10 +91,5 @@ def test_bare_figures_have_neither_title_nor_caption(figures: dict[str, Figure],
     assert loud in shown[1]
     heights = [float(svg.split('height="')[1].split('"')[0]) for svg in (whole, bare)]
     assert heights[1] < heights[0]
-
-
-def test_bare_figures_of_real_data_say_nothing_of_simulation(figures: dict[str, Figure]) -> None:
-    figure = figures["ranking"]
-    real = replace(figure, sheet=replace(figure.sheet, simulated=REAL))
-    assert "title" not in real.spec(bare=True)
-    assert "title" not in real.spec(bare=True)["vconcat"][0]
+    real = replace(figure, sheet=replace(figure.sheet, simulated=REAL)).spec(bare=True)
+    assert "title" not in {**real, **real["vconcat"][0]}

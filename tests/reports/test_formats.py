@@ -6,7 +6,6 @@ import csv
 import io
 import math
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -62,40 +61,6 @@ def test_markdown_shows_names_as_they_are() -> None:
     assert escapes.markdown("a|b\n_c_ <u> $x$") == r"a\|b \_c\_ &lt;u&gt; \$x\$"
 
 
-def test_latex(board: Leaderboard) -> None:
-    text = board.to_latex()
-    assert text.count(r"\begin{table*}") == text.count(r"\end{table*}") == 3
-    assert text.count(r"\begin{tabular}{lrrrr}") == 2
-    assert text.count(r"\begin{tabular}{llr") == 1
-    assert text.count(r"\toprule") == text.count(r"\bottomrule") == 3
-    assert r"\textbf{30.00} / \underline{20.00}" in text
-    assert r"$-$1.00 / ---" in text
-    assert r"\textbf{SIMULATED DATA.}" in text
-    for line in text.split(r"\label{tab:tiny-set-leaderboard-pearson}")[1].splitlines():
-        if line.endswith(r"\\") and "multicolumn" not in line:
-            assert len(re.findall(r"(?<!\\)&", line)) == 4, line
-    bare = re.sub(r"\\[\\{}]", "", text)
-    assert bare.count("{") == bare.count("}")
-
-
-def test_latex_escapes_everything_special() -> None:
-    text = escapes.latex(NASTY)
-    assert text == (
-        r"a\textbar{}b\_c{*}\textless{}i\textgreater{}\&\textbackslash{} \$x\$ \#1 50\% \{y\} "
-        r"\textasciitilde{}\textasciicircum{} \textasciigrave{}q\textasciigrave{} {[}z{]} 注释"
-    )
-
-
-@pytest.mark.parametrize(("rows", "tables"), [(1, 1), (45, 1), (46, 2), (92, 3)])
-def test_a_long_latex_table_goes_on_in_further_ones(rows: int, tables: int) -> None:
-    estimates = {f"e{i}": {"x": [i / 100, i / 100]} for i in range(rows)}
-    text = replace(leaderboard(correlations(estimates)), ranking=None).to_latex()
-    assert text.count(r"\begin{table*}") == text.count(r"\bottomrule") == text.count(r"\midrule") == tables
-    assert text.count("(continued)") == text.count(r"\addtocounter{table}{-1}") == tables - 1
-    assert text.count(r"\label{") == 1
-    assert len(re.findall(r"^    e\d+ &", text, re.MULTILINE)) == rows
-
-
 def test_csv(board: Leaderboard) -> None:
     rows = list(csv.DictReader(io.StringIO(board.to_csv())))
     assert [r["coefficient"] for r in rows] == ["pearson"] * 3 + ["kendall"] * 3
@@ -148,10 +113,3 @@ def test_the_page_needs_no_other_file(board: Leaderboard) -> None:
     assert "src=" not in page
     assert "href=" not in page
     assert "&lt;script&gt;alert(1)" in page
-
-
-def test_nothing_is_called_simulated_that_is_not() -> None:
-    plain = leaderboard(correlations({"a": {"x": [0.1, 0.2]}}))
-    for text in (plain.to_markdown(), plain.to_latex(), plain.to_csv(), plain.to_page()):
-        assert "simulated data" not in text.lower()
-        assert "are simulated" not in text.lower()

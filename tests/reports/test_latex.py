@@ -15,7 +15,6 @@ import pytest
 import metaeval as me
 from metaeval.base.records import Kind
 from metaeval.base.simulation import Simulation
-from metaeval.cli import main
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.reports import latex
 from metaeval.reports.sheets import render
@@ -64,45 +63,6 @@ def set_in_type(folder: Path, name: str, options: str) -> tuple[str, str]:
     return log, words.stdout
 
 
-def test_no_two_tables_of_a_paper_have_one_label(tiny: Path, tmp_path: Path) -> None:
-    runs = [tmp_path / "first run", tmp_path / "zweiter_Lauf_ü", tmp_path / "研究", tmp_path / "評価"]
-    study = {
-        "dataset": str(tiny),
-        "evaluators": ["Length()", "Annotator('1')", "Annotator('2')"],
-        "bootstrap": {"resamples": 20},
-        "tests": {"permutations": 99},
-        "name": "one",
-    }
-    me.run(study, runs[0])
-    for other in runs[1:]:
-        shutil.copytree(runs[0], other)
-    me.run({**study, "name": "other"}, tmp_path / "last")
-    commands = [
-        *(["leaderboard", str(run)] for run in runs),
-        *(["details", str(run)] for run in runs),
-        ["generators", str(runs[0]), "--resamples", "20"],
-        ["ensembles", str(runs[0]), "--judge", "Annotator('1')", "--judge", "Annotator('2')"],
-        ["compare", str(runs[0])],
-        ["compare", str(runs[0]), str(runs[1])],
-        ["power", str(runs[0]), "--studies", "100"],
-        ["power", str(runs[0]), "--studies", "100", "--aspect", "clear"],
-        ["leaderboard", str(runs[0]), "--by", "clear,user,pearson"],
-        ["leaderboard", str(runs[0]), "--by", "average,user,pearson"],
-    ]
-    texts = [
-        (tmp_path / run / "leaderboard.tex").read_text(encoding="utf-8") for run in ("first run", "last")
-    ]
-    for number, command in enumerate(commands):
-        assert main(["-q", *command, "--out", f"{number}.tex"]) == 0, command
-        texts.append(Path(f"{number}.tex").read_text(encoding="utf-8"))
-    labels = [label for text in texts for label in re.findall(r"\\label\{(.*?)\}", text)]
-    assert len(labels) > 30
-    assert sorted(set(labels)) == sorted(labels)
-    assert all(re.fullmatch(r"tab:[A-Za-z0-9.:-]+", label) for label in labels)
-    assert "tab:first-run-leaderboard-pearson" in labels
-    assert "tab:other-leaderboard-pearson" in labels
-
-
 @needs_latex
 @pytest.mark.parametrize("options", ["a4paper", "a4paper,twocolumn"])
 def test_the_leaderboard_of_a_run_compiles_as_it_is(tiny: Path, tmp_path: Path, options: str) -> None:
@@ -149,17 +109,6 @@ def test_a_wide_board_is_split_in_readable_type(tmp_path: Path, options: str) ->
 
 
 @needs_latex
-def test_the_demo_compiles(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for command in ("leaderboard", "details"):
-        assert main(["-q", command, str(demo / "results" / "demo"), "--out", f"{command}.tex"]) == 0
-        assert r"\rotatebox{90}" in Path(f"{command}.tex").read_text(encoding="utf-8")
-        log, _ = set_in_type(tmp_path, f"{command}.tex", "a4paper")
-        assert "Overfull" not in log
-        assert "Float too large" not in log
-
-
-@needs_latex
 def test_whatever_is_in_a_name_compiles(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"who": [NASTY, "x" * 200], "r": [0.5, np.nan], "low": [0.1, np.nan], "high": [0.9, np.nan]}
@@ -187,13 +136,6 @@ def test_whatever_is_in_a_name_compiles(tmp_path: Path) -> None:
         assert words.count("Table 2: Goes on") == 3
 
 
-def test_prose_and_names_differ() -> None:
-    assert latex.prose("Holm's correction of Annotator('1')") == (
-        r"Holm’s correction of Annotator(\textquotesingle{}1\textquotesingle{})"
-    )
-    assert latex.escaped("p ≥ 0.05") == r"p $\geq$ 0.05"
-
-
 @needs_latex
 def test_more_tables_than_latex_keeps_waiting_compile(tmp_path: Path) -> None:
     sheet = Sheet("r", "Of many", pd.DataFrame({"r": np.zeros(45 * 60)}), (Column("r", "r", "hundred"),))
@@ -203,3 +145,12 @@ def test_more_tables_than_latex_keeps_waiting_compile(tmp_path: Path) -> None:
     _, words = set_in_type(tmp_path, "many.tex", "a4paper")
     if words:
         assert words.count("Table 1: Of many") == 60
+
+
+def test_no_two_tables_of_a_paper_have_one_label() -> None:
+    runs = ["first run", "zweiter_Lauf_ü", "研究", "評価"]
+    sheets = ["leaderboard-pearson", "tests", "tests", "power-clear"]
+    labels = [label for run in runs for label in latex.labels(run, sheets)]
+    assert len(set(labels)) == len(labels) == 16
+    assert all(re.fullmatch(r"[A-Za-z0-9.:-]+", label) for label in labels)
+    assert labels[:3] == ["first-run-leaderboard-pearson", "first-run-tests", "first-run-tests-3"]

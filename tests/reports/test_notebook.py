@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
@@ -117,9 +115,3 @@ def test_a_run_says_where_its_report_lies(tmp_path, monkeypatch, below):
     file = tmp_path / unquote(link) if below else Path(url2pathname(urlsplit(link).path))
     assert link.startswith("runs/a%20b%23c/" if below else "file:///")
     assert file.samefile(tmp_path / "runs" / "a b#c" / "report.html")
-
-
-def test_showing_needs_no_reader_of_its_own():
-    code = "import sys, metaeval.base.records; print([m for m in ('pandas', 'jinja2') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

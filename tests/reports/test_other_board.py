@@ -18,7 +18,7 @@ from metaeval.engine.board import Board, BoardDimension
 from metaeval.engine.paired_tests import Comparisons
 from metaeval.reports import leaderboard
 from metaeval.reports.sheets import sheet_to_markdown
-from metaeval.runs.sheets import pairs_sheet
+from metaeval.runs.comparison import pairs_sheet
 
 ERRORS = {"careful": [0.1, 0.3, 0.25], "hasty": [0.4, 0.05, 0.125], "guess": [0.5, np.nan, 0.5]}
 CELLS = [("plot", "all"), ("cast", "all"), ("cast", "hard")]

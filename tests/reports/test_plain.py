@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -13,9 +13,6 @@ from metaeval.engine.sheet import Column, Sheet
 from metaeval.reports import leaderboard
 from metaeval.reports.sheets import render
 from tests.engine.test_standings import correlations
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JUDGES = [f"Judge('provider/a-model-with-a-long-name-{i}')" for i in range(3)]
 

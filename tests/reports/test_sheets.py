@@ -160,12 +160,6 @@ def test_markdown() -> None:
     assert "hidden" not in text
 
 
-def test_several_in_one_markdown() -> None:
-    text = render([sheet("a"), sheet("b")], "md")
-    assert text.count("\n\n## Tests") == 1
-    assert text.startswith(SHEET_FORMATS["md"](sheet("a")))
-
-
 def test_csv_has_every_digit_and_column() -> None:
     text = SHEET_FORMATS["csv"](sheet())
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -260,24 +254,6 @@ def test_files() -> None:
 def command(suffix: str, out: Path | None) -> None:
     """Tell two sheets."""
     tell_sheets([sheet("a", simulated=Simulation(True)), sheet("b")], suffix, out)
-
-
-@pytest.mark.parametrize("suffix", ["txt", "md", "csv", "tex", "html"])
-def test_printed(suffix: str) -> None:
-    done = CliRunner().invoke(command, ["--format", suffix])
-    assert done.exit_code == 0
-    assert done.stdout == render([sheet("a", simulated=Simulation(True)), sheet("b")], suffix, "command")
-    assert done.stderr == "SIMULATED DATA. The data are simulated: these numbers say nothing about people.\n"
-
-
-def test_json_is_one_object_of_records() -> None:
-    import json
-
-    done = CliRunner().invoke(command, ["--json"])
-    found = json.loads(done.stdout)
-    assert list(found) == ["a", "b"]
-    assert found["a"][1]["r"] is None
-    assert found["b"][0]["hidden"] == 1 / 3
 
 
 def test_written(tmp_path: Path) -> None:

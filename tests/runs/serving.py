@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from metaeval.runs.server import LocalServer
+from metaeval.runs.server import LocalServer
 
 
 @contextlib.contextmanager

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from metaeval.engine.sheet import Sheet
 from metaeval.runs.changes import evaluator_changes, evaluators_of, run_changes
 from metaeval.runs.record import Record
 from tests.study.runs import tiny_run
 from tests.tiny import write_tiny
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from metaeval.engine.sheet import Sheet
 
 PARTS = ["data", "scale", "truth", "aspects", "policy", "study", "versions", "evaluators"]
 
@@ -87,26 +84,6 @@ def test_every_key_that_is_not_the_same(record: Mapping[str, Any]) -> None:
     assert {key: values for key, values in found.items() if key not in bootstrap} == expected
     assert all(found[key][1] is None for key in bootstrap)
     assert len(bootstrap) == len(record["study"]["bootstrap"])
-
-
-def test_the_notes_say_what_a_dash_and_a_cut_hash_are(record: Mapping[str, Any]) -> None:
-    other = copy.deepcopy(dict(record))
-    other["data"]["fingerprint"] = record["data"]["fingerprint"][:-1] + "x"
-    other["evaluators"]["judge"]["scores"] = {"ok": 30, "refused": 6}
-    sheet = run_changes({"a": Record(**record), "b": Record(**other)})
-    assert sheet.notes == (
-        "— : the run does not have this key.",
-        "Hashes are cut to 12 digits.",
-    )
-    assert "nothing changed in 2 of 3" in set(sheet.frame["key"])
-
-
-def test_an_evaluator_of_one_run_only_is_a_change(record: Mapping[str, Any]) -> None:
-    other = copy.deepcopy(dict(record))
-    other["evaluators"]["new"] = other["evaluators"].pop("judge")
-    frame = run_changes({"a": Record(**record), "b": Record(**other)}).frame
-    said = frame.loc[frame["part"] == "evaluators", ["evaluator", "key"]].to_numpy().tolist()
-    assert said == [["judge", "in the run"], ["new", "in the run"], ["", "nothing changed in 2 of 2"]]
 
 
 def test_what_is_inside_an_ensemble_is_seen(record: Mapping[str, Any]) -> None:

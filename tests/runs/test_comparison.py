@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,16 +11,11 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
+from metaeval.engine.sheet import Sheet
 from metaeval.runs.comparison import compare_runs
-from metaeval.runs.finished import open_run
-from metaeval.stats.resampling.multiplicity import holm
+from metaeval.stats.resampling.significance import holm
 from tests.study.runs import tiny_run
 from tests.tiny import write_tiny
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from metaeval.engine.sheet import Sheet
 
 FILLED = {"truth": 3, "score": 0}
 SHARED = ["Random(seed=0)", "Length()", "Annotator('1')", "Recorded('Judge & Co_1')"]
@@ -64,16 +59,6 @@ def test_a_run_against_itself_has_no_difference(folder: Path) -> None:
     assert all(sheet.simulated for sheet in found.values())
 
 
-def test_a_run_against_itself_has_its_own_numbers(folder: Path) -> None:
-    own = pd.read_csv(folder / "base" / "correlations.csv")
-    own = own.query("aspect == 'average' and level == 'user' and coefficient == 'kendall'").set_index(
-        "evaluator"
-    )
-    frame = sheets(folder / "base", folder / "base", by=",user,kendall")["runs"].frame.set_index("evaluator")
-    for column in ("estimate", "ci_low", "ci_high", "n_units", "n_undefined", "n_missing"):
-        np.testing.assert_allclose(frame[f"{column} @ base"], own.loc[frame.index, column], rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     "by", ["average,dataset,pearson", "clear,user,kendall", "fitting,generator,spearman"]
 )
@@ -111,26 +96,6 @@ def test_a_test_is_that_of_the_joined_frame(folder: Path, other: str, by: str) -
         assert row["estimate @ base"] == pytest.approx(own[f"{name} @ base", aspect], nan_ok=True)
 
 
-def test_what_changed_of_an_evaluator_stands_beside_its_numbers(folder: Path) -> None:
-    found = sheets(folder / "base", folder / "renamed")
-    frame = found["runs"].frame.set_index("evaluator")
-    assert frame.loc["Random(seed=0)", "changed"] == "spec, seed"
-    assert frame.loc["Annotator('1')", "changed"] == "spec, rater"
-    assert frame.loc["Length()", "changed"] == ""
-    assert math.isnan(frame.loc["Recorded('Judge & Co_1')", "p"])
-    assert math.isnan(frame.loc["Recorded('Judge & Co_1')", "estimate @ renamed"])
-    notes = " ".join(found["runs"].notes)
-    assert "Holm's correction over 2 pairs" in notes
-    assert "20 resamples of 3 users" in notes
-
-
-def test_three_runs_are_tested_from_the_first_to_the_last(folder: Path) -> None:
-    frame = sheets(folder / "base", folder / "renamed", folder / "less")["runs"].frame.set_index("evaluator")
-    assert frame.loc["Length()", ["first", "last"]].tolist() == ["base", "less"]
-    difference = frame["estimate @ less"] - frame["estimate @ base"]
-    np.testing.assert_allclose(frame["difference"], difference, atol=1e-12)
-
-
 def test_corrections_and_the_policy_that_rules(folder: Path) -> None:
     dropping = tiny_run(
         folder,
@@ -154,35 +119,6 @@ def test_corrections_and_the_policy_that_rules(folder: Path) -> None:
     none = sheets(run, folder / "renamed", correction="none")["runs"]
     assert "corrected p" not in {c.title for c in none.columns}
     pd.testing.assert_series_equal(none.frame["p_corrected"], none.frame["p"], check_names=False)
-
-
-def test_differences_of_each_ones_own_units(folder: Path) -> None:
-    # A run of one evaluator that lacks some scores, beside one that has them all.
-    scores = folder / "tiny" / "scores.csv"
-    text = scores.read_text(encoding="utf-8")
-    own = {"units": "own", "missing": "{truth: 3}", "evaluators": "[\"Recorded('S* star')\"]"}
-    whole = tiny_run(folder, "whole", **own)
-    try:
-        kept = [line for line in text.splitlines() if not line.startswith(("u1,i1", "u2,i1,long"))]
-        scores.write_text("\n".join(kept) + "\n", encoding="utf-8")
-        part = tiny_run(folder, "part", **own)
-    finally:
-        scores.write_text(text, encoding="utf-8")
-    found = sheets(whole, part)["runs"]
-    row = found.frame.iloc[0]
-    assert (row["n_units @ whole"], row["n_units @ part"], row["n_missing @ part"]) == (36, 28, 8)
-    assert row["difference"] == 0, "on the units that both have the scores are the same"
-    assert row["estimate @ whole"] != row["estimate @ part"]
-    assert "minus the first, on the units that it scored in both; an evaluator" in " ".join(found.notes)
-    assert "missing scores, part" in {c.title for c in found.columns}
-
-
-def test_one_run_has_its_own_tests(folder: Path) -> None:
-    (tests,) = compare_runs([folder / "base"])
-    expected = open_run(folder / "base").tests().frame
-    pd.testing.assert_frame_equal(tests.frame[expected.columns], expected)
-    assert tests.name == "tests"
-    assert tests.frame["first_label"].tolist() == expected["first"].tolist()
 
 
 def test_one_run_by_another_column(folder: Path) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from metaeval.base.errors import MetaevalError, RunFolderError
+from metaeval.base.errors import MetaevalError
 from metaeval.runs.joint import join_runs, run_names
 from tests.study.runs import tiny_run
 from tests.tiny import write_tiny
@@ -36,13 +35,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_names_tell_folders_apart(folders: list[str], names: list[str]) -> None:
     assert run_names(folders) == {name: Path(f) for name, f in zip(names, folders, strict=True)}
-
-
-def test_a_folder_whose_path_ends_another(tmp_path: Path) -> None:
-    inner = tmp_path / tmp_path.relative_to("/") / "a"
-    names = list(run_names([tmp_path / "a", inner]))
-    assert names[0] == str(tmp_path / "a")
-    assert len(set(names)) == 2
 
 
 def test_the_same_units_and_evaluators(base: Path) -> None:
@@ -75,13 +67,6 @@ def test_what_one_run_leaves_out_is_left_out_and_said(base: Path) -> None:
     assert "Left out are 8 of the 12 of first and 4 of the 8 of second." in text
     assert "Only the aspects of all runs are compared: clear." in text
     assert "The runs' data differ" in text
-
-
-def test_three_runs_are_cut_down_to_what_all_have(base: Path) -> None:
-    cut = [tiny_run(base, f"without-{u}", exclude=f"{{user_id: [{u}]}}") for u in ("u1", "u2")]
-    joined = join_runs([base / "base", *cut])
-    assert set(joined.truth["user_id"]) == {"u3"}
-    assert "12 of the 18 of base, 6 of the 12 of without-u1 and 6 of the 12 of without-u2" in joined.notes[1]
 
 
 def test_another_policy_is_refused_until_one_is_named(base: Path) -> None:
@@ -146,11 +131,6 @@ def test_an_answer_that_only_one_run_has_is_another_truth(base: Path) -> None:
         join_runs([base / "base", other])
 
 
-def test_other_texts_under_the_same_keys_are_said(base: Path) -> None:
-    other = changed_data(base, "reworded", "explanations.csv", "Why not?", "Because.")
-    assert "The runs' data differ" in " ".join(join_runs([base / "base", other]).notes)
-
-
 def test_simulated_beside_real_data_is_said_first_and_loudly(base: Path) -> None:
     other = changed_data(base, "real", "dataset.yaml", "simulated: true", "simulated: false")
     joined = join_runs([base / "base", other])
@@ -187,15 +167,3 @@ def test_runs_with_nothing_in_common(base: Path) -> None:
     ):
         with pytest.raises(MetaevalError, match=message):
             join_runs(folders)
-
-
-def test_no_run(base: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match="no run folder"):
-        join_runs([base / "base", tmp_path / "none"])
-    with pytest.raises(MetaevalError, match="nothing to compare"):
-        join_runs([])
-
-
-def test_a_name_is_that_of_the_folder_one_is_in(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(base / "base")
-    assert list(join_runs([os.curdir]).runs) == ["base"]

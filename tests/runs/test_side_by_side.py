@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +10,6 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.study.results import read_board, read_boards
 from tests.tiny import write_tiny
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BARE = {"truth": "User()", "bootstrap": None, "tests": None, "details": False}
 

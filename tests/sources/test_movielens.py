@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError
 from metaeval.sources.movielens import read_movielens
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILES = {
     "ratings.dat": "1::10::5::978300760\n1::20::3::978302109\n2::10::4::978298413\n",

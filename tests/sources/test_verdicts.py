@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import gzip
+import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from metaeval.base.errors import DataError, sound
-from metaeval.base.validation import read_model
-from metaeval.sources.verdict_map import VerdictMap
+from metaeval.base.errors import DataError
 from metaeval.sources.verdicts import import_verdicts, kept_columns, read_verdicts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MAP = """\
 units: {item_id: [set, id]}
@@ -124,7 +121,7 @@ def test_what_is_wrong_with_a_table_is_said(folder: Path, before: str, after: st
         ("pair: [x, y]", "pair: [x, x]", "line 3: pair: must hold two different names"),
         ("tie: C", "tie: a", "the word 'a' has two meanings"),
         ("keep: [set]", "keep: [winner]", "cannot keep a column called 'winner'"),
-        ("units: {item_id", "units: {itemid", "line 1: units: holds 'itemid'; did you mean 'item_id'"),
+        ("units: {item_id", "units: {itemid", "line 1: the key 'item_id' is missing under 'units'"),
         ("keep:", "kept:", "unknown key 'kept'; did you mean 'keep'"),
         ("gold.jsonl", "gold.csv", "there is no file"),
     ],
@@ -140,12 +137,6 @@ def test_gold_that_contradicts_itself_is_said(folder: Path) -> None:
     (folder / "gold.jsonl").write_text(GOLD + '{"set": "s", "id": 1, "best": 1}\n', encoding="utf-8")
     with pytest.raises(DataError, match="row 3, column 'best': differs"):
         imported(folder)
-
-
-def test_words_are_read_as_yaml_has_them(folder: Path) -> None:
-    (folder / "map.yaml").write_text(MAP.replace('first: "no", second: "yes"', "first: false, second: true"))
-    how = sound(read_model(folder / "map.yaml", VerdictMap))
-    assert how.order.meanings == {"false": "first", "true": "second"}
 
 
 @pytest.mark.parametrize(
@@ -167,3 +158,121 @@ def test_a_file_that_holds_no_verdicts_is_said(tmp_path: Path, text: str, messag
     with pytest.raises(DataError) as caught:
         read_verdicts(tmp_path / "v.csv")
     assert message in str(caught.value)
+
+
+def by_map(folder: Path, rows: object, map_text: str, **how: object) -> pd.DataFrame:
+    """Write rows as a JSON array and a map, and import them."""
+    (folder / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
+    (folder / "map.yaml").write_text(map_text, encoding="utf-8")
+    return import_verdicts(folder / "rows.json", folder / "map.yaml", **how)  # type: ignore[arg-type]
+
+
+NESTED = [
+    {"id": "1", "label": "A>B", "judgments": [{"decision": "A>B"}, {"decision": "A>B"}]},
+    {"id": "2", "label": "B>A", "judgments": [{"decision": "A=B"}, None]},
+]
+BOTH = """\
+columns: {group: id, winner: [judgments.0.decision, judgments.1.decision]}
+choices: {first: "A>B", second: "B>A", tie: "A=B"}
+pair: [A, B]
+gold: {column: label, first: "A>B", second: "B>A"}
+"""
+
+
+def test_a_row_of_nested_json_holds_the_verdicts_of_both_orders(tmp_path: Path) -> None:
+    """As JudgeBench publishes them: a decision is about what was shown."""
+    shown = by_map(tmp_path, NESTED, BOTH, winner_of="shown")
+    assert shown["order"].tolist() == ["first", "first", "second", "second"]
+    assert shown["winner"].tolist() == ["first", "tie", "second", ""]
+    assert shown["gold"].tolist() == ["first", "second"] * 2
+    assert by_map(tmp_path, NESTED, BOTH, winner_of="unswapped")["winner"].tolist()[2] == "first"
+    with pytest.raises(DataError, match="say --winner-of shown, or --winner-of unswapped"):
+        by_map(tmp_path, NESTED, BOTH)
+
+
+def test_names_of_winners_are_the_same_in_both_orders(tmp_path: Path) -> None:
+    rows = [{"q": 1, "a": "x", "b": "y", "w": "y", "v": "y", "best": "y"}]
+    how = "columns: {group: q, first: a, second: b, winner: [w, v]}\ngold: {column: best}\n"
+    found = by_map(tmp_path, rows, how)
+    assert found[["order", "winner", "gold"]].to_numpy().tolist() == [
+        ["first", "second", "second"],
+        ["second", "second", "second"],
+    ]
+
+
+REPLIES = [
+    {"q": 1, "n": 1, "a": "x", "b": "y", "r": "So: [[A]]", "s": "So: [[A]]"},
+    {"q": 1, "n": 2, "a": "x", "b": "y", "r": "[[A]] no, [[B]]", "s": None},
+]
+COLUMNS = "columns: {group: q, repeat: n, first: a, second: b, reply: [r, s]}\n"
+
+
+@pytest.mark.parametrize(
+    ("how", "second"),
+    [
+        ("reply: mt-bench", ""),
+        (
+            r"reply: {pattern: '\[\[(?P<value>A|B)\]\]', take: last}" + "\nchoices: {first: A, second: B}",
+            "second",
+        ),
+        (
+            r"reply: {pattern: '\[\[(?P<choice>A|B)\]\]', take: last}" + "\nchoices: {first: A, second: B}",
+            "second",
+        ),
+        (r"reply: {pattern: '\[\[(A|B)\]\]', values: {A: second, B: first}, take: last}", "first"),
+        ("choices: {first: A, second: '[[B]]', tie: C}", ""),
+    ],
+)
+def test_replies_are_read_by_the_pattern_that_a_map_states(tmp_path: Path, how: str, second: str) -> None:
+    found = by_map(tmp_path, REPLIES, COLUMNS + how)
+    turned = "values" in how
+    assert found["winner"].tolist() == [
+        *(("second", second, "first", "") if turned else ("first", second, "second", ""))
+    ]
+    assert found["repeat"].tolist() == ["1", "2"] * 2
+    assert found["status"].tolist() == ["ok", "ok" if second else "unparsed", "ok", "missing"]
+    assert (found["reply"] == "").tolist() == [True, bool(second), True, True]
+    assert (found["reason"] == "").tolist() == [True, bool(second), True, False]
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("choices: {first: A, second: a}", "the word 'a' has two meanings"),
+        ("choices: {first: A, second: '[[A]]'}", "'choice' has one word for two values"),
+        ("reply: g-eval", "choices must say the words of a reply"),
+        ("reply: mtbench", "'mtbench' is neither a known pattern"),
+        ("reply: '(?P<value>A|B'", "cannot be used"),
+    ],
+)
+def test_choices_that_cannot_be_told_apart_are_refused(tmp_path: Path, how: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        by_map(tmp_path, REPLIES, COLUMNS + how)
+
+
+KINDS = {
+    "mtbench": "reply: mt-bench",
+    "judgebench-arena-hard": "reply: arena-hard",
+    "summeval-h2h": "choices: {first: A, second: B, tie: C}",
+}
+
+
+@pytest.mark.parametrize("source", KINDS)
+def test_real_replies_of_each_kind_are_read_by_one_line(real_data: Path, tmp_path: Path, source: str) -> None:
+    """At least 99 % of those with a verdict of the authors, and none otherwise than they do."""
+    with gzip.open(real_data / "replies" / "choices.jsonl.gz") as file:
+        rows = [row for row in map(json.loads, file) if row["source"] == source]
+    columns = "columns: {judge: judge, group: group, first: first, second: second, reply: reply}\n"
+    found = by_map(tmp_path, rows, f"{columns}{KINDS[source]}\nkeep: [authors]\n")
+    turned = {"first": "second", "second": "first"}
+    shown = found["winner"].where(found["order"] == "first", found["winner"].replace(turned))
+    known = found["authors"] != ""
+    assert (shown[known] != "").mean() >= 0.99
+    differ = known & (shown != "") & (shown != found["authors"])
+    assert found[differ].empty
+    assert (shown[~known] == "").all()
+    if source == "judgebench-arena-hard":  # the published decisions, all 540, are those of what was shown
+        published = [
+            {"A>B": "first", "B>A": "second", "A=B": "tie", None: ""}[r["decision_unswapped"]] for r in rows
+        ]
+        assert shown.tolist() == published

@@ -19,6 +19,8 @@ from metaeval.stats.resampling.weights import Resamples, Swaps, interval, left_o
 from metaeval.stats.weighted.statistic import Clusters, statistic
 from tests.stats import naive
 
+pytestmark = pytest.mark.slow
+
 ITEMS, GENERATORS = 3, 8
 LEVELS = ("dataset", "user", "pair")
 OWN, SLOPE = 0.5, 0.5  # standard deviation of the users' levels; of the signal that a score is made of
@@ -111,12 +113,6 @@ def test_intervals_cover_where_users_differ_as_much_as_units(users):
     """The hardest case: few users, whose levels vary as much as the signal does."""
     share = covered(users, 1500, users, ("dataset",), ("pearson",), likert=False, level=1.0)
     assert 0.93 <= share["percentile"].item() <= 0.97
-
-
-def test_intervals_over_units_do_not_cover():
-    """Why users are the default: their units are not independent."""
-    share = covered(9, 200, 40, ("dataset",), ("pearson",), likert=False, cluster="unit", resamples=400)
-    assert share["percentile"].item() < 0.90
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import metaeval as me
 from tests.tiny import write_study, write_tiny
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 QUICK = {
     "evaluators": '["Random(seed=0)", "Length()", "Annotator(\'1\')", "Recorded(\'Judge & Co_1\')"]',

@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import json
-import resource
 import shutil
 import sqlite3
-import subprocess
-import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import metaeval as me
+from metaeval.base.errors import StoppedError
 from metaeval.base.records import Kind
 from metaeval.cli import main
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import OK, Grid
-from metaeval.kinds.registry import REGISTRY
-from metaeval.llm.store.file import VERSION
-from metaeval.llm.store.rows import columns, digest
-from metaeval.runs.folder import OUTPUTS
+from metaeval.kinds.registry import COMMON
+from metaeval.kinds.scoring import Scoring
+from metaeval.llm.calls.request import Reply
+from metaeval.llm.store.database import StoreConnection
+from metaeval.llm.store.replies import Store
+from metaeval.llm.store.rows import put_held
+from metaeval.runs.folder import OUTPUTS, RunFolder
 from metaeval.study import completion as module
 from metaeval.study.pipeline import rerun
 from tests.conftest import ROOT
 from tests.study.runs import QUICK, tiny_in
 from tests.tiny import write_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 JUDGES = "[\"Judge('simulated/a,unparsed=0.3')\", \"Pairwise('simulated/b')\", \"Annotator('1')\"]"
 STORE = Path("replies.sqlite")
@@ -119,23 +118,6 @@ def test_what_is_replaced_is_said_unless_the_study_is_the_same(
     assert ["which had other data;" in message for message in caplog.messages] == [True]
 
 
-def test_the_demo_prints_its_table_again(
-    demo: Path,
-    fresh: Callable[[Path], Path],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    first = (fresh(demo) / "printed.txt").read_text(encoding="utf-8")
-    monkeypatch.setenv("COLUMNS", "80")
-    assert main(["demo"]) == 0  # made anew, if the process that made it finds other packages
-    capsys.readouterr()
-    assert main(["demo"]) == 0
-    second = capsys.readouterr().out
-    kept = [line for line in second.splitlines() if not line.startswith("Finished already")]
-    assert kept == first.splitlines()
-    assert len(kept) == len(second.splitlines()) - 1
-
-
 def replace_in(path: str, old: str, new: str) -> None:
     text = Path(path).read_text(encoding="utf-8")
     assert old in text
@@ -150,13 +132,14 @@ def sql(statement: str) -> None:
 
 def other_reply(store: Path) -> None:
     """Put another whole reply in the place of the first one of a store."""
-    with sqlite3.connect(store) as connection:
-        names = columns(VERSION)
-        kept = connection.execute(f"SELECT {names} FROM replies ORDER BY key LIMIT 1").fetchone()  # noqa: S608
-        key, _, *rest = kept[:-1]
-        new = ("{}", digest(key, "{}", *rest), key)
-        assert connection.execute("UPDATE replies SET text = ?, digest = ? WHERE key = ?", new).rowcount == 1
-    connection.close()
+    with Store(store) as opened:
+        key, request = opened.rows("SELECT key, request FROM replies ORDER BY key LIMIT 1")[0]
+
+        def change(connection: StoreConnection) -> bool:
+            connection.execute("DELETE FROM replies WHERE key = ?", (key,))
+            return put_held(connection, key, request, ("simulated", "m"), Reply("{}"), created=0.0)
+
+        assert opened.write(change)
 
 
 CHANGES: dict[str, Callable[[], object]] = {
@@ -181,6 +164,7 @@ CHANGES: dict[str, Callable[[], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", CHANGES)
 def test_what_changed_is_done_anew(study: Path, what: str) -> None:
     assert again(study)
@@ -241,26 +225,62 @@ def test_changed_code_is_run_anew(study: Path, tmp_path: Path, monkeypatch: pyte
     copy = tmp_path / "elsewhere" / "metaeval"
     shutil.copytree(ROOT / "metaeval", copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(me, "__file__", str(copy / "__init__.py"))
-    module._code.cache_clear()
+    module.code.cache_clear()
     assert again(study)  # the same code in another place
     with (copy / "stats" / "coefficients.py").open("a", encoding="utf-8") as file:
         file.write("\n")
-    module._code.cache_clear()
+    module.code.cache_clear()
     assert not again(study)
     monkeypatch.undo()
-    module._code.cache_clear()
+    module.code.cache_clear()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", ["demo", "exposure", "relevance", "slates"])
+def test_a_study_that_was_interrupted_is_scored_anew_if_the_code_has_changed(
+    study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each kind: parts of a run that broke off are used again by the same code alone."""
+    whole, part = Scoring.tables, RunFolder.part
+    used: list[str] = []
+
+    def tables(self: Scoring) -> Iterator[tuple[str, Any]]:
+        """Score the truth, or one evaluator, and be interrupted."""
+        yield next(whole(self))
+        if len(self.named) > 1:
+            raise KeyboardInterrupt
+
+    def parts(self: RunFolder, key: str) -> Any:
+        found = part(self, key)
+        used.extend([key] * (found is not None))
+        return found
+
+    monkeypatch.setattr(Scoring, "tables", tables)
+    monkeypatch.setattr(RunFolder, "part", parts)
+    monkeypatch.setenv("METAEVAL_STORE", str(tmp_path / "r.sqlite"))
+    found = []
+    for code in ("before", "before", "after", "after"):
+        monkeypatch.setattr("metaeval.study.pipeline.code", lambda code=code: code)
+        used.clear()
+        with pytest.raises(StoppedError, match="the scores of 1 of"):
+            me.run(ROOT / "studies" / f"{study}.yaml", tmp_path / "out")
+        found.append(len(used))
+    assert found == [0, 1, 0, 1]
 
 
 def test_another_version_of_a_library_is_run_anew(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "site" / "some_library-2.0.dist-info").mkdir(parents=True)
+    """Of one that this package requires; what else is installed does not matter."""
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    module._packages.cache_clear()
-    assert not again(study)
+    for folder, same in (("some_library-2.0", True), ("Rouge_Score-9.0", False)):
+        (tmp_path / "site" / f"{folder}.dist-info").mkdir(parents=True)
+        module.libraries.cache_clear()
+        module.code.cache_clear()
+        assert again(study) == same
     monkeypatch.undo()
-    monkeypatch.chdir(study.parent)
-    module._packages.cache_clear()
+    module.libraries.cache_clear()
+    module.code.cache_clear()
 
 
 @dataclass(frozen=True, repr=False)
@@ -278,27 +298,7 @@ class Ones(BaseEvaluator):
 def test_an_evaluator_of_ones_own_is_always_run(
     tiny: Path, monkeypatch: pytest.MonkeyPatch, spec: str
 ) -> None:
-    monkeypatch.setitem(REGISTRY, "Ones", Ones)
+    monkeypatch.setitem(COMMON, "Ones", Ones)
     study = write_study(tiny.parent / "s.yaml", **{**QUICK, "evaluators": f'["{spec}"]'})
     me.run(study, "out")
     assert not again(study)
-
-
-def test_it_takes_less_than_two_seconds(
-    demo: Path, fresh: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of the processor, whatever else the machine does; the whole command, from its start to its end."""
-    fresh(demo)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    command = [sys.executable, "-m", "metaeval", "demo"]
-    # It is made anew, if the process that made it finds other packages.
-    subprocess.run(command, check=True, capture_output=True)
-
-    def seconds() -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert "Finished already" in done.stdout
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    assert any(seconds() < 2 for _ in range(3))

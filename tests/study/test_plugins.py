@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +15,7 @@ from tests.docs.pages import blocks
 from tests.packages import pip_install
 from tests.tiny import write_study
 
-if TYPE_CHECKING:
-    from pathlib import Path
+pytestmark = pytest.mark.slow
 
 ABOUT = """\
 [build-system]
@@ -115,14 +114,6 @@ def test_evaluators_of_packages_are_listed_whether_they_can_be_used_or_not(site:
     done = metaeval(site, "--json", "evaluators", "--data", "data/slates")
     rows = {row["of"]: row for row in json.loads(done.stdout)["evaluators"]}
     assert rows["package metaeval-shouting"]["on"].startswith("no: AttributeError")
-
-
-def test_providers_are_listed_and_their_keys_are_not(site: Path) -> None:
-    done = metaeval(site, "--json", "providers", MYLAB_API_KEY=KEY)
-    (mylab,) = [one for one in json.loads(done.stdout) if one["name"] == "mylab"]
-    assert mylab["address"] == "https://mylab.example"
-    assert mylab["key_is_set"]
-    assert KEY not in done.stdout
 
 
 def test_two_packages_with_one_name(tiny: Path, site: Path, tmp_path: Path) -> None:

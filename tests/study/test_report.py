@@ -7,8 +7,9 @@ import gzip
 import json
 import math
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,15 +17,8 @@ import pytest
 
 import metaeval as me
 from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.studies.recexp import import_recexp
 from metaeval.llm.store.replies import Store
-from metaeval.reports.report.page import report_page
-from metaeval.reports.sheets import cells
-from metaeval.study.commands.analyses import generators_of
 from tests.tiny import write_study, write_tiny
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 STUDY = {
     "evaluators": """
@@ -118,26 +112,6 @@ def test_what_is_corrected_at_generator_level_stands_beside_the_plain_estimate(t
     assert [not math.isnan(x) for x in told] == [level == "generator" for level in levels]
 
 
-def test_what_people_reach_is_the_line_of_the_figure(payload: dict[str, Any]) -> None:
-    rows = next(f["rows"] for f in payload["figures"] if f["name"] == "ranking")
-    columns = ("aspect", "level", "coefficient", "human")
-    drawn = {
-        key: human for *key, human in zip(*(rows[c] for c in columns), strict=True) for key in [tuple(key)]
-    }
-    told = {cell_of(payload, p["at"]): p["estimate"] for p in payload["people"]}
-    assert told == {key: pytest.approx(human, rel=1e-4) for key, human in drawn.items() if human is not None}
-    assert {p["label"] for p in payload["people"]} == {"one", "two"}
-
-
-def test_generators_are_ranked_as_the_command_ranks_them(run: me.Run, payload: dict[str, Any]) -> None:
-    found = [sheet for sheet in payload["sheets"] if sheet["view"] == "generators"]
-    assert [sheet["name"] for sheet in found] == ["ratings", "agreement", "evaluators"]
-    asked = {sheet.name: sheet for sheet in generators_of(run.folder, resamples=50)}
-    for sheet in found:
-        assert sheet["title"] == asked[sheet["name"]].title
-        assert sheet["rows"] == cells(asked[sheet["name"]])
-
-
 def test_what_was_tested_has_clusters(run: me.Run, payload: dict[str, Any]) -> None:
     tested = {cell_of(payload, t["at"]): t for t in payload["tests"]}
     assert ("average", "dataset", "pearson") in tested
@@ -206,20 +180,6 @@ def test_the_glossary_has_the_words_of_this_study(payload: dict[str, Any]) -> No
     assert "the best of the rest" in told["cluster"]
 
 
-def test_the_facts_say_what_the_data_are(payload: dict[str, Any]) -> None:
-    told = dict(payload["facts"])
-    assert told["Size"].endswith("generators")
-    assert len(told["Fingerprint of the data"]) == 64
-
-
-def test_the_page_of_a_run_is_the_same_when_it_is_run_again(run: me.Run, tmp_path: Path) -> None:
-    again = me.run(run.folder.parent / "s.yaml", tmp_path / "again")
-    one, two = (payload_of(r.folder / "report.html") for r in (run, again))
-    for payload in (one, two):
-        payload["costs"] = [c for c in payload["costs"] if not c["name"].startswith("seconds")]
-    assert report_page(one) == report_page(two)
-
-
 def test_a_run_without_tests_or_intervals_has_a_report(tiny: Path, tmp_path: Path) -> None:
     assert tiny.is_dir()
     study = write_study(tmp_path / "s.yaml", tests="null", bootstrap="null", details="false")
@@ -227,32 +187,3 @@ def test_a_run_without_tests_or_intervals_has_a_report(tiny: Path, tmp_path: Pat
     assert payload["tests"] == payload["sheets"] == []
     assert set(payload["cells"]["low"]) == {None}
     assert payload["calls"]["replies"] == []
-
-
-def test_a_published_study_with_twenty_evaluators_fits_six_megabytes(
-    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    import_recexp(real_data / "recexp", tmp_path / "recexp")
-    judges = [
-        f"\"Judge('simulated/{n},noise=0.3', examples='{examples}')\""
-        for n in ("one", "two")
-        for examples in ("none", "one-shot", "personalized")
-    ]
-    plain = ["Random(seed=0)", "Length()", *(f"Random(seed={n})" for n in range(1, 10)), "Annotator('1')"]
-    plain += ["Annotator('2')", "Mean(Annotator('1'), Annotator('2'))"]
-    study = write_study(
-        Path("s.yaml"),
-        dataset="recexp",
-        evaluators=f"[{', '.join([*judges, *(json.dumps(p) for p in plain)])}]",
-        missing="{truth: 3, score: 0}",
-        bootstrap="null",
-        tests="null",
-        details="false",
-    )
-    page = me.run(study, tmp_path / "run").folder / "report.html"
-    payload = payload_of(page)
-    assert len(payload["evaluators"]) == 20
-    assert len(payload["units"]["columns"][0]["codes"]) == payload["units"]["total"] == 2536
-    assert not payload["calls"]["note"]
-    assert page.stat().st_size < 6_000_000

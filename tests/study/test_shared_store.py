@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
@@ -13,12 +12,9 @@ import pytest
 from metaeval.cli import main
 from metaeval.llm.store.replies import Store
 from metaeval.study.pipeline import rerun
-from tests.llm.postgres import PASSWORD
+from tests.llm.postgres import PASSWORD, Postgres
 from tests.study.runs import QUICK
 from tests.tiny import write_study
-
-if TYPE_CHECKING:
-    from tests.llm.postgres import Postgres
 
 JUDGES = "[\"Judge('simulated/a,unparsed=0.3')\", \"Pairwise('simulated/b')\", \"Annotator('1')\"]"
 FORMS = (

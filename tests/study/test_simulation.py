@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import metaeval as me
 from metaeval.base.simulation import Simulation
 from metaeval.cli import main
-from metaeval.runs.finished import open_run
-from metaeval.runs.viewer import ViewedRuns
-from metaeval.study.commands.figure_files import figures_of_run
 from tests.study.test_report import payload_of
 from tests.tiny import MANIFEST, write_study, write_tiny
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JUDGE = "Judge('simulated/one')"
 DATA = "The data are simulated: these numbers say nothing about people."
@@ -124,33 +119,3 @@ def test_the_report_says_it_in_its_head_and_below_its_figures(case: Case) -> Non
     assert {f["simulated"] for f in found["figures"] if f["name"] in ("ranking", "likeness")} == {
         case.warning
     }
-
-
-def test_a_figure_says_it_below_its_title(case: Case) -> None:
-    figures = figures_of_run(open_run(case.folder), names=["ranking", "distributions"])
-    assert [figure.sheet.name for figure in figures] == ["ranking", "distributions"]
-    for figure in figures:
-        case.said_in(" ".join(figure.spec()["title"]["subtitle"]))
-
-
-def test_the_list_of_runs_says_it(case: Case) -> None:
-    case.said_in(ViewedRuns.of([case.folder]).page("/").body.decode().replace("&#39;", "'"))
-
-
-def test_many_judges_are_counted() -> None:
-    few, many = (Simulation(evaluators=tuple("abcdefg"[:n])) for n in (3, 4))
-    assert few.sentence == "a, b and c are simulated: their numbers say nothing about language models."
-    assert many.sentence.startswith("4 evaluators, marked as such, are simulated: ")
-
-
-@pytest.mark.parametrize(
-    ("spec", "simulated"),
-    [
-        ("Mean(Length(), Judge('simulated/one,noise=0.2', temperature=1))", True),
-        ('Pairwise(model="simulated/x")', True),
-        ("Judge('openai/simulated/one')", False),
-        ("Recorded('simulated')", False),
-    ],
-)
-def test_a_spec_says_it(spec: str, simulated: bool) -> None:
-    assert bool(Simulation.of(False, {"name": spec})) is simulated

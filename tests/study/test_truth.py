@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.base.errors import MetaevalError, StudyError
+from metaeval.base.errors import StudyError
 from metaeval.cli import main
+from tests.study.test_report import payload_of
 from tests.tiny import write_study
 
 PLAIN = {"bootstrap": "null", "tests": "null", "details": "false"}
+JUDGE = "- Judge('simulated/any')"
 
 
 @pytest.mark.parametrize(
@@ -37,12 +40,6 @@ def test_who_is_the_truth_is_refused(tiny: Path, truth: str, evaluator: str, say
     assert says in str(caught.value)
     assert "leave it out of the evaluators, or choose another truth" in str(caught.value)
     assert not Path("results").exists()
-
-
-def test_the_line_is_said(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_study(tiny.parent / "s.yaml", evaluators="\n  a: Length()\n  b: User()")
-    assert main(["run", "s.yaml"]) == 2
-    assert "s.yaml, line 4: User() is the truth" in capsys.readouterr().err
 
 
 def test_scores_in_a_file(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,11 +70,6 @@ def test_a_part_of_the_truth_is_named(tiny: Path) -> None:
     assert told in (made.folder / "leaderboard.md").read_text(encoding="utf-8").replace("\\", "")
 
 
-def test_in_python_no_name_is_a_spec(tiny: Path) -> None:
-    with pytest.raises(MetaevalError, match="is the truth"):
-        me.run({"dataset": "tiny", "evaluators": ["User()"]})
-
-
 def test_on_how_many_units_evaluators_are_compared_is_said(
     tiny: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,3 +83,24 @@ def test_on_how_many_units_evaluators_are_compared_is_said(
     write_study(tiny.parent / "s.yaml", **PLAIN, truth="Annotator('lena')", missing="{truth: 3}")
     assert main(["run", "s.yaml"]) == 0
     assert "2 evaluators on 18 units: " in capsys.readouterr().out
+
+
+def test_an_aspect_that_the_truth_did_not_rate_is_left_out_and_not_asked_about(
+    tiny: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratings = tiny / "ratings.csv"
+    lines = ratings.read_text(encoding="utf-8").splitlines(keepends=True)
+    ratings.write_text("".join(line for line in lines if ",user,fitting," not in line), encoding="utf-8")
+    assert main(["init", "tiny", "--yes", "--out", "started"]) == 0
+    study = Path("started/study.yaml")
+    with study.open("a", encoding="utf-8") as file:
+        file.write("bootstrap: {resamples: 20}\ntests: {permutations: 20}\n")
+    study.write_text(study.read_text(encoding="utf-8").replace("# - \"Judge('openai/gpt-5-mini')\"", JUDGE))
+    caplog.clear()
+    assert main(["run", str(study), "--out", "out"]) == 0
+    assert "fitting is left out: the truth User() has no rating of it" in caplog.text
+    assert set(pd.read_parquet("out/scores.parquet")["aspect"]) == {"clear"}
+    assert ["Aspects left out", "fitting"] in payload_of(Path("out/report.html"))["facts"]
+    capsys.readouterr()
+    assert main(["run", str(study), "--out", "other", "--dry-run"]) == 0
+    assert "aspects     clear\n" in capsys.readouterr().out

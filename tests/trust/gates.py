@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.simulation import Simulation
-from metaeval.trust.gate.pairs import GateScores
+from metaeval.trust.gate.baseline import GateScores
 
 
 def scored(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from metaeval.base.counts import plural_of
 from metaeval.base.keys import noun
+from metaeval.engine.alignment.policy import Prepared
 from metaeval.engine.correlation import estimates
 from metaeval.engine.drilldown import GroupColumn, Groups
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import with_average
-
-if TYPE_CHECKING:
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.stats.coefficients.tables import Floats, Ints
 
 _UNDEFINED = "truth or scores are constant in each, or there are no scores"
 
@@ -22,13 +18,10 @@ _UNDEFINED = "truth or scores are constant in each, or there are no scores"
 def by_group(data: Prepared) -> list[Groups]:
     """Return the coefficients of the single groups, for each level that averages over groups.
 
-    Returns
-    -------
-    list of Groups
-        The groups that hold units, sorted by name. Their values are coefficients of shape (evaluators,
-        aspects, coefficients, groups), after the aspects their mean, which is NaN where any aspect is. The
-        mean over the groups is the estimate of `metaeval.correlate`, unless its policy counts undefined
-        groups as zero.
+    The groups that hold units are sorted by name. Their values are coefficients of shape (evaluators,
+    aspects, coefficients, groups), after the aspects their mean, which is NaN where any aspect is. The mean
+    over the groups is the estimate of `metaeval.correlate`, unless its policy counts undefined groups as
+    zero.
     """
     found = estimates(data)
     shape = (len(data.evaluators), len(data.aspects))
@@ -65,20 +58,9 @@ def _grouping(data: Prepared, level: str, terms: Floats) -> Groups:
 
 
 def bias_by_group(difference: Floats, group: Ints, n_groups: int) -> Floats:
-    """Return the mean of score − truth within each group.
+    """Return the mean of score − truth, shape (A, U), within each group; NaN where a group has nothing.
 
-    Parameters
-    ----------
-    difference
-        Shape (A, U): of each aspect and unit, NaN where either is missing.
-    group
-        Shape (U,): the group of each unit, in ``range(n_groups)``.
-
-    Returns
-    -------
-    ndarray
-        Shape (A + 1, G), or (1, G) for a single aspect: of each aspect, then the mean over the aspects; NaN
-        where a group has nothing.
+    The result has shape (A + 1, G), the mean over the aspects last, or (1, G) for a single aspect.
     """
     found = np.full((len(difference), n_groups), np.nan)
     for row, values in zip(found, difference, strict=True):

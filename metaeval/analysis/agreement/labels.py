@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.progress import progress
-from metaeval.base.records import Status
+from metaeval.base.records import Scale, Status
+from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.aligned import align
+from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.grid import CODES, STATUSES
 from metaeval.stats.agreement.labels import KAPPAS, LabelAgreement
 from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.resampling.bootstrap import NOTHING, bootstrap, each
+from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, Statistic, bootstrap, each
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.weighted.statistic import statistic
 from metaeval.stats.weighted.sums import Clusters
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from metaeval.base.records import Scale
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.engine.intervals import Bootstrap
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic
 
 MOST_LABELS = 20
 """Scores on a scale of more labels are compared by their order alone."""
@@ -56,20 +54,27 @@ class Agreement:
     """The scale's labels; empty if scores or ratings are no labels of it."""
     table: Ints | None = None
     """Confusion table, shape (labels, labels): people's label by the evaluator's."""
+    words: tuple[str, ...] = ()
+    """What the labels stand for, if they have no order."""
 
     def measure(self, wanted: str | None, cuts: Sequence[float] = ()) -> str:
         """Return the measure that stands for the agreement as a whole.
 
         That is the one wanted; else kappa at the first cut; else kappa of two labels, quadratic kappa of more
-        labels, or Spearman's coefficient of scores that are no labels.
+        labels in an order, or Spearman's coefficient of scores that are no labels.
         """
         if wanted is not None:
             return wanted
         if cuts:
             return cut_name(cuts[0])
         if self.labels:
-            return "kappa" if len(self.labels) == 2 else "quadratic"
-        return "spearman"
+            return "kappa" if len(self.labels) == 2 or self.words else "quadratic"
+        return "kappa" if self.words else "spearman"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The labels as they are shown."""
+        return self.words or tuple(f"{v:g}" for v in self.labels)
 
     def value(self, measure: str) -> Estimate[float]:
         """Return a measure; NaN if it is not defined for these scores."""
@@ -124,10 +129,8 @@ def agreements(
         Scores and truth; missing values dropped, by evaluator. Its levels are not used.
     scores, truth
         The frames behind ``data``, with the statuses of missing scores.
-    scale
-        Of the truth.
-    bootstrap
-        How intervals are made; all evaluators get the same resamples.
+    scale, bootstrap
+        Of the truth, and how intervals are made; all evaluators get the same resamples.
     cuts
         Labels from which on a unit passes; every one of a scale with few labels, if empty.
     strata
@@ -171,6 +174,7 @@ def agreements(
                             dict(_values(x, y, labels, **how, scale=own, clusters=there)),
                             labels,
                             _table(_at(y, labels), _at(x, labels), len(labels)) if labels else None,
+                            own.labels,
                         )
                     )
             advance()
@@ -194,7 +198,7 @@ def _counts(reasons: Ints) -> dict[str, int]:
 def labels_of(x: Floats, y: Floats, scale: Scale) -> tuple[float, ...]:
     """Return the labels of a scale if it has few and all scores and ratings are among them; else ()."""
     n = scale.max - scale.min + 1
-    if not scale.integer or n > MOST_LABELS or not len(x):
+    if not scale.integer or (n > MOST_LABELS and not scale.labels) or not len(x):
         return ()
     both = np.concatenate([x, y])
     if both.min() < scale.min or both.max() > scale.max or (both % 1).any():
@@ -221,14 +225,18 @@ def _values(
     resampler: Resampler,
 ) -> Iterator[tuple[str, Estimate[float]]]:
     """Yield every measure that is defined for these scores."""
-    if not len(x):
+    if not len(x) or (scale.labels and not labels):
         return
 
     def estimates(agreement: Statistic) -> list[Estimate[float]]:
         return each(bootstrap(agreement, resampler.of(clusters.n), bounds=(-1.0, 1.0)))
 
     if labels:
-        both = LabelAgreement.of(_at(x, labels), _at(y, labels), len(labels), clusters)
+        nominal = bool(scale.labels)
+        both = LabelAgreement.of(_at(x, labels), _at(y, labels), len(labels), clusters, nominal=nominal)
+        if nominal:
+            yield from zip(("kappa", "alpha"), estimates(both), strict=True)
+            return
         # A cut is named by the label before which it divides the scale.
         names = [*KAPPAS, "alpha", *map(cut_name, labels[1:]), *map(alpha_name, labels[1:])]
         yield from zip(names, estimates(both), strict=True)
@@ -240,3 +248,81 @@ def _values(
     everyone = Grouping(np.zeros(len(x), dtype=np.int64), 1)
     ranked = statistic(x, y, everyone, clusters, RANKS)
     yield from zip(RANKS, estimates(ranked), strict=True)
+
+
+PEOPLE = "(people)"
+"""The row with the truth's own labels."""
+
+
+def heads(rows: Sequence[Any]) -> tuple[Column, ...]:
+    """Return the columns that name a row: the evaluator and, if there are several, the aspect."""
+    evaluator = Column("evaluator", "Evaluator")
+    return (evaluator, Column("aspect", "Aspect")) if len({one.aspect for one in rows}) > 1 else (evaluator,)
+
+
+def falling(value: float) -> tuple[bool, float]:
+    """Return a key that sorts from the highest to the lowest, NaN last."""
+    return (True, 0.0) if math.isnan(value) else (False, -value)
+
+
+def label_sheet(found: Sequence[Agreement], *, simulated: Simulation = REAL) -> Sheet | None:
+    """Return the leaderboard of evaluators that gave labels of the scale, by kappa; None without one."""
+    labelled = [one for one in found if one.labels]
+    if not labelled:
+        return None
+    first = labelled[0]
+    labels = first.labels
+    level = " or ".join(sorted({"nominal" if one.words else "ordinal" for one in labelled}))
+    rows = []
+    for aspect in dict.fromkeys(one.aspect for one in labelled):
+        judges = [one for one in labelled if one.aspect == aspect]
+        rows.append(_label_row(PEOPLE, max(judges, key=lambda one: one.n_units)))
+        best_first = sorted(judges, key=lambda one: falling(one.value("kappa").value))
+        rows += [_label_row(one.evaluator, one) for one in best_first]
+    ends = () if first.words else enumerate(labels[1:], start=1)
+    cuts = [(cut_name(c), _cut_title(labels, i)) for i, c in ends]
+    at_cuts = ", and α at every cut" if cuts else ""
+    columns = (
+        *heads(labelled),
+        Column("kappa", f"κ, {len(labels)} labels", "decimal", "kappa_low", "kappa_high"),
+        *(Column(name, f"κ {title}", "decimal") for name, title in cuts if len(labels) > 2),
+        Column("alpha", f"α, {level}", "decimal", "alpha_low", "alpha_high"),
+        *(Column(f"label {v}", f"Label {v}", "count") for v in first.names),
+        Column("n_off_scale", "Off the scale", "count"),
+        Column("n_without", "No label", "count"),
+    )
+    notes = (
+        "Ordered by κ. Labels off the scale are counted but not used, like units without a label.",
+        *(
+            f"κ {title}: Cohen's κ of pass and fail, split there; 0 for a judge that never passes."
+            for _, title in cuts[:1]
+        ),
+        f"α: Krippendorff's, {level}. CSV and JSON have every interval{at_cuts}.",
+        f"{PEOPLE}: how often people gave each label, on the units of the judge with most of them.",
+    )
+    return Sheet("labels", "Leaderboard of labels", pd.DataFrame(rows), columns, notes, simulated)
+
+
+def _label_row(name: str, one: Agreement) -> dict[str, Any]:
+    row: dict[str, Any] = {"evaluator": name, "aspect": one.aspect, "n_units": one.n_units}
+    people = name == PEOPLE
+    for measure in (
+        *(m for m in MEASURES if m in one.measured),
+        *map(cut_name, () if one.words else one.labels[1:]),
+        *map(alpha_name, () if one.words else one.labels[1:]),
+    ):
+        cells = one.value(measure).row(measure)
+        row |= dict.fromkeys(cells, math.nan) if people else cells
+    counts = [] if one.table is None else one.table.sum(axis=int(people)).tolist()
+    row |= {f"label {v}": n for v, n in zip(one.names, counts, strict=True)}
+    off = one.statuses.get(Status.OUT_OF_RANGE.value, 0)
+    rest = sum(one.statuses.values()) - off
+    return row | {"n_off_scale": 0 if people else off, "n_without": 0 if people else rest}
+
+
+def _cut_title(labels: Sequence[float], at: int) -> str:
+    """Return ``01|23``, or ``≥ 20`` where labels have several digits."""
+    words = [f"{v:g}" for v in labels]
+    if any(len(w) > 1 for w in words):
+        return f"≥ {words[at]}"
+    return f"{''.join(words[:at])}|{''.join(words[at:])}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,9 @@ from metaeval.analysis.generators.draws import GeneratorDesign, p_better
 from metaeval.base.counts import plural_of
 from metaeval.base.keys import PAIR, noun
 from metaeval.base.progress import progress
-from metaeval.base.simulation import REAL
+from metaeval.base.records import Kind, Scale
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.alignment.policy import Prepared
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet, by_aspect
 from metaeval.stats.agreement.raters import (
@@ -23,16 +26,9 @@ from metaeval.stats.agreement.raters import (
     mean_absolute_error,
 )
 from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.ranking.orders import pairwise_accuracy, soft_pairwise_accuracy, tie_calibrated_accuracy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from metaeval.base.records import Scale
-    from metaeval.base.simulation import Simulation
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.weighted.statistic import Clusters
+from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.ranking.orders import soft_pairwise_accuracy, tie_calibrated_accuracy, tied_share
+from metaeval.stats.weighted.statistic import Clusters
 
 N_FOLDS = 10
 """Folds of users; the tie threshold of each is chosen on the others."""
@@ -59,14 +55,8 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
       were centred within users, or items without users.
 
     The last four compare values, not orders: they are NaN unless all scores and the truth are on the scale,
-    or means of a few ratings on it; kappa takes the ratings themselves only.
-
-    Parameters
-    ----------
-    data
-        Aligned scores and truth, of any levels and coefficients.
-    seed
-        Of the folds and the resamples.
+    or means of a few ratings on it; kappa takes the ratings themselves only. ``seed`` is that of the folds
+    and the resamples.
     """
     who = data.cluster_name()
     clusters = data.clusters(who)
@@ -91,7 +81,7 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
                 for level, g in groupings.items():
                     if n_folds > 1:
                         found[f"pairs_{level}"][e, a] = tie_calibrated_accuracy(
-                            x, y, g.group[units], g.n_groups, fold[clusters.of_unit[units]], n_folds=n_folds
+                            x, y, g.group[units], fold[clusters.of_unit[units]], n_folds=n_folds
                         ).accuracy
                 on = scale.of(data.aspects[a])
                 kept = _scored(data, e, a, units, on)
@@ -116,7 +106,7 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
     )
 
 
-def on_scale(values: Floats, scale: Scale) -> bool:
+def are_ratings(values: Floats, scale: Scale) -> bool:
     """Say whether all values are ratings on a scale, or means of up to 12 ratings.
 
     Other scores may lie between the ends of the scale, but are no such fractions.
@@ -140,7 +130,7 @@ def _scored(data: Prepared, e: int, a: int, units: Ints, scale: Scale) -> Ints:
 
 def _values(x: Floats, y: Floats, group: Ints, n_groups: int, scale: Scale) -> dict[str, float]:
     """Return the measures that compare ratings with ratings; none if either are not ratings."""
-    if not (on_scale(x, scale) and on_scale(y, scale)):
+    if not (are_ratings(x, scale) and are_ratings(y, scale)):
         return {}
     found = {"alpha": krippendorff_alpha(np.stack([x, y]), "ordinal")}
     if scale.integer and scale.max - scale.min < _MOST_LABELS and not ((x % 1).any() or (y % 1).any()):
@@ -197,7 +187,7 @@ def _of_none(data: Prepared, groupings: Mapping[str, Grouping], clusters: Cluste
         units = np.flatnonzero(data.entering[:, a].any(axis=0))
         y = data.truth[a, units]
         for i, g in enumerate(groupings.values()):
-            tied[i, a] = pairwise_accuracy(np.zeros_like(y), y, g.group[units], g.n_groups).accuracy
+            tied[i, a] = tied_share(y, g.group[units])
         errors[a] = mean_absolute_error(centre(y, clusters.of_unit[units], clusters.n), np.zeros_like(y))
     shares = zip(groupings, tied.mean(axis=1), strict=True)
     return {**{f"pairs_{level}": float(share) for level, share in shares}, "mae": float(errors.mean())}
@@ -249,3 +239,30 @@ def _notes(
     fill = data.policy.score
     if not isinstance(fill, str) and fill not in scale and data.n_missing.any():
         yield f"Missing scores, which count as {fill:g} elsewhere, are left out of these four."
+
+
+_MOST_STEPS = 12  # ratings of a whole-number scale up to which each has its own bin
+N_BINS = 10
+"""Of a scale of many ratings."""
+
+
+def on_scale(scores: pd.DataFrame, scale: Scale, kinds: Mapping[str, Kind]) -> list[str]:
+    """Return the evaluators whose scores are all ratings on a scale, or means of a few ratings.
+
+    Reference-based evaluators are never among them, even if their scores lie on the scale.
+    """
+    found = []
+    for name, own in scores.dropna(subset="score").groupby("evaluator", sort=False, observed=True):
+        of_aspects = own.groupby("aspect", observed=True)["score"] if scale.own else [("", own["score"])]
+        parts = ((values.to_numpy(dtype=np.float64), scale.of(str(aspect))) for aspect, values in of_aspects)
+        if kinds.get(str(name)) != Kind.REFERENCE and all(itertools.starmap(are_ratings, parts)):
+            found.append(str(name))
+    return found
+
+
+def edges_of(scale: Scale) -> Floats:
+    """Return the edges of the bins: half-way between ratings, or of 10 bins for a scale of many ratings."""
+    steps = scale.max - scale.min
+    if scale.integer and steps < _MOST_STEPS:
+        return np.arange(scale.min - 0.5, scale.max + 1.0)
+    return np.linspace(scale.min, scale.max, N_BINS + 1)

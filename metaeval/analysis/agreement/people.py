@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from metaeval.base.counts import counted, plural_of
 from metaeval.base.keys import ITEM, key_columns, levels_of, noun
 from metaeval.base.records import AVERAGE, USER_RATER
-from metaeval.base.simulation import REAL
-from metaeval.engine.alignment.policy import prepare
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.engine.correlation import correlated
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sentences import GENERATOR_INTERVALS
 from metaeval.engine.sheet import Column, Sheet
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from metaeval.base.simulation import Simulation
-    from metaeval.engine.alignment.policy import Policy
 
 MOST_IN_PAIRS = 8
 """Annotators up to which every pair has a row."""
@@ -57,21 +52,11 @@ def people(
     - each pair of annotators, of up to 8;
     - of three or more, each against the mean of the others.
 
-    An annotator whose ratings are part of the truth is not correlated with it.
-
-    Parameters
-    ----------
-    truth
-        Key columns, ``aspect``, ``rating``; its rows say which units are judged.
-    raters
-        Key columns, ``rater``, ``aspect``, ``rating``. The rater ``user`` is no annotator.
-    policy
-        Levels, first coefficient, undefined groups and fill of the truth. Missing ratings of annotators are
-        left out; each line has all units that both sides rated.
-    truth_raters
-        Annotators whose ratings make the truth; none if it is the users' own.
-    bootstrap
-        Of the intervals; 10,000 resamples of users, or of items without users, if None.
+    An annotator whose ratings are part of the truth (``truth_raters``) is not correlated with it. The rows of
+    the truth (key columns, ``aspect``, ``rating``) say which units are judged; ``raters`` has the column
+    ``rater`` too, in which ``user`` is no annotator. The policy gives levels, the first coefficient,
+    undefined groups and the fill of the truth. Missing ratings of annotators are left out: a line has all
+    units that both rated.
 
     Returns
     -------

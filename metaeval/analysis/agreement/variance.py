@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.counts import plural_of
 from metaeval.base.keys import DATASET, PAIR, noun
-from metaeval.base.simulation import REAL
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.alignment.policy import Prepared
 from metaeval.engine.sheet import Column, Sheet, by_aspect
-from metaeval.stats.coefficients.exact import squarable
+from metaeval.stats.coefficients.tables import Ints, squarable
 from metaeval.stats.regression.variance import MEAN, RESIDUAL, Design
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from metaeval.base.simulation import Simulation
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.stats.coefficients.tables import Ints
 
 TRUTH = "truth"
 """The first row."""
@@ -33,11 +27,6 @@ def variance(data: Prepared, *, simulated: Simulation = REAL) -> Sheet:
     aspects; the frame has every aspect too, in columns such as ``user: accuracy``. Factors that the data do
     not have are left out. The share is NaN where the data do not tell a component apart, or where values are
     constant.
-
-    Parameters
-    ----------
-    data
-        Aligned scores and truth; a note explains why its levels differ.
     """
     factors: dict[str, Ints] = {noun(k): codes.astype(np.int64) for k, codes in data.keys.items()}
     called = {name: f"{plural_of(name)}" for name in factors}

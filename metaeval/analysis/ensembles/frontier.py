@@ -6,22 +6,18 @@ choice is also made without a fold of the users and judged on that fold.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from metaeval.base.progress import progress
+from metaeval.engine.alignment.aligned import Bools
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.weights import held_out, percentile_interval
-from metaeval.stats.subsets.moments import every_subset
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from metaeval.engine.alignment.aligned import Bools
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.subsets.pearson import SubsetStatistic
+from metaeval.stats.subsets.pearson import SubsetStatistic, every_subset
 
 _JUDGED = ("cross_fitted", "optimism", "cross_fitted_cost", "same")
 _EQUAL = 1e-12  # accuracies closer than this differ by the order of their sums alone
@@ -88,22 +84,10 @@ def frontier(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Find the frontier of a level by rising cost, and evaluate the rules for choosing an ensemble.
 
-    The frontier and all choices go by the average over the aspects.
+    The frontier and all choices go by the average over the aspects; ``cost``, shape (2^K − 1,), is of every
+    subset as `every_subset` orders them. Returned are rows of
+    `metaeval.analysis.ensembles.subsets.Ensembles`: points and choices.
 
-    Parameters
-    ----------
-    accuracy
-        Of every subset, at the level.
-    cost
-        Of every subset, as `every_subset` orders them, shape (2^K − 1,).
-
-    Returns
-    -------
-    points, choices
-        Rows of `metaeval.analysis.ensembles.subsets.Ensembles`.
-
-    Notes
-    -----
     An ensemble is significantly worse than the best if, in all but a share ``alpha`` of the bootstrap
     resamples of the clusters, the best is better: p = (k + 1) / (n + 1), where k resamples are those in which
     it is not. Only ensembles on the frontier can be chosen as the cheapest: any other has a better one at no
@@ -199,13 +183,7 @@ def _choices(values: Floats, cost: Floats, size: Ints, points: Ints, cheapest: i
 
 
 def _cross_fitted(accuracy: Accuracy, cost: Floats, on_all: Ints, how: Choosing) -> Floats:
-    """Choose on the training clusters of each split and evaluate on the held-out ones.
-
-    Returns
-    -------
-    ndarray
-        Shape (4, K + 2): a row for each of `_JUDGED`.
-    """
+    """Choose on the training clusters of each split, evaluate on the held-out ones; a row per `_JUDGED`."""
     splits = held_out(accuracy.n_clusters, folds=how.folds, repeats=how.repeats, seed=how.seed)
     size = every_subset(accuracy.n_judges).sum(axis=1)
     in_fold = accuracy.average(1.0 - splits)

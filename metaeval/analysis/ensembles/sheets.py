@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pandas as pd
 
+from metaeval.analysis.ensembles.subsets import Ensembles, Unit
 from metaeval.base.counts import plural_of
 from metaeval.base.records import AVERAGE
-from metaeval.base.simulation import REAL
+from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sentences import NO_BOOTSTRAP
-from metaeval.engine.sheet import Column, Sheet
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from metaeval.analysis.ensembles.subsets import Ensembles, Unit
-    from metaeval.base.simulation import Simulation
-    from metaeval.engine.sheet import Form
+from metaeval.engine.sheet import Column, Form, Sheet
 
 _COSTS: dict[Unit, tuple[str, Form]] = {
     "usd": ("USD per text", "usd"),
@@ -38,13 +32,7 @@ _UNEQUAL = 3.0  # ratio of standard deviations from which on one judge dominates
 
 
 def ensemble_sheets(found: Ensembles, *, simulated: Simulation = REAL) -> list[Sheet]:
-    """Return the tables: by size, by judge, errors, frontier and choices.
-
-    Parameters
-    ----------
-    found
-        Result of `metaeval.analysis.ensembles.subsets.ensembles`.
-    """
+    """Return the tables: by size, by judge, errors, frontier and choices."""
     return [
         _sizes(found, simulated),
         _contributions(found, simulated),

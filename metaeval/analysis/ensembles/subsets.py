@@ -6,8 +6,9 @@ By size this is Figure 4 of the study of LLM judges of explanations at RecSys 20
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,20 +16,14 @@ import pandas as pd
 from metaeval.analysis.ensembles.frontier import Accuracy, Choosing, chosen, frontier
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import AVERAGE
-from metaeval.stats.coefficients.exact import squarable
+from metaeval.engine.alignment.aligned import Bools
+from metaeval.engine.alignment.policy import Prepared
+from metaeval.stats.coefficients.tables import Floats, squarable
 from metaeval.stats.resampling.cluster_sums import with_average
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.subsets.contributions import effective_number, error_correlation, joining, shapley
-from metaeval.stats.subsets.moments import MOST_JUDGES, every_subset
-from metaeval.stats.subsets.pearson import subset_statistic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from metaeval.engine.alignment.aligned import Bools
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.weighted.sums import Clusters
+from metaeval.stats.subsets.pearson import MOST_JUDGES, every_subset, subset_statistic
+from metaeval.stats.weighted.sums import Clusters
 
 Unit: TypeAlias = Literal["usd", "tokens", "judges"]
 
@@ -113,12 +108,9 @@ def ensembles(
     ----------
     data
         The judges' scores and the truth; every evaluator in it is a judge, 2 to 16 of them.
-    aspects
-        The aspects to use, and to average over; all if None.
-    costs
-        Costs of the judges; each costs 1 if None.
-    cluster
-        What is resampled and held out; users, or items in data without users, if None.
+    aspects, costs, cluster
+        The aspects to use, and to average over (all if None); costs of the judges (1 each if None); what is
+        resampled and held out (users, or items in data without users, if None).
 
     Raises
     ------

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metaeval.base.errors import DataError
+from metaeval.engine.alignment.aligned import Bools
+from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.intervals import Bootstrap
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.regression.effects import UserAdjusted
+from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import with_average
 from metaeval.stats.resampling.weights import permutation_p
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from metaeval.engine.alignment.aligned import Bools
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.engine.intervals import Bootstrap
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.resampling.bootstrap import Resampler
-    from metaeval.stats.weighted.sums import Clusters
+from metaeval.stats.weighted.sums import Clusters
 
 _DIGITS = 12  # significant digits of the largest mean; later ones are rounding errors, and break ties
 _FARTHEST = 300  # powers of ten, positive and negative, that a float can hold
@@ -65,17 +61,25 @@ class GeneratorDesign:
     def draws(self, values: Floats, entering: Sequence[Bools]) -> Draws:
         """Compute means and replicates from the units that enter; the mean over aspects is put first.
 
-        Parameters
-        ----------
-        values
-            Shape (aspects, U); finite.
-        entering
-            Shape (U,) each, one per aspect. A single aspect has no mean over aspects.
+        Values are finite, shape (aspects, U); ``entering`` has a mask of shape (U,) per aspect.
         """
-        found = [self._of_aspect(v, units) for v, units in zip(values, entering, strict=True)]
-        mean, replicates = np.stack([m for m, _ in found]), np.stack([r for _, r in found])
+        shape = (len(values), self.n_generators)
+        mean, replicates = np.empty(shape), np.empty((*shape, self.resampler.resamples))
+        masks, mask_of = np.unique(np.stack(entering), axis=0, return_inverse=True)
+        for m, units in enumerate(masks):  # most often the same for all aspects
+            rows = np.flatnonzero(mask_of == m)
+            clusters = self.clusters.take(units)
+            sums = UserAdjusted.of(
+                values[np.ix_(rows, units)],
+                self.generator[units],
+                self.n_generators,
+                clusters,
+                users=self.users,
+            )
+            mean[rows] = sums.at(np.ones((clusters.n, 1))).reshape(len(rows), -1)
+            replicates[rows] = self.resampler.replicates(sums).reshape(len(rows), self.n_generators, -1)
         used = list(entering)
-        if len(found) > 1:
+        if len(values) > 1:
             mean, replicates = (np.roll(with_average(v), 1, axis=0) for v in (mean, replicates))
             used = [np.logical_or.reduce(entering), *entering]
         scale = np.nanmax(np.abs(mean), initial=0.0, axis=1)
@@ -86,13 +90,6 @@ class GeneratorDesign:
         counts = np.stack([np.bincount(cells[u], minlength=math.prod(shape)).reshape(shape) for u in used])
         return Draws(mean, replicates, counts.sum(axis=1), (counts > 0).sum(axis=1))
 
-    def _of_aspect(self, values: Floats, units: Bools) -> tuple[Floats, Floats]:
-        entering = self.clusters.take(units)
-        sums = UserAdjusted.of(
-            values[units], self.generator[units], self.n_generators, entering, users=self.users
-        )
-        return sums.at(np.ones((entering.n, 1)))[:, 0], self.resampler.replicates(sums)
-
 
 def p_better(replicates: Floats) -> Floats:
     """Return one-sided p-values that the row's generator has the higher mean, shape (G, G).
@@ -100,7 +97,7 @@ def p_better(replicates: Floats) -> Floats:
     Resamples in which the row is not above the column, or either is undefined, count against it.
     """
     none = np.zeros(len(replicates))
-    return np.stack([permutation_p(none, replicates - own, "greater") for own in replicates])
+    return np.stack([permutation_p(none, replicates - own, greater=True) for own in replicates])
 
 
 def _rounded(x: Floats, scale: Floats) -> Floats:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,17 +12,11 @@ from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError
 from metaeval.base.keys import ITEM, compared_key, matched, noun
 from metaeval.base.records import AVERAGE, Status
-from metaeval.base.simulation import REAL
-from metaeval.engine.alignment.aligned import Aligned, align
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.alignment.aligned import Aligned, Bools, align
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.regression.prediction_powered import estimate
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from metaeval.base.simulation import Simulation
-    from metaeval.engine.alignment.aligned import Bools
-    from metaeval.stats.coefficients.tables import Floats, Ints
 
 _COLUMNS = (
     Column("generator", "Generator"),
@@ -120,14 +114,11 @@ def estimates_sheet(
 
     Parameters
     ----------
-    scores
-        Long, as in `metaeval.base.records.ScoreTable`; units that the truth does not know count as unrated.
-    truth
-        Key columns, ``aspect`` and ``rating``; NaN is unrated, whatever the run fills in.
-    evaluator
-        Whose scores are used.
-    aspects
-        Those of the truth to estimate; the mean over them is added if they are several.
+    scores, truth
+        Long, as in `metaeval.base.records.ScoreTable`; and key columns, ``aspect`` and ``rating``, NaN
+        unrated, whatever the run fills in. Units that the truth does not know count as unrated.
+    evaluator, aspects
+        Whose scores are used; the aspects to estimate, to which the mean is added if they are several.
     labelled
         Use the ratings of so many users (items, without users) alone, drawn with ``seed``.
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from metaeval.analysis.generators.ranking import GeneratorRankings, Ranking
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.records import AVERAGE, Kind
-from metaeval.base.simulation import REAL
+from metaeval.base.records import AVERAGE, Kind, Scale, ScoreTable
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.alignment.policy import Prepared
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.stats.regression.noisy_means import NoInterval
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.analysis.generators.ranking import GeneratorRankings, Ranking
-    from metaeval.base.records import Scale, ScoreTable
-    from metaeval.base.simulation import Simulation
-    from metaeval.engine.alignment.policy import Prepared
+from metaeval.stats.regression.true_means import NoInterval
 
 
 def trusted(table: ScoreTable, names: Sequence[str] = ()) -> list[str]:
@@ -43,17 +38,10 @@ def trusted(table: ScoreTable, names: Sequence[str] = ()) -> list[str]:
 
 
 def best_evaluator(table: pd.DataFrame, among: Sequence[str], aspect: str | None = None) -> str:
-    """Return the evaluator with the highest estimate: at dataset level, by the first coefficient.
+    """Return the evaluator with the highest estimate of a board, at dataset level, by the first coefficient.
 
-    Parameters
-    ----------
-    table
-        The frame of a board. The first value of a dimension is used where it has no dataset level, or no
-        average.
-    among
-        Evaluators to choose from; the first of them if no estimate is defined.
-    aspect
-        The average over aspects, if None.
+    The first value of a dimension is used where it has no dataset level, or no average (``aspect``, if
+    given). The first of ``among`` if no estimate is defined.
     """
     wanted = {"level": "dataset", "aspect": aspect or AVERAGE}
     columns = [str(c) for c in table]
@@ -73,16 +61,9 @@ def ranking_sheets(
     scale: Scale | None = None,
     simulated: Simulation = REAL,
 ) -> list[Sheet]:
-    """Return the sheets ``ratings``, ``evaluators`` and ``agreement`` of a ranking.
+    """Return the sheets ``ratings``, ``evaluators`` and ``agreement`` of a ranking of ``data``.
 
-    Parameters
-    ----------
-    found, data
-        The result of `rank_generators`, and what it was made of.
-    truth
-        The evaluator spec of the ratings.
-    scale
-        That of the ratings, if it is known.
+    ``truth`` is the evaluator spec of the ratings, ``scale`` theirs if it is known.
     """
     averaged = scale.averaged if scale and found.aspects[0] == AVERAGE else []
     whose = "the users' ratings" if truth == "User()" else truth

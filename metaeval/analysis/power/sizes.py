@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,18 +12,16 @@ import pandas as pd
 from metaeval.analysis.power.substudies import Pair, substudies
 from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.keys import ITEM
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
-from metaeval.engine.alignment.policy import allowed, whole_number
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.alignment.policy import Prepared, allowed, whole_number
 from metaeval.engine.correlation import estimates
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import percentile_interval
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.stats.coefficients.tables import Floats
 
 ENOUGH = 0.8
 """The power that is usually asked for."""
@@ -106,19 +105,12 @@ def power(
     ----------
     data
         One level and one coefficient.
-    evaluators
-        Two names; the best and the second best of the run, if left out.
-    aspect
-        An aspect, or ``average``: the mean over all of them in the same draw.
-    users
-        How many users a study has, at most 10 times those of the run; 10, 20 and 1, 2, 4 and 8 times those of
-        the run, if left out.
-    units
-        How many units of a user are kept; all, if left out.
-    studies
-        Simulated for each size.
-    seed
-        Of the draws.
+    evaluators, aspect
+        Two names (the best and the second best of the run, if left out); an aspect, or ``average``, the mean
+        over all of them in the same draw.
+    users, units
+        How many users a study has, at most 10 times those of the run (10, 20 and 1, 2, 4 and 8 times those of
+        the run, if left out), and how many units of each it keeps (all, if left out).
 
     Raises
     ------
@@ -230,3 +222,87 @@ def _size(replicates: Floats, users: int, units: int | None, extrapolated: bool)
         detectable=detectable,
         n_undefined=int(undefined.sum()),
     )
+
+
+_ENOUGH = f"{100 * ENOUGH:.0f} %"
+
+
+def power_sheet(found: Power, *, simulated: Simulation = REAL) -> Sheet:
+    """Return the table of widths and power by the size of a study."""
+    columns = (
+        Column("users", f"{found.cluster.capitalize()}s", "count"),
+        *([Column("units", f"Units per {found.cluster}", "count")] if found.sizes[0].units else []),
+        Column("extrapolated", "Extrapolated"),
+        Column("width_first", f"Width, {found.first}", "hundred"),
+        Column("width_second", f"Width, {found.second}", "hundred"),
+        Column("width_difference", "Width, difference", "hundred"),
+        Column("power", "Power", "share"),
+        Column("detectable", "Detectable difference", "hundred"),
+    )
+    return Sheet(
+        "power",
+        f"Studies that compare {found.first} with {found.second}",
+        found.frame,
+        columns,
+        tuple(_notes(found)),
+        simulated.among((found.first, found.second)),
+    )
+
+
+def _notes(found: Power) -> list[str]:
+    who = f"{plural_of(found.cluster)}"
+    one, other = (f"{100 * e:.2f}" for e in found.estimates)
+    kept = ", and of each some units without" if found.sizes[0].units else ""
+    what = f"{found.coefficient.capitalize()} at {found.level} level, {found.aspect}, × 100"
+    run = f"{found.first} {one}, {found.second} {other}, difference {100 * found.difference:.2f}"
+    drawn = f"which draw {who} with replacement from the {found.n_clusters} of the run{kept}"
+    beyond = "beyond the two-sided 5 % limits of the studies' differences centred at zero"
+    notes = [
+        f"{what}: {run}.",
+        f"Each row is {found.studies:,} simulated studies (seed {found.seed}), {drawn}.",
+        "Both evaluators use the same draws.",
+        (
+            "Width: that of the central 95 % of the studies' estimates, which is about the width of a 95 % "
+            "interval."
+        ),
+        f"Power: the share of studies whose difference is {beyond}.",
+        "Power is an approximation; it treats the run's difference as the true one.",
+        f"Detectable difference: the smallest true difference with a power of {_ENOUGH}.",
+    ]
+    if found.cluster == ITEM:
+        notes.append("The data have no users: items replace them.")
+    if any(s.extrapolated for s in found.sizes):
+        notes.append(
+            f"More than {found.n_clusters} {who} are an extrapolation, which assumes new ones like those of "
+            "the run."
+        )
+        if found.level == ITEM and found.cluster != ITEM:
+            notes.append("They add no items; if new users bring new items, these widths are too narrow.")
+    if found.level == "pair" and any(s.units for s in found.sizes):
+        notes.append(
+            "Units are drawn one by one, which splits pairs of user and item: a study of whole pairs has "
+            "narrower intervals."
+        )
+    if most := max(s.n_undefined for s in found.sizes):
+        notes.append(
+            f"The difference is undefined in up to {most:,} studies of a row; these count as not significant."
+        )
+    return [*notes, *_enough(found)]
+
+
+def _enough(found: Power) -> list[str]:
+    """Return a note per number of units: how many users are enough."""
+    notes = []
+    for kept, group in itertools.groupby(found.sizes, key=lambda s: s.units):
+        at = f" with {kept} units each" if kept else ""
+        enough = [s.users for s in group if s.power >= ENOUGH]
+        if enough:
+            least = (
+                f"The fewest {plural_of(found.cluster)} of the table with a power of {_ENOUGH} or more{at}"
+            )
+            notes.append(f"{least}: {enough[0]:,}.")
+        else:
+            notes.append(
+                f"No number of {plural_of(found.cluster)} of the table reaches a power of {_ENOUGH}{at}."
+            )
+    return notes

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.resampling.cluster_sums import ratio
+from metaeval.engine.alignment.aligned import Bools
+from metaeval.engine.alignment.policy import Prepared
+from metaeval.stats.coefficients.levels import Grouping, Undefined
+from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.resampling.bootstrap import Statistic
+from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 from metaeval.stats.resampling.weights import Resamples
-from metaeval.stats.weighted.statistic import Clusters, Nested, statistic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from metaeval.engine.alignment.aligned import Bools
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.stats.coefficients.levels import Undefined
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.resampling.bootstrap import Statistic
+from metaeval.stats.weighted.statistic import Clusters, statistic
 
 _BLOCK = 2**21  # units drawn at a time
 _POOL = 2**20  # units of all precomputed subsamples, about
@@ -109,18 +104,12 @@ class Pair:
         )
 
 
-class Substudies(Protocol):
-    """Draws studies of a given number of clusters."""
-
-    def replicates(self, n_clusters: int, studies: int, seed: int) -> Floats:
-        """Return the estimates of both evaluators, mean over aspects, shape (2, studies)."""
-
-
-def substudies(pair: Pair, units: int | None, seed: int) -> Substudies:
+def substudies(pair: Pair, units: int | None, seed: int) -> _Whole | _Copies | _Units:
     """Return a simulator that draws clusters, and of each some units (all if ``units`` is None).
 
-    Clusters are drawn with replacement, units without. A cluster that is drawn twice counts as two: its
-    groups, at a level within clusters, count twice, and its units are drawn independently.
+    Its ``replicates(n_clusters, studies, seed)`` are the estimates of both evaluators, mean over aspects,
+    shape (2, studies). Clusters are drawn with replacement, units without. A cluster that is drawn twice
+    counts as two: its groups, at a level within clusters, count twice, and its units are drawn independently.
     """
     if units is None:
         return _Whole(pair.statistics(pair.clusters), pair.clusters.n)
@@ -220,8 +209,8 @@ class _Copies:
             units = subsampler.choose(np.repeat(np.arange(n), each), rng)
             copy = np.repeat(np.arange(n * each), k)
             expanded = pair.copies(units.ravel(), copy)
-            found = [s for of in expanded.statistics(expanded.clusters) for s in of if isinstance(s, Nested)]
-            both = np.stack([[s.totals[0] for s in found], [s.counts[0] for s in found]])
+            statistics = [s for of in expanded.statistics(expanded.clusters) for s in of]
+            both = np.stack([s.by_cluster[:, 0] for s in statistics if isinstance(s, ClusterSums)], axis=1)
             parts.append(both.reshape(2, *pair.x.shape[:2], n, each))
         totals, counts = np.concatenate(parts, axis=4)
         return cls(totals, counts)

@@ -7,28 +7,42 @@ chance gives.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.verdicts.axioms import IRREFLEXIVITY, AxiomTally, JudgeAxioms, judge_axioms
+from metaeval.analysis.verdicts.axioms import IRREFLEXIVITY, PARTS, AxiomTally, JudgeAxioms, judge_axioms
 from metaeval.base.progress import progress
 from metaeval.base.records import FIRST, SECOND
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import pair_keys
-from metaeval.sources.verdict_orders import ALL
+from metaeval.sources.verdict_map import REPEAT
+from metaeval.sources.verdicts import ALL, OTHER
+from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.stats.resampling.threads import one_thread
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from metaeval.stats.coefficients.tables import Floats
-
 COLUMNS = (
     *("evaluator", "task", "axiom", "estimate", "ci_low", "ci_high", "chance", "n"),
     *("n_clusters", "n_missing", "expected", "in_cycles"),
+)
+
+_TRANSITIVITY = (
+    "Shares that are 1 for a coherent judge. Transitivity: triples without a cycle, among pairs whose "
+    "verdicts all name one winner; expected: by Bradley and Terry's model of the same wins."
+)
+_SAME = (
+    "Asymmetry: pairs with the same verdict in both orders, within each repeat. Repeatability: equal "
+    "verdicts among two on a pair in the same order. Irreflexivity: for two identical sides, 1 minus twice "
+    "the distance of the share of the first from one half."
+)
+_CHANCE = (
+    "First position: verdicts for the side shown first; 50 % is even. Chance: a judge that chooses at "
+    "random, with as many ties. Missing verdicts are left out."
 )
 
 
@@ -41,7 +55,7 @@ def coherence(verdicts: pd.DataFrame, *, resamples: int = 10_000, seed: int = 0)
         A row per verdict: ``evaluator``, ``task``, ``cluster`` (what is resampled, such as a user), ``group``
         (within a cluster: pairs of a group are compared, such as those of a user and an item), ``repeat``,
         ``first`` and ``second`` (what was shown first and second), ``winner``: ``first``, ``second``,
-        ``tie``, or empty for a missing verdict. See `metaeval.sources.verdict_orders`.
+        ``tie``, or empty for a missing verdict. `orders_of` makes them.
 
     Returns
     -------
@@ -111,20 +125,49 @@ def _even(share: Floats) -> Floats:
     return np.stack([value, np.minimum(low, high), most])
 
 
+def coherence_sheet(frame: pd.DataFrame, *, resamples: int, seed: int, simulated: Simulation = REAL) -> Sheet:
+    """Lay out what `coherence` found."""
+    several = len(frame["task"].unique()) > 1
+    intervals = (
+        f"Brackets hold 95 % bootstrap intervals ({resamples:,} resamples of groups, or of pairs where all "
+        f"are of one group, in at most {PARTS:,} parts; seed {seed})."
+    )
+    columns = (
+        Column("evaluator", "Judge"),
+        *([Column("task", "Task")] if several else []),
+        Column("axiom", "Axiom", "code"),
+        Column("estimate", "Share", "share", "ci_low", "ci_high"),
+        Column("chance", "Chance", "share"),
+        Column("expected", "Expected", "share"),
+        Column("in_cycles", "In cycles", "share"),
+        Column("n", "Of", "count"),
+        Column("n_clusters", "Groups", "count"),
+        Column("n_missing", "Missing", "count"),
+    )
+    return Sheet(
+        "coherence",
+        "Coherence of verdicts",
+        frame,
+        columns,
+        (_TRANSITIVITY, _SAME, _CHANCE, intervals),
+        simulated,
+    )
+
+
 def orders_of(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return verdicts of pairwise evaluators (`metaeval.evaluators.verdicts`) as `coherence` takes them."""
-    keys = pair_keys(verdicts)
+    """Return verdicts on pairs (`metaeval.evaluators.verdicts`) as `coherence` takes them."""
+    keys = [key for key in pair_keys(verdicts) if key != REPEAT]
     swapped = (verdicts["order"] == SECOND).to_numpy()
     sides = verdicts[[FIRST, SECOND]].astype(object).to_numpy()
     winner = verdicts["winner"].astype(object)
-    turned = winner.map({FIRST: SECOND, SECOND: FIRST}).fillna(winner)
+    turned = winner.map(OTHER).fillna(winner)
     return pd.DataFrame(
         {
             "evaluator": verdicts["evaluator"].astype(object),
             "task": verdicts["aspect"].astype(object).replace("", ALL),
             "cluster": verdicts[keys[0]].astype(object),
             "group": verdicts[keys].astype(str).agg(" ".join, axis=1),
-            "repeat": "",
+            "repeat": verdicts.get(REPEAT, ""),
             FIRST: np.where(swapped, sides[:, 1], sides[:, 0]),
             SECOND: np.where(swapped, sides[:, 0], sides[:, 1]),
             "winner": np.where(swapped, turned, winner),

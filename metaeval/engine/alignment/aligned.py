@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from metaeval.base.errors import DataError, nearest, shown
 from metaeval.base.frames import row_text
 from metaeval.base.keys import DATASET, PAIR, Level, key_columns, levels_of, matched
 from metaeval.base.records import Status
-from metaeval.engine.alignment.matching import combined, locate, numbered, numbered_runs, shared_codes
+from metaeval.engine.alignment.matching import (
+    combined,
+    locate,
+    numbered,
+    numbered_runs,
+    refuse_empty,
+    shared_codes,
+)
 from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.coefficients.tables import changes
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.coefficients.tables import Floats, Ints, changes
 
 Bools: TypeAlias = "NDArray[np.bool_]"
 
@@ -160,15 +162,9 @@ def infinite_value(column: str, name: str, row: int | str) -> DataError:
     return DataError(f"column {column!r} of {name} holds an infinite value in row {row}; use NaN for none")
 
 
-def empty_cell(column: str, name: str, row: int | str) -> DataError:
-    """Return the error for a name that is not there."""
-    return DataError(f"column {column!r} of {name} is empty in row {row}")
-
-
 def _labels(column: pd.Series[Any], name: str, where: str) -> tuple[list[str], Ints]:
     codes, distinct = numbered_runs(column.array)
-    if (codes < 0).any():
-        raise empty_cell(name, where, int((codes < 0).argmax()))
+    refuse_empty(codes, name, where)
     return [str(d) for d in distinct], codes
 
 

@@ -7,16 +7,13 @@ joined in a few passes over its memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, shown
-from metaeval.stats.coefficients.tables import changes, lengths
-
-if TYPE_CHECKING:
-    from metaeval.stats.coefficients.tables import Ints
+from metaeval.stats.coefficients.tables import Ints, changes, lengths
 
 _RUNS = 10_000  # of equal values, up to which each is looked at by itself
 _LOOKUP = 2**20  # key spaces up to about this size are looked up in a table
@@ -40,15 +37,15 @@ class Codes:
 def shared_codes(truth: pd.Series[Any], scores: pd.Series[Any], name: str) -> Codes:
     """Return codes of a key column that mean the same in both frames.
 
-    Raises `DataError` if a key of the truth is empty, or no key of the scores is in the truth.
+    Raises `DataError` if a key is empty, or no key of the scores is in the truth.
     """
     codes, distinct = pd.factorize(truth.array)
     codes = codes.astype(np.int32)
-    if (codes < 0).any():
-        raise DataError(f"column {name!r} of the truth is empty in row {int((codes < 0).argmax())}")
+    refuse_empty(codes, name, "the truth")
     if times := _times(truth.array, scores.array):
         return Codes(codes, codes if times == 1 else np.tile(codes, times), pd.Index(distinct))
     own, own_distinct = pd.factorize(scores.array)
+    refuse_empty(own, name, "the scores")
     labels = pd.Index(distinct)
     known = labels.get_indexer(pd.Index(own_distinct)).astype(np.int32)
     if not (known >= 0).any():
@@ -56,7 +53,18 @@ def shared_codes(truth: pd.Series[Any], scores: pd.Series[Any], name: str) -> Co
             f"no {name} of the scores is in the truth: they have {shown(own_distinct[0])} ({scores.dtype}), "
             f"it has {shown(distinct[0])} ({truth.dtype})"
         )
-    return Codes(codes, np.append(known, np.int32(-1))[own], labels)
+    return Codes(codes, known[own], labels)
+
+
+def refuse_empty(codes: Ints, column: str, name: str) -> None:
+    """Raise `DataError` if a value of a column is missing: its code is negative."""
+    if (codes < 0).any():
+        raise empty_cell(column, name, int((codes < 0).argmax()))
+
+
+def empty_cell(column: str, name: str, row: int | str) -> DataError:
+    """Return the error for a name that is not there."""
+    return DataError(f"column {column!r} of {name} is empty in row {row}")
 
 
 def _times(one: Any, several: Any) -> int:  # noqa: ANN401 - arrays of pandas

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,16 +15,12 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from metaeval.base.errors import DataError, MetaevalError, nearest, one_of, shown
 from metaeval.base.frames import flat
 from metaeval.base.keys import ITEM, UNIT, Level, cluster_columns, compared_key, index_names, levels_of
-from metaeval.base.records import COEFFICIENTS, ScoreTable
+from metaeval.base.records import AVERAGE, COEFFICIENTS, ScoreTable
 from metaeval.base.validation import Options, not_allowed
 from metaeval.engine.alignment.aligned import Aligned, Bools, align
+from metaeval.stats.coefficients.levels import Estimates, Grouping
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.weighted.statistic import Clusters
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from metaeval.stats.coefficients.levels import Estimates, Grouping
-    from metaeval.stats.coefficients.tables import Floats, Ints
 
 
 def _coefficient(value: str) -> str:
@@ -120,6 +117,10 @@ def whole_number(name: str, given: object, *, least: int = 0) -> None:
         raise MetaevalError(f"{name} is {shown(given)}; give a whole number, {least} or more")
 
 
+LEAST_SHARE = 0.05
+"""The share of the rated units that an evaluator needs to be compared with others on their common units."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """Scores of E evaluators and the truth, for A aspects and U units, as the policy leaves them."""
@@ -146,10 +147,17 @@ class Prepared:
     """Key column → what the codes stand for."""
     n_left_out: Ints | None = None
     """Shape (A,): rated units left out of all evaluators, as some have no score; None if it was not asked."""
+    apart: frozenset[str] = frozenset()
+    """Evaluators on units of their own, and compared with no other, as they have so few scores."""
     used: Bools | None = None
     """Shape (A, U): units that enter for any evaluator, if these are some of the evaluators only."""
     found: dict[tuple[str, str], Estimates] = field(default_factory=dict, init=False, repr=False)
     """What `metaeval.engine.correlation.estimates` found: it is asked several times."""
+
+    def __post_init__(self) -> None:
+        """Refuse an aspect that has the name of the mean over aspects."""
+        if AVERAGE in self.aspects:
+            raise DataError(f"no aspect may be called {AVERAGE!r}, the name of their mean; rename the aspect")
 
     def units(self, evaluator: int, aspect: int) -> Bools | slice:
         """Return an index of the units that enter."""
@@ -222,12 +230,7 @@ def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Poli
 
     Raises `DataError` if the frames cannot be matched, or no unit is left.
     """
-    return under(policy, aligned(scores, truth, policy.levels))
-
-
-def aligned(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, levels: Sequence[str]) -> Aligned:
-    """Match scores with the truth, at these levels; errors are those of `prepare`."""
-    return align(*plain(scores, truth), levels)
+    return under(policy, align(*plain(scores, truth), policy.levels))
 
 
 def plain(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -274,6 +277,7 @@ def under(policy: Policy, data: Aligned) -> Prepared:
     n_missing = candidates.sum(axis=2)
     mask: Bools | None = None
     left_out: Ints | None = None
+    apart: frozenset[str] = frozenset()
     if in_truth is not None or data.example is not None or (policy.score == "drop" and none.any()):
         mask = np.broadcast_to(judged, none.shape).copy()
         if policy.score == "drop":
@@ -286,11 +290,14 @@ def under(policy: Policy, data: Aligned) -> Prepared:
         scores = data.scores
     if policy.common and mask is not None and len(data.evaluators) > 1:
         n_units = mask.sum(axis=2)
+        few = sparse(n_units, judged.sum(axis=1))
+        few &= ((n_units > 0) & ~few).any(axis=0)  # not where nobody has more
         common = Common(*data.truth.shape)
-        common.meet(mask, n_units > 0)
+        common.meet(mask, (n_units > 0) & ~few)
         refuse_nothing_common(data.aspects, data.evaluators, n_units, common.shared.sum(axis=1))
-        mask &= common.shared
+        mask &= common.shared | few[:, :, None]
         left_out = (judged & ~common.shared).sum(axis=1)
+        apart = frozenset(data.evaluators[e] for e in np.flatnonzero(few.any(axis=1)))
     return Prepared(
         policy,
         data.evaluators,
@@ -305,7 +312,16 @@ def under(policy: Policy, data: Aligned) -> Prepared:
         data.keys,
         data.labels,
         left_out,
+        apart=apart,
     )
+
+
+def sparse(n_units: Ints, n_rated: Ints) -> Bools:
+    """Say which evaluators would take nearly all units of an aspect from the others, shape (E, A).
+
+    They are those with units, but with fewer than `LEAST_SHARE` of the rated ones, shape (A,).
+    """
+    return np.asarray((n_units > 0) & (n_units < LEAST_SHARE * n_rated))
 
 
 class Common:
@@ -334,3 +350,41 @@ def refuse_nothing_common(
                 f"no unit has a score for {aspect!r} from every evaluator ({evaluators[fewest]!r} has "
                 f"only {int(n_units[fewest, a])}); leave it out, fill missing scores, or set units: own"
             )
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """Scores and the truth under the policy of a study."""
+
+    scores: ScoreTable
+    truth: pd.DataFrame
+    """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
+    policy: Policy
+
+    @cached_property
+    def aligned(self) -> Aligned:
+        """Both over the same units, at the levels of the policy."""
+        return align(*plain(self.scores, self.truth), self.policy.levels)
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """Both as the policy leaves them."""
+        return under(self.policy, self.aligned)
+
+    def chosen(
+        self,
+        *,
+        levels: Sequence[str] | None = None,
+        coefficients: Sequence[str] | None = None,
+        evaluators: Sequence[str] | None = None,
+    ) -> Prepared:
+        """Return the same at other levels, by other coefficients or of some evaluators; errors: `prepare`."""
+        policy = replace(
+            self.policy,
+            levels=tuple(levels or self.policy.levels),
+            coefficients=tuple(coefficients or self.policy.coefficients),
+        )
+        allowed("coefficients", policy.coefficients, COEFFICIENTS)
+        there = set(policy.levels) <= set(self.aligned.groupings)
+        whole = self.aligned if there else align(*plain(self.scores, self.truth), policy.levels)
+        return under(policy, whole if evaluators is None else whole.among(evaluators))

@@ -1,4 +1,4 @@
-"""Tables in Parquet files: which files they are, and whether they are read into memory or by DuckDB."""
+"""Tables in Parquet files: which files they are, whether DuckDB reads them, and its connection."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import contextlib
 import glob
 import os
 import re
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from metaeval.base.errors import DataError
+import pandas as pd
+import pyarrow as pa
+
+from metaeval.base.errors import DataError, MissingExtraError
 from metaeval.engine.alignment.policy import allowed
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
+    import duckdb
+
 
 Engine: TypeAlias = Literal["auto", "memory", "duckdb"]
 ENGINES = ("auto", "memory", "duckdb")
@@ -26,8 +32,6 @@ FILE = 2**40
 """More rows than a file has: rows are numbered on from a multiple of it."""
 BYTES_PER_ROW = 200
 """Memory that a row of scores takes in the engine of frames: its columns, and what matching them takes."""
-BYTES_PER_RATING = 500
-"""Memory that a row of the truth takes while it is worked with, its units and groups included."""
 _SUFFIXES = (".parquet", ".pq")
 _HIVE = re.compile(r"([^/=]+)=([^/]*)/")
 
@@ -45,8 +49,7 @@ class Parquet:
     def of(cls, given: FilePath, name: str) -> Parquet:
         """Find the files of a path, of a glob such as ``scores/*.parquet``, or in a folder.
 
-        Raises `DataError` if there are none, one of them is no Parquet file, or their folders do not name the
-        same columns.
+        Raises `DataError` if there are none, or one of them is no Parquet file.
         """
         path = os.fspath(given)
         if not path:
@@ -65,14 +68,7 @@ class Parquet:
             raise DataError(
                 f"{name}: {problem}; give a Parquet file, a glob of them, or a folder that holds them"
             )
-        table = cls(name, tuple(sorted(found)))
-        for file in table.files:
-            values = dict(_HIVE.findall(Path(file).as_posix()))
-            if lacking := ", ".join(table.folders.keys() - values.keys()):
-                raise DataError(f"{name}: {file} lies in no folder that names its {lacking}, as others do")
-            if odd := next((f"{c}={v}" for c, v in values.items() if "=" in v), None):
-                raise DataError(f"{name}: the folder {odd} has a second =; write it as %3D")
-        return table
+        return cls(name, tuple(sorted(found)))
 
     @staticmethod
     def named(given: FilePath) -> bool:
@@ -87,33 +83,29 @@ class Parquet:
 
     def head(self) -> pd.DataFrame:
         """Return the columns, without a row; `DataError` if the first file cannot be read."""
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        try:
+        with self._reading(self.files[0]):
             empty: pd.DataFrame = pq.read_schema(self.files[0]).empty_table().to_pandas()
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"{self.name}: {self.files[0]} cannot be read: {error}") from error
         return empty.assign(**dict.fromkeys(self.folders, ""))
 
     @cached_property
     def rows(self) -> int:
         """The number of rows, as the footers of the files say."""
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         total = 0
         for file in self.files:
-            try:
+            with self._reading(file):
                 total += pq.read_metadata(file).num_rows
-            except (pa.ArrowException, OSError) as error:
-                raise DataError(f"{self.name}: {file} cannot be read: {error}") from error
         return total
 
-    @property
-    def parts(self) -> int:
-        """In how many parts a truth is worked with; each takes half of the available memory at most."""
-        return max(1, -(-2 * self.rows * BYTES_PER_RATING // max(1, available_memory())))
+    @contextlib.contextmanager
+    def _reading(self, file: str) -> Iterator[None]:
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{self.name}: {file} cannot be read: {error}") from error
 
     def row_text(self, row: int) -> str:
         """Return where a row is, of a number that counts on from file to file as those of DuckDB do."""
@@ -122,7 +114,6 @@ class Parquet:
 
     def frame(self) -> pd.DataFrame:
         """Read the table into memory."""
-        import pyarrow as pa
         import pyarrow.dataset as ds
 
         texts = pa.schema([(column, pa.string()) for column in self.folders])
@@ -139,11 +130,6 @@ class Parquet:
 def in_memory(given: Any, name: str) -> Any:  # noqa: ANN401 - a frame, or what is not one and refused later
     """Return a table that may lie in Parquet files as a frame."""
     return Parquet.of(given, name).frame() if isinstance(given, str | os.PathLike) else given
-
-
-def head_of(given: pd.DataFrame | FilePath, name: str) -> pd.DataFrame:
-    """Return the columns of a table that may lie in Parquet files."""
-    return Parquet.of(given, name).head() if isinstance(given, str | os.PathLike) else given
 
 
 def refuse_duckdb(engine: Engine) -> None:
@@ -178,3 +164,109 @@ def available_memory() -> int:
         limit, used = (int((container / name).read_text()) for name in ("memory.max", "memory.current"))
         free = min(free, max(0, limit - used))
     return free
+
+
+ROW = "metaeval_row"
+"""The column of a view that orders its rows as the files do."""
+T = TypeVar("T")
+
+_SHARE = 4
+"""DuckDB gets one part in so many of the memory that is available."""
+_ROWS = 2**20  # handed over at a time
+
+
+@contextlib.contextmanager
+def database() -> Iterator[DuckDatabase]:
+    """Open DuckDB in memory; what does not fit goes to a temporary folder, which goes with the connection.
+
+    Raises `MissingExtraError` if it is not installed.
+    """
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise MissingExtraError("engine 'duckdb'", "duckdb") from None
+    with tempfile.TemporaryDirectory(prefix="metaeval-duckdb-", ignore_cleanup_errors=True) as folder:
+        options: dict[str, str | bool | int | float | list[str]] = {
+            "threads": os.cpu_count() or 1,
+            "memory_limit": f"{available_memory() // _SHARE}B",
+            "temp_directory": folder,
+            "preserve_insertion_order": False,
+        }
+        with ThreadPoolExecutor(1) as thread, duckdb.connect(config=options) as connection:
+            yield DuckDatabase(connection, thread)
+
+
+class DuckDatabase:
+    """A connection to DuckDB; what it says of a file becomes a `DataError`."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, thread: Executor) -> None:
+        self._connection, self._thread = connection, thread
+
+    def rows(self, sql: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; ``values`` stand for its question marks."""
+        return self._done(lambda: self._connection.execute(sql, values).fetchall())
+
+    def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a query as they come."""
+        with self._done(lambda: self._connection.sql(sql).to_arrow_reader(_ROWS)) as reader:
+            batches = iter(reader)
+            while (batch := self._done(lambda: next(batches, None))) is not None:
+                yield batch
+
+    def table(self, sql: str) -> pa.Table:
+        """Return the rows of a query as one table."""
+        return self._done(lambda: self._connection.sql(sql).to_arrow_table())
+
+    def _done(self, query: Callable[[], T]) -> T:
+        """Wait for a query in another thread, so that an interrupt stops it at once."""
+        with _errors_of_duckdb():
+            running = self._thread.submit(query)
+            try:
+                return running.result()
+            except KeyboardInterrupt:
+                self._connection.interrupt()
+                running.exception()  # waits until it has stopped
+                raise
+
+    def register(self, name: str, table: pa.Table) -> None:
+        """Copy a table into the database."""
+        self._connection.register("handed_over", table)
+        self.rows(f"CREATE OR REPLACE TEMP TABLE {quoted(name)} AS SELECT * FROM handed_over")
+        self._connection.unregister("handed_over")
+
+    def view(self, name: str, table: Parquet) -> dict[str, str]:
+        """Give Parquet files a name; return the type of each of their columns."""
+        files = ", ".join(text(glob.escape(file)) for file in table.files)
+        hive = f"hive_partitioning = {bool(table.folders)}, hive_types_autocast = false"
+        self.rows(
+            f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS SELECT *, file_index * {FILE} + file_row_number "
+            f"AS {ROW} FROM read_parquet([{files}], {hive}, union_by_name = true)"
+        )
+        types = {column: kind for column, kind, *_ in self.rows(f"DESCRIBE {quoted(name)}")}
+        del types[ROW]
+        return types
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """Return a text as SQL has it."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+@contextlib.contextmanager
+def _errors_of_duckdb() -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise DataError(
+            "DuckDB has too little memory or temporary disk for this table; free some, or let TMPDIR name a "
+            f"larger disk ({str(error).splitlines()[0]})"
+        ) from error
+    except duckdb.Error as error:
+        raise DataError(f"DuckDB cannot read the table: {str(error).splitlines()[0]}") from error

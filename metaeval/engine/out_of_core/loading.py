@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from metaeval.base.errors import DataError
 from metaeval.base.progress import progress
@@ -17,64 +18,42 @@ from metaeval.engine.alignment.aligned import (
     align,
     aspects_of_scores,
     column_numbers,
-    empty_cell,
     infinite_value,
     shared_keys,
 )
-from metaeval.engine.alignment.matching import shared_codes
+from metaeval.engine.alignment.matching import empty_cell, shared_codes
 from metaeval.engine.alignment.policy import plain
-from metaeval.engine.out_of_core.cube import EXAMPLE, LARGEST, MISSING, NO_ROW, Cube
-from metaeval.engine.out_of_core.database import ROW, DuckDatabase, quoted, text
-from metaeval.engine.out_of_core.files import available_memory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from metaeval.engine.out_of_core.files import Parquet
+from metaeval.engine.out_of_core.cube import EXAMPLE, NO_ROW, Cube, Loaded
+from metaeval.engine.out_of_core.files import (
+    ROW,
+    DuckDatabase,
+    Parquet,
+    available_memory,
+    database,
+    quoted,
+    text,
+)
+from metaeval.stats.coefficients.tables import Floats
 
 _SHARE = 8
 """One part in so many of the memory that is available holds the scores that are being read."""
 _HEAD = 1_000  # rows that errors and the types of columns are told from
 _TEXT = "VARCHAR"
+_FLOATS = ("DOUBLE", "FLOAT")
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """Scores and truth over the same units."""
-
-    truth: Aligned
-    """Of no evaluator."""
-    evaluators: list[str]
-    cube: Cube
-    complete: bool
-    """Whether every evaluator gave every unit a score."""
-    matched: bool
-    """Whether any row of the scores is of a unit of the truth."""
-
-    def of(self, evaluators: Sequence[int]) -> Aligned:
-        """Return the scores of some evaluators and the truth."""
-        scores, example = self.cube.read(evaluators)
-        names = [self.evaluators[e] for e in evaluators]
-        return replace(self.truth, evaluators=names, scores=scores, example=example)
-
-
-@dataclass(frozen=True)
-class ScoreFacts:
-    """What a pass over the scores says of them."""
-
-    evaluators: list[str]
-    """In the order of their first row."""
-    aspects: list[str | None]
-    low: float | None
-    """The lowest score, if all are whole numbers of a scale."""
+def first_rows(scores: Parquet) -> pd.DataFrame:
+    """Return the first row of each evaluator and aspect, in the order of the file."""
+    with database() as db:
+        types = db.view("scores", scores)
+        groups = ", ".join(quoted(c) for c in ("evaluator", "aspect") if c in types) or "true"
+        first = f"SELECT min({ROW}) FROM scores GROUP BY {groups}"
+        rows = db.table(f"SELECT * EXCLUDE {ROW} FROM scores WHERE {ROW} IN ({first}) ORDER BY {ROW}")
+    frame: pd.DataFrame = rows.to_pandas()
+    return frame
 
 
 def load(
-    db: DuckDatabase,
     scores: Parquet,
     truth: pd.DataFrame,
     levels: Sequence[str],
@@ -89,36 +68,30 @@ def load(
     names of the evaluators; ``named`` are those to read: name → that in the files.
     Errors are those of `metaeval.engine.alignment.aligned.align`.
     """
-    source = Source.of(db, scores, truth, text_keys=text_keys)
-    source.truth_alone(levels)  # what is wrong with it is said before the scores are read
-    counted = source.counted()
-    if check:
-        check(counted.evaluators)
-    if named is not None:
-        counted = replace(counted, evaluators=[*named.values()])
-    loaded = read(source, counted, levels)
-    if not loaded.matched:
-        source.check_matches()
-    return loaded if named is None else replace(loaded, evaluators=[*named])
-
-
-def read(source: Source, counted: ScoreFacts, levels: Sequence[str]) -> Loaded:
-    """Lay the scores of a source out over the units of its truth."""
-    of_truth = source.truth_alone(levels)
-    aspects_of_scores(pd.DataFrame({"aspect": counted.aspects}), of_truth.aspects)
-    n_aspects, n_units = of_truth.truth.shape
-    cube = Cube(n_aspects, n_units, counted.low)
-    source.name_units(of_truth, counted)
-    step = max(1, available_memory() // (_SHARE * cube.size * cube.type.itemsize))
-    n, complete, matched = len(counted.evaluators), True, False
-    with progress("reading the scores", n) as advance:
-        for start in range(0, n, step):
-            codes = source.codes(cube, start, min(start + step, n))
-            matched = matched or bool((codes != cube.code(NO_ROW)).any())
-            complete = complete and cube.all_scored(codes)
-            cube.append(codes)
-            advance(min(step, n - start))
-    return Loaded(of_truth, counted.evaluators, cube, complete, matched)
+    with database() as db:
+        source = Source.of(db, scores, truth, text_keys=text_keys)
+        of_truth = source.truth_alone(levels)  # errors of the truth come before the scores are read
+        evaluators, aspects = source.named()
+        if check:
+            check(evaluators)
+        if named is not None:
+            evaluators = [*named.values()]
+        aspects_of_scores(pd.DataFrame({"aspect": aspects}), of_truth.aspects)
+        n_aspects, n_units = of_truth.truth.shape
+        cube = Cube(n_aspects, n_units)
+        source.name_units(of_truth, evaluators)
+        step = max(1, available_memory() // (_SHARE * cube.size * np.dtype(float).itemsize))
+        n, complete, matched = len(evaluators), True, False
+        with progress("reading the scores", n) as advance:
+            for start in range(0, n, step):
+                found = source.scores(cube.size, start, min(start + step, n))
+                matched = matched or bool((found != NO_ROW).any())
+                complete = complete and bool(np.isfinite(found).all())
+                cube.append(found)
+                advance(min(step, n - start))
+        if not matched:
+            source.check_matches()
+    return Loaded(of_truth, evaluators if named is None else [*named], cube, complete)
 
 
 @dataclass(frozen=True)
@@ -133,8 +106,6 @@ class Source:
     keys: list[str]
     columns: dict[str, str]
     """Column of the scores → how SQL reads it."""
-    where: str = "true"
-    """The scores that are read, if the truth is of some units only."""
 
     @classmethod
     def of(cls, db: DuckDatabase, files: Parquet, truth: pd.DataFrame, *, text_keys: bool) -> Source:
@@ -144,13 +115,14 @@ class Source:
         head, truth = plain(head, truth)
         keys = shared_keys(head, truth)
         read = {column: f"s.{quoted(column)}" for column in types}
+        read |= {k: f"nullif({read[k]}, 'nan')" for k in keys if types[k] in _FLOATS}
         texts = [*(keys if text_keys else ()), "evaluator", "aspect", "status"]
         read |= {c: f"{read[c]}::{_TEXT}" for c in texts if types.get(c, _TEXT) != _TEXT}
         head = head.astype({c: "str" for c in keys if text_keys and types[c] != _TEXT})
         for key in keys:
             if not text_keys and key in files.folders and truth[key].dtype.kind in "iuf":
                 read[key] = f"TRY_CAST({read[key]} AS DOUBLE)"  # the name of a folder has no type
-            elif (types[key] == _TEXT or text_keys) != holds_text(truth[key]):
+            elif (types[key] == _TEXT or text_keys) != (truth[key].dtype.kind not in "iufbM"):
                 shared_codes(truth[key], head[key], key)  # raises, as a text is no number
         return cls(db, files, truth, head, keys, read)
 
@@ -165,42 +137,35 @@ class Source:
         found = align(none, self.truth, levels)
         return replace(found, evaluators=[], scores=found.scores[:0])
 
-    def counted(self) -> ScoreFacts:
-        """Go over the scores once."""
+    def named(self) -> tuple[list[str], list[str | None]]:
+        """Go over the scores once; return evaluators and aspects in the order of their first rows."""
         first = self.head["score"]
         column_numbers(first[~first.isin([math.inf, -math.inf])], "the scores")
+        missing = ", ".join(f"min({ROW}) FILTER ({self.columns[key]} IS NULL)" for key in self.keys)
+        for key, row in zip(self.keys, self.db.rows(f"SELECT {missing} FROM scores s")[0], strict=True):
+            if row is not None:
+                raise empty_cell(key, self.files.name, self.files.row_text(row))
         score, aspect = self._score, self.columns.get("aspect", "NULL")
         groups = self.db.rows(
             f"SELECT {self.columns['evaluator']} AS evaluator, {aspect} AS aspect, min({ROW}), "
-            f"min({score}) FILTER (isfinite({score})), max({score}) FILTER (isfinite({score})), "
-            f"bool_and({score} = floor({score})) FILTER (isfinite({score})), "
             f"min({ROW}) FILTER (isinf({score})) FROM scores s GROUP BY ALL ORDER BY 3"
         )
-        for evaluator, _, first, *_, infinite in groups:
+        for evaluator, _, first, infinite in groups:
             if infinite is not None:
                 raise infinite_value("score", "the scores", self.files.row_text(infinite))
             if evaluator is None:
                 raise empty_cell("evaluator", "the scores", self.files.row_text(first))
-        low = min((g[3] for g in groups if g[3] is not None), default=0.0)
-        high = max((g[4] for g in groups if g[4] is not None), default=0.0)
-        on_scale = high - low <= LARGEST and all(g[5] is not False for g in groups)
-        return ScoreFacts(
-            list(dict.fromkeys(g[0] for g in groups)),
-            list(dict.fromkeys(g[1] for g in groups)),
-            low if on_scale else None,
-        )
+        return list(dict.fromkeys(g[0] for g in groups)), list(dict.fromkeys(g[1] for g in groups))
 
     @property
     def _score(self) -> str:
         return f"{self.columns['score']}::DOUBLE"
 
-    def name_units(self, truth: Aligned, counted: ScoreFacts) -> None:
+    def name_units(self, truth: Aligned, evaluators: Sequence[str]) -> None:
         """Hand the numbers of evaluators, aspects and units to DuckDB, which joins by them."""
-        import pyarrow as pa
-
         units = {k: pa.array(truth.labels[k].to_numpy()).take(pa.array(truth.keys[k])) for k in self.keys}
         self.db.register("units", pa.table({**units, ROW: np.arange(truth.truth.shape[1])}))
-        self.db.register("evaluators", _numbered(counted.evaluators))
+        self.db.register("evaluators", pa.table({"name": evaluators, "code": np.arange(len(evaluators))}))
         own = [(name, a) for a, name in enumerate(truth.aspects) if name]
         every = [("", a) for a in range(len(truth.aspects))]
         names, codes = zip(*own, *every, strict=True)
@@ -216,30 +181,28 @@ class Source:
             f"((e.code - {start}) * {n_aspects} + a.code) * {size} + u.{ROW} AS place FROM scores s "
             f"JOIN (FROM evaluators WHERE code >= {start} AND code < {stop}) e "
             f"ON {self.columns['evaluator']} = e.name "
-            f"JOIN aspects a ON {aspect} = a.name JOIN units u ON {units} WHERE {self.where}"
+            f"JOIN aspects a ON {aspect} = a.name JOIN units u ON {units}"
         )
 
-    def codes(self, cube: Cube, start: int, stop: int) -> NDArray[Any]:
-        """Return what stands in each place of some evaluators' scores, shape (places,)."""
-        score, kind = self._score, "UTINYINT" if cube.low is not None else "DOUBLE"
-        missing, example = (f"'{cube.code(c)}'::{kind}" for c in (MISSING, EXAMPLE))
-        value = f"({score} - {cube.low})" if cube.low is not None else score
-        cases = f"WHEN {score} IS NULL OR isnan({score}) THEN {missing}"
+    def scores(self, size: int, start: int, stop: int) -> Floats:
+        """Return what stands in each of the ``size`` places of some evaluators' scores."""
+        score, missing = self._score, "'nan'::DOUBLE"
+        cases = f"WHEN {score} IS NULL THEN {missing}"
         if "status" in self.columns:
             status = self.columns["status"]
             cases = (
-                f"WHEN {status} = {text(Status.EXAMPLE.value)} THEN {example} "
+                f"WHEN {status} = {text(Status.EXAMPLE.value)} THEN '{EXAMPLE}'::DOUBLE "
                 f"WHEN {status} IS DISTINCT FROM {text(Status.OK.value)} THEN {missing} {cases}"
             )
-        found = np.full((stop - start) * cube.size, cube.code(NO_ROW), dtype=cube.type)
+        found = np.full((stop - start) * size, NO_ROW)
         rows = 0
         for batch in self.db.batches(
-            f"SELECT CASE {cases} ELSE {value}::{kind} END AS code, {self._matched(start, stop)}"
+            f"SELECT CASE {cases} ELSE {score} END AS score, {self._matched(start, stop)}"
         ):
-            code, place = (batch.column(i).to_numpy() for i in range(2))
-            found[place] = code
+            scores, place = (batch.column(i).to_numpy() for i in range(2))
+            found[place] = scores
             rows += len(place)
-        if np.count_nonzero(found != cube.code(NO_ROW)) != rows:
+        if np.count_nonzero(found != NO_ROW) != rows:
             self._raise_twice(start, stop)
         return found
 
@@ -267,14 +230,3 @@ class Source:
             known = f"SELECT {quoted(key)} FROM units"
             if not self.db.rows(f"FROM scores s WHERE {self.columns[key]} IN ({known}) LIMIT 1"):
                 shared_codes(self.truth[key], self.head[key], key)
-
-
-def holds_text(column: pd.Series[Any]) -> bool:
-    """Say whether a key column holds texts, not numbers or times."""
-    return column.dtype.kind not in "iufbM"
-
-
-def _numbered(names: Sequence[str]) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.table({"name": names, "code": np.arange(len(names))})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -11,14 +12,9 @@ import pandas as pd
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.records import Kind
 from metaeval.evaluators.arguments import check_text
-from metaeval.evaluators.showings import Preference
-from metaeval.kinds.exposure.data.log_set import ITEM, USER
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from metaeval.evaluators.grid import FloatArray
-    from metaeval.kinds.exposure.data.log_set import LogSet
+from metaeval.evaluators.chance import Preference
+from metaeval.evaluators.grid import FloatArray
+from metaeval.kinds.exposure.data.log_set import ITEM, USER, LogSet
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,13 +34,8 @@ class PopularItem(Preference):
 class System(Preference):
     """The item that a recommender of the data set gives the higher score, or the better rank.
 
-    An item that is not on the user's list comes after all that are; two such items tie. A user without a
-    list is ``missing``.
-
-    Parameters
-    ----------
-    name
-        The recommender's name in the table ``runs``.
+    An item that is not on the user's list comes after all that are; two such items tie. A user without a list
+    is ``missing``. ``name`` is the recommender's name in the table ``runs``.
     """
 
     kind: ClassVar[Kind] = Kind.RECORDED
@@ -70,8 +61,8 @@ class System(Preference):
         by = self._by(lists)
         known = lists.set_index([USER, ITEM])[by] * (1 if by == "score" else -1)
         known = known[~known.index.duplicated()]
-        found = known.reindex(pd.MultiIndex.from_frame(data.table[[USER, side]])).to_numpy(np.float64)
-        below: FloatArray = np.where(np.isnan(found), known.min() - 1, found)
+        worth = known.reindex(pd.MultiIndex.from_frame(data.table[[USER, side]])).to_numpy(np.float64)
+        below: FloatArray = np.where(np.isnan(worth), known.min() - 1, worth)
         return np.where(data.table[USER].isin(lists[USER].unique()), below, np.nan)
 
     def _lists(self, data: LogSet) -> pd.DataFrame:

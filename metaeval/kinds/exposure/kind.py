@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
 
-from metaeval.base.errors import MetaevalError, SpecError
-from metaeval.base.spec import EvaluatorSpec
+from metaeval.base.errors import MetaevalError, SpecError, nearest
+from metaeval.base.records import FIRST, SECOND
+from metaeval.base.spec import Argument, EvaluatorSpec
+from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
+from metaeval.engine.sheet import Sheet
 from metaeval.kinds.ablations import variants_of
-from metaeval.kinds.exposure import reading
-from metaeval.kinds.exposure.calibration.groups import check
 from metaeval.kinds.exposure.data.loading import load
-from metaeval.kinds.exposure.files import FILES, TEXTS
-from metaeval.kinds.exposure.judge.judge import DISCARD
-from metaeval.kinds.exposure.matching import pairs_of_study
-from metaeval.kinds.exposure.off_policy.policies import policy_file
-from metaeval.kinds.exposure.pair_auc import ALL, BIN, IPS, NONE, PairCells
+from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, USER, WEIGHT, LogSet
+from metaeval.kinds.exposure.judge import DISCARD
+from metaeval.kinds.exposure.measures import ALL, BIN, IPS, NONE, PAIR_AUC, UNITS, PairCells
+from metaeval.kinds.exposure.off_policy.rounds import policy_place
+from metaeval.kinds.exposure.pairs import pairs_of_study
+from metaeval.kinds.exposure.recommenders.transport import check
+from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
 from metaeval.kinds.files.folder import folder_of
 from metaeval.kinds.files.labels import VERDICTS
 from metaeval.kinds.kind import StudyKind
+from metaeval.kinds.known.items import called, fields_text, histories_text
 from metaeval.kinds.registry import ShortNames
+from metaeval.kinds.scored import Scored
 from metaeval.kinds.study import unknown_word
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from metaeval.base.spec import Argument
-    from metaeval.engine.board import Board
-    from metaeval.engine.drilldown import UnitView
-    from metaeval.engine.figures.figure import Figure
-    from metaeval.engine.results import Results
-    from metaeval.engine.sheet import Sheet
-    from metaeval.kinds.exposure.data.log_set import LogSet
-    from metaeval.kinds.scored import Scored
+from metaeval.kinds.table import KindTable
 
 _JUDGE = "MatchedPairs"
 
@@ -45,14 +41,14 @@ class ExposureKind(StudyKind):
     name = "exposure"
     study = ExposureStudy
     evaluators = {  # noqa: RUF012 - as a reader would write it
-        "FirstPosition": "metaeval.evaluators.showings:FirstPosition",
-        "MatchedPairs": "metaeval.kinds.exposure.judge.judge:MatchedPairs",
+        "FirstPosition": "metaeval.evaluators.chance:FirstPosition",
+        "MatchedPairs": "metaeval.kinds.exposure.judge:MatchedPairs",
         "Popularity": "metaeval.kinds.exposure.baselines:PopularItem",
-        "Random": "metaeval.evaluators.showings:Coin",
+        "Random": "metaeval.evaluators.chance:Coin",
         "System": "metaeval.kinds.exposure.baselines:System",
     }
-    files = FILES
-    texts = TEXTS
+    scored: ClassVar[type[ExposureScored]] = ExposureScored
+    rated = False
     labels = VERDICTS
 
     def load(self, place: str | Path) -> LogSet:
@@ -62,7 +58,7 @@ class ExposureKind(StudyKind):
     def chosen(self, study: ExposureStudy, data: LogSet) -> LogSet:
         """Check that there are pairs to judge, weight them, and add those of ablations."""
         if not len(data):
-            command = f"metaeval data pairs {shlex.quote(study.dataset)}"
+            command = f"metaeval data pairs {shlex.quote(study.place)}"
             raise study.error(f"{study.dataset} has no pairs to judge; make them with: {command}", "dataset")
         try:
             return pairs_of_study(study, data)
@@ -89,37 +85,65 @@ class ExposureKind(StudyKind):
         order = order.model_copy(update={"weighting": order.weighting or (IPS if weighted else NONE)})
         return study.model_copy(update={"evaluators": specs, "order_by": order})
 
-    def cells(self, scored: Scored[ExposureStudy]) -> PairCells:
+    def cells(self, scored: ExposureScored) -> PairCells:
         """Measure PairAUC and RJS."""
         return PairCells(scored)
 
-    def results(self, scored: Scored[ExposureStudy]) -> Results:
-        """Measure PairAUC and RJS, and audit evidence."""
-        from metaeval.kinds.exposure.results import results
+    @property
+    def tables(self) -> Sequence[KindTable]:
+        """Agreement, ablations, the audit of evidence, the log, policies, recommenders and figures."""
+        from metaeval.kinds.exposure import charts
+        from metaeval.kinds.exposure.judges import ABLATIONS, EVIDENCE_TABLE, INVENTED_TABLE
+        from metaeval.kinds.exposure.off_policy.tables import OFF_POLICY, POLICY_OVERLAP
+        from metaeval.kinds.exposure.propensity.tables import LOG_TABLES
+        from metaeval.kinds.exposure.recommenders.link import CALIBRATION, POINTS
+        from metaeval.kinds.exposure.recommenders.transport import TRANSPORT
+        from metaeval.kinds.exposure.recommenders.values import RECOMMENDERS
 
-        return results(scored)
+        return (
+            *(UNITS, PAIR_AUC, ABLATIONS, EVIDENCE_TABLE, INVENTED_TABLE),
+            *(*LOG_TABLES, OFF_POLICY, POLICY_OVERLAP),
+            *(RECOMMENDERS, CALIBRATION, POINTS, TRANSPORT),
+            *(charts.BIAS, charts.BY_BIN, charts.CURVE),
+        )
 
-    def details(self, scored: Scored[ExposureStudy]) -> Sequence[Sheet]:
-        """Return agreement, ablations and the audit; those of ratings on a scale say nothing of verdicts."""
-        from metaeval.kinds.exposure.results import sheets
-
-        return list(sheets(scored))
-
-    def figures(
-        self,
-        scored: Scored[ExposureStudy],
-        board: Board,
-        names: Sequence[str] = (),
-        first: Mapping[str, str] | None = None,
-    ) -> Sequence[Figure]:
-        """Draw agreement weighted and unweighted, and by bin."""
-        from metaeval.kinds.exposure.results import figures
-
-        return figures(scored, board, names, first)
+    def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:
+        """Return nothing: measures of ratings on a scale say nothing of verdicts."""
+        del scored
+        return ()
 
     def unit_view(self, data: LogSet, aspects: Sequence[str]) -> UnitView:
         """Show both items side by side, and what is known of the user."""
-        return reading.unit_view(data, aspects)
+        table, names = data.table, called(data)
+        users = table[USER].astype(str).tolist()
+        own = table[table[MATCHING] == ""] if MATCHING in table else table
+        histories = histories_text(data, replace(data, table=own).judged)
+        profiles = fields_text(data.profiles, USER)
+        bins = [str(c) for c in ("popularity", "age", "category") if c in table]
+        sides = {
+            side: [names.get(item) or item for item in table[side].astype(str)] for side in (FIRST, SECOND)
+        }
+        return UnitView(
+            (
+                *(UnitColumn(key, data.nouns[key], table[key].astype(str).tolist()) for key in KEYS),
+                *(
+                    UnitColumn(name, f"bin of {name}", table[name].astype(str).tolist(), key=False)
+                    for name in bins
+                ),
+            ),
+            (
+                UnitText("shown first", sides[FIRST]),
+                UnitText("shown second", sides[SECOND], beside=True),
+                UnitText(
+                    "weight of the pair",
+                    [None if w != w else f"{w:.4g}" for w in table[WEIGHT]],  # noqa: PLR0124 NaN
+                    blind=False,
+                ),
+                UnitText("profile of the user", [profiles.get(user) for user in users]),
+                UnitText("what the user did before", [histories.get(user) for user in users]),
+            ),
+            tuple(Rated(aspect, data.aspects.get(aspect, "")) for aspect in aspects),
+        )
 
 
 EXPOSURE = ExposureKind()
@@ -145,9 +169,17 @@ def _check(study: ExposureStudy, data: LogSet) -> None:
     """See that policies and groups are there, and that no truth is made of synthetic rows."""
     for at, policy in enumerate(study.policies or ()):
         try:
-            policy_file(policy, folder_of(study.dataset))
+            policy_place(policy, folder_of(study.place), data.log)
         except MetaevalError as error:
             raise study.error(str(error), "policies", at) from error
+    if study.predictions is not None and not Path(study.predictions).is_file():
+        raise study.error(f"there is no file of predictions {study.predictions!r}", "predictions")
+    for name, known in study.on_policy.items():
+        if study.policies is not None and name not in study.policies:
+            message = f"the policy {name!r} is not evaluated{nearest(name, study.policies)}"
+            raise study.error(message, "on_policy", name)
+        if isinstance(known, str) and not Path(known).is_dir():
+            raise study.error(f"{known!r} is neither a number nor the folder of a log", "on_policy", name)
     if data.synthetic is not None and study.truth.partition("(")[0].strip() != "User":
         raise study.error(
             f"{study.dataset} has synthetic rows, and {study.truth} may be made of them; "

@@ -5,12 +5,14 @@ All checks work on whole columns: only a row that is wrong costs Python time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import Problem, nearest, shown
+from metaeval.base.errors import Problem, nearest, shown, unknown
 from metaeval.base.frames import row_text
 from metaeval.base.keys import noun
 from metaeval.sources.tables.columns import number_column, text_column
@@ -24,11 +26,48 @@ if TYPE_CHECKING:
     from metaeval.sources.tables.table import Table
 
 
+class DataColumn(NamedTuple):
+    """What a column of a table of a data set must hold."""
+
+    number: bool = False
+    needed: bool = True
+    """Whether no table may lack it."""
+    filled: bool = True
+    """Whether no cell may be empty, where a table has it."""
+    words: Sequence[str] = ()
+    """All that a text may be, beside empty; anything, if left out."""
+    wrong: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None
+    """Says which numbers are wrong."""
+    says: str = ""
+    """What is said of one, such as ``the weight {:g} is not above 0``."""
+
+
+NAME, NUMBER = DataColumn(), DataColumn(number=True)
+FURTHER = DataColumn(number=True, needed=False, filled=False)
+"""A number that need not be known."""
+
+
+class DataTable(NamedTuple):
+    """The columns of a table of a data set, in order; it may have further ones, which hold texts."""
+
+    columns: Mapping[str, DataColumn]
+    row: str = ""
+    """What a row is, such as "the item", if no two may be about the same."""
+    unique: Sequence[str] = ()
+    """The columns that name a row; all names that may not be empty, if left out."""
+    refers: Mapping[str, tuple[Sequence[str], str]] = MappingProxyType({})
+    """Column → the tables of which one has to have its values in a column of that name, and what is said."""
+    closed: bool = False
+    """Whether it may have no further columns."""
+    rows: bool = False
+    """Whether it may not be without a row."""
+
+
 class TableChecker:
     """Reads tables and collects their problems."""
 
     def __init__(self, tables: Mapping[str, Table]) -> None:
-        self.tables = tables
+        self.tables = dict(tables)
         self.problems: list[Problem] = []
 
     def check_columns(self, kind: str, needed: Sequence[str]) -> None:
@@ -63,6 +102,68 @@ class TableChecker:
             columns[column], problems = read(table, column)
             self.problems += problems
         return pd.DataFrame(columns, index=pd.RangeIndex(len(table.frame)), copy=False)
+
+    def read_all(
+        self,
+        specified: Mapping[str, DataTable],
+        texts: Callable[[str, Table, str], tuple[Any, list[Problem]]] = lambda _, *cells: strings(*cells),
+    ) -> dict[str, pd.DataFrame]:
+        """Return the tables as specified, and report what is not so; nothing, if a column is missing.
+
+        ``texts`` reads what is no number, given the kind of table, the table and the column.
+        """
+        for kind in self.tables:
+            columns = specified[kind].columns
+            self.check_columns(kind, [name for name, column in columns.items() if column.needed])
+        if self.problems:
+            return {}
+        frames = {}
+        for kind in self.tables:
+            columns = specified[kind].columns
+            numbers = [name for name, column in columns.items() if column.number]
+            frames[kind] = self.read(kind, [*columns], numbers, partial(texts, kind))
+        for kind, frame in frames.items():
+            self._check_specified(kind, frame, specified[kind])
+        for kind, frame in frames.items():
+            for column, (others, message) in specified[kind].refers.items():
+                known = pd.concat([frames[other][column] for other in others if other in frames])
+                self.check_known(kind, frame, column, known, message)
+        return frames
+
+    def _check_specified(self, kind: str, frame: pd.DataFrame, table: DataTable) -> None:
+        there = {name: column for name, column in table.columns.items() if name in frame}
+        self.check_filled(kind, frame, [name for name, column in there.items() if column.filled])
+        for name, column in there.items():
+            if column.words:
+                self.check_words(kind, frame[name], column.words)
+            if column.wrong:
+                values, says = frame[name].to_numpy(), column.says
+                wrong = column.wrong(values) & ~np.isnan(values)
+                self.report(kind, name, wrong, lambda i, values=values, says=says: says.format(values[i]))  # type: ignore[misc]
+        if table.row:
+            names = [name for name, column in there.items() if column.filled and not column.number]
+            self.problems += duplicates(
+                self.tables[kind], frame[[c for c in table.unique if c in frame] or names], table.row
+            )
+        for name in frame.columns.difference([*table.columns], sort=False) if table.closed else ():
+            message = f"is not known{nearest(str(name), [*table.columns])}"
+            message += f"; {kind} have {', '.join(table.columns)}"
+            self.problems.append(Problem(self.tables[kind].name, None, str(name), message))
+        if table.rows and not len(frame):
+            self.report_table(kind, "has a header but no rows")
+
+    def check_words(
+        self, kind: str, values: pd.Series[str], allowed: Collection[str], more: str = ""
+    ) -> None:
+        """Report what is neither empty nor one of the words that are allowed."""
+        wrong = ~(values.isin([*allowed]).to_numpy(dtype=bool) | blank(values))
+        message = f"unknown {values.name}"
+        self.report(
+            kind,
+            str(values.name),
+            wrong,
+            lambda i: unknown(message, values.iloc[i], allowed, "allowed") + more,
+        )
 
     def report(
         self, kind: str, column: str | None, wrong: NDArray[np.bool_], message: str | Callable[[int], str]

@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import json
 import os
 import secrets
 import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
-
-import numpy as np
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 from metaeval.base.errors import DataError, Problem, nearest, one_of
-from metaeval.base.files import replacing
-from metaeval.base.resources import to_read
+from metaeval.base.files import replacing, to_read
 from metaeval.base.validation import model_of, read_model
 from metaeval.base.yaml_lines import YamlError, read_yaml
-from metaeval.sources.hub.repository import FILE, hub_folder, hub_name
+from metaeval.kinds.files.labels import LABELLED_PAIRS, LABELLING, LABELLING_LOCK, update_labels
+from metaeval.kinds.files.writing import FORMATS, Format, write_table
+from metaeval.sources.hub import FILE, hub_folder, hub_name
 from metaeval.sources.tables.table import Table, from_frame, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    import pandas as pd
+
     from metaeval.kinds.files.manifest import DataManifest
 
-Format = Literal["parquet", "csv", "jsonl"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 D = TypeVar("D")
 _KIND = "explanations"
 """The kind of a data set that does not say which."""
-LABELLING, LABELLING_LOCK = "labelling.jsonl", ".labelling.lock"
-"""How people labelled a data set, and what whoever changes its labels holds."""
-LABELLED_PAIRS = "verdicts"
-"""The table of what people said of two texts side by side."""
 
 
 def checked_by(path: object) -> str:
@@ -96,6 +88,7 @@ class DataFolder(Generic[D]):
                 raise DataError(f"the data set {str(folder)!r} is a file; name the folder it lies in")
             near = [p.name for p in folder.parent.iterdir() if p.is_dir()] if folder.parent.is_dir() else []
             raise DataError(f"the data set {str(folder)!r} does not exist{nearest(folder.name, near)}")
+        update_labels(folder)
         if (folder / FILE).is_file():
             if (given := kind_of(folder)) != self._kind:
                 raise DataError(
@@ -204,10 +197,7 @@ class DataFolder(Generic[D]):
     def put(self, folder: Path, table: str, frame: pd.DataFrame, *, force: bool = False) -> Path:
         """Write a table into a data set that is there, in the format of its first table; return the file.
 
-        Raises
-        ------
-        DataError
-            If there is such a table, and it is not to be replaced.
+        `DataError` is raised if there is such a table, and it is not to be replaced.
         """
         there, _ = self._find(folder, table)
         if there is not None and not force:
@@ -262,38 +252,6 @@ class DataFolder(Generic[D]):
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
             shutil.rmtree(old, ignore_errors=True)
-
-
-def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table of a data set, in the format of its suffix."""
-    if path.suffix == ".parquet":
-        frame.to_parquet(path, index=False)
-        return
-    columns = [_cells(frame[c]) for c in frame.columns]
-    if path.suffix == ".jsonl":
-        # Column by column, for the encoder is quick with a text and slow with a dict.
-        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-        named = [
-            [f"{encode(n)}: {encode(v)}" for v in c] for n, c in zip(frame.columns, columns, strict=True)
-        ]
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{{{', '.join(cells)}}}\n" for cells in zip(*named, strict=True))
-        return
-    # The writer leaves a lone carriage return unquoted, and readers take it for the end of the row.
-    awkward = any("\r" in c for v in columns for c in v if isinstance(c, str))
-    quoting: Literal[0, 1] = csv.QUOTE_ALL if awkward else csv.QUOTE_MINIMAL
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n", quoting=quoting)
-        writer.writerow(frame.columns)
-        writer.writerows(zip(*columns, strict=True))
-
-
-def _cells(values: pd.Series[str]) -> list[str | int | float | None]:
-    """Return plain values; whole numbers without ``.0``, None where there is none."""
-    if not pd.api.types.is_float_dtype(values):
-        return ["" if v is None or v != v else str(v) for v in values.to_numpy(dtype=object)]  # noqa: PLR0124 NaN
-    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    return [None if n != n else int(n) if n.is_integer() and abs(n) < 1e15 else n for n in numbers.tolist()]  # noqa: PLR0124 NaN
 
 
 def kind_of(place: object) -> object:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import io
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import model_serializer, model_validator
+from pydantic import Field, StringConstraints, model_serializer, model_validator
 
-from metaeval.base.records import Scale
+from metaeval.base.records import DataSet, Scale
 from metaeval.base.validation import ScaleEnds, Strict
-from metaeval.sources.tables.entries import Name
+from metaeval.sources.tables.entries import Name, Word
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from metaeval.base.records import DataSet
 
 _FARTHEST = 1e50  # squares of ratings, and their sums, must be floats
 
@@ -43,8 +43,37 @@ class ScaleModel(ScaleEnds):
 
     @model_serializer
     def _short(self) -> dict[str, Any]:
-        """Write all keys, and whole numbers without ``.0``."""
-        return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in self}
+        """Write words alone, or all other keys, and whole numbers without ``.0``."""
+        given = dict(self)
+        if words := given.pop("labels", None):
+            return {"labels": words}
+        return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in given.items()}
+
+
+class RatingScale(ScaleModel):
+    """A scale of numbers, or words in no order: ``{labels: [yes, no, unsure]}``."""
+
+    labels: list[Annotated[Word, StringConstraints(strip_whitespace=True)]] = Field(default_factory=list)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_words(cls, given: object) -> object:
+        """Give words the positions that stand for them."""
+        words = given.get("labels") if isinstance(given, dict) else None
+        if not isinstance(given, dict) or not isinstance(words, list):
+            return given
+        if len(given) > 1 or len({str(word).strip() for word in words} - {""}) < max(2, len(words)):
+            raise ValueError("labels are two or more different words, and stand without min, max or integer")
+        return {"labels": words, "min": 0, "max": len(words) - 1}
+
+    def scale(self) -> Scale:
+        """Return the record that the rest of the package uses."""
+        return replace(super().scale(), labels=tuple(self.labels))
+
+    @classmethod
+    def of(cls, scale: Scale) -> Self:
+        """Return the keys of a scale."""
+        return cls.model_validate({"labels": [*scale.labels]}) if scale.labels else super().of(scale)
 
 
 class About(Strict):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from metaeval.kinds.known.entries import entries_of, lines_of
-from metaeval.kinds.known.histories import ITEM, USER
+from metaeval.kinds.known.items import ITEM, USER, entries_of, lines_of
 from metaeval.llm.calls.price import tokens_of
 from metaeval.stats.resampling.draws import permutation
 
@@ -51,7 +50,7 @@ def user_profiles(
     items
         Item → names and values of what is told of it; an item of the history without any is left out.
     past
-        What users chose (`metaeval.kinds.known.histories.histories_of`), the most recent first.
+        What users chose (`metaeval.kinds.known.items.histories_of`), the most recent first.
     history
         How many items of the history at most.
     drawn

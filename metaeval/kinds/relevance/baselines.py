@@ -12,10 +12,13 @@ from metaeval.base.records import Kind, Status
 from metaeval.evaluators.annotator import ratings_of
 from metaeval.evaluators.arguments import check_text
 from metaeval.evaluators.base import BaseEvaluator
-from metaeval.evaluators.grid import CODES, OK, Grid
-from metaeval.kinds.known.histories import fields_of, histories_of, items_of
+from metaeval.evaluators.grid import CODES, NO_ROW, OK, Grid
+from metaeval.kinds.known.items import fields_of, histories_of, items_of
 from metaeval.kinds.known.similarity import cosines, text_vectors, unit_length
-from metaeval.kinds.relevance.data.collection import ITEM, USER
+from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
+
+OWN_SCALE = "own_scale"
+"""What a signature calls the lowest and the highest label of a scale that is not the collection's."""
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,18 +30,24 @@ if TYPE_CHECKING:
 class Labels(BaseEvaluator):
     """The labels of one rater of the collection: a person, or a model that was asked elsewhere.
 
-    There is a row for each unit that the rater labelled; a label off the scale is ``out_of_range``.
+    There is a row for each unit that the rater labelled; a label off the scale is ``out_of_range``. Labels
+    on a scale of the rater's own order items and systems; they are compared with labels only by a map.
 
     Parameters
     ----------
     name
         The rater's name.
+    cuts
+        A map to the scale of the collection: the rising labels of the rater at which its second label
+        begins, its third, and so on. With ``cuts=[2, 4, 5]``, a 0 or 1 is a 0, a 2 or 3 is a 1, a 4 is a 2
+        and a 5 is a 3.
     """
 
     kind: ClassVar[Kind] = Kind.RECORDED
     needs: ClassVar[str] = "labels of that rater"
 
     name: str
+    cuts: Sequence[float] = ()
 
     @classmethod
     def found_in(cls, data: Collection) -> list[str]:
@@ -47,19 +56,37 @@ class Labels(BaseEvaluator):
 
     def __post_init__(self) -> None:
         check_text("Labels", "name", self.name)
+        numbers = {cut for cut in self.cuts if isinstance(cut, int | float)}
+        if sorted(numbers) != [*self.cuts]:
+            raise SpecError(f"Labels: cuts are rising numbers such as [2, 4, 5], not {self.cuts!r}")
+        object.__setattr__(self, "cuts", tuple(self.cuts))
 
     def grid(self, data: Collection, aspects: Sequence[str]) -> Grid:
         """Return the rater's labels."""
-        found = ratings_of(data, aspects, self.name, self)
-        off = np.zeros(found.codes.shape, bool)
-        off[found.codes == OK] = [label not in data.scale for label in found.scores[found.codes == OK]]
-        return Grid(
-            np.where(off, np.nan, found.scores), np.where(off, CODES[Status.OUT_OF_RANGE], found.codes)
-        )
+        ratings = ratings_of(data, aspects, self.name, self)
+        scores, codes = ratings.scores.copy(), ratings.codes.copy()
+        off, own = codes == OK, data.scales.get(self.name, data.scale)
+        off[off] = [label not in own for label in scores[off]]
+        scores[off], codes[off] = np.nan, CODES[Status.OUT_OF_RANGE]
+        if self.cuts:
+            if len(self.cuts) != data.scale.max - data.scale.min:
+                raise DataError(f"{self}: {data.scale} need {data.scale.max - data.scale.min:g} cuts")
+            mapped = np.searchsorted(self.cuts, scores, side="right") + data.scale.min
+            scores = np.where(np.isnan(scores), np.nan, mapped)
+        labelled, models = data.ratings, list(data.models)
+        by_people = labelled.loc[~labelled["rater"].isin(models), [*KEYS]]
+        if self.name in models and by_people.merge(labelled.loc[labelled["rater"] == self.name]).empty:
+            # So that there is something to compare with the labels of people: it lacks them all.
+            codes = np.where(codes == NO_ROW, CODES[Status.MISSING], codes)
+        return Grid(scores, codes)
 
     def signature(self, data: Collection) -> Mapping[str, Any]:
-        """Return the rater and the scale."""
-        return {"rater": self.name, "scale": str(data.scale)}
+        """Return the rater, the scale of its labels, whether it is its own, and the map to the other one."""
+        own = data.scales.get(self.name)
+        signature = {"rater": self.name, "scale": str(own or data.scale)}
+        if self.cuts:
+            return signature | {"cuts": list(self.cuts)}
+        return signature | ({OWN_SCALE: [own.min, own.max]} if own else {})
 
 
 @dataclass(frozen=True, repr=False)

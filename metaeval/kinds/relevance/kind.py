@@ -4,29 +4,57 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from metaeval.base.errors import SpecError, unknown
+from metaeval.base.progress import progress
 from metaeval.base.spec import EvaluatorSpec
+from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.kinds.ablations import variants_of
 from metaeval.kinds.correlated import CorrelatedKind
 from metaeval.kinds.files.labels import LabelTable
-from metaeval.kinds.relevance import reading
+from metaeval.kinds.known.items import TITLE, fields_text, histories_text, titles_of
+from metaeval.kinds.relevance.agreement import PairAgreement
+from metaeval.kinds.relevance.baselines import OWN_SCALE
+from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
 from metaeval.kinds.relevance.data.loading import load
-from metaeval.kinds.relevance.files import FILES, TEXTS
 from metaeval.kinds.relevance.study import RelevanceStudy
+from metaeval.kinds.relevance.systems.systems import Systems, holes_of_study
+from metaeval.kinds.scored import Scored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from metaeval.engine.board import Board
-    from metaeval.engine.drilldown import UnitView
-    from metaeval.engine.figures.figure import Figure
-    from metaeval.engine.results import Results
+    from metaeval.engine.ranking import Results
     from metaeval.engine.sheet import Sheet
     from metaeval.kinds.relevance.data.collection import Collection
-    from metaeval.kinds.scored import Scored
+    from metaeval.kinds.table import KindTable
+
+
+class RelevanceScored(Scored[RelevanceStudy]):
+    """What a study of relevance scored."""
+
+    @cached_property
+    def own_scales(self) -> dict[str, float]:
+        """Evaluators, and the truth, whose labels are not on the scale of the collection → their lowest."""
+        signatures, truth = self.scores.signatures, self.study.truth
+        lowest = {name: s[OWN_SCALE][0] for name, s in signatures.items() if OWN_SCALE in s}
+        raters = self.data.scales if self.data is not None else {}
+        own = {f"Labels({rater!r})": scale.min for rater, scale in raters.items()}
+        spec = self.study.specs.get(truth, truth)
+        return lowest | ({truth: own[spec]} if spec in own else {})
+
+    @cached_property
+    def pairs(self) -> PairAgreement | None:
+        """How evaluators order pairs of a user's items; None if the truth has one label, or very many."""
+        return PairAgreement.of(self.matched.prepared, self.data.relevant)
+
+    @cached_property
+    def systems(self) -> Systems | None:
+        """The systems of the collection; None if it has no run."""
+        return Systems.of_study(self)
 
 
 class RelevanceKind(CorrelatedKind):
@@ -40,8 +68,7 @@ class RelevanceKind(CorrelatedKind):
         "Popularity": "metaeval.kinds.relevance.baselines:Popularity",
         "Relevance": "metaeval.kinds.relevance.judge.judge:Relevance",
     }
-    files = FILES
-    texts = TEXTS
+    scored: ClassVar[type[RelevanceScored]] = RelevanceScored
     labels = LabelTable("labels", label="label", aspect="")
 
     def load(self, place: str | Path) -> Collection:
@@ -57,35 +84,67 @@ class RelevanceKind(CorrelatedKind):
         )
         return filled
 
-    def results(self, scored: Scored[RelevanceStudy]) -> Results:
-        """Correlate labels with the truth's, count pairs, and order systems by both."""
-        from metaeval.kinds.relevance.results import own_tables
+    @property
+    def tables(self) -> Sequence[KindTable]:
+        """Systems, pairs of items, ablations, and labels that are rated too high or too low."""
+        from metaeval.kinds.relevance import agreement as pairs
+        from metaeval.kinds.relevance.systems import (
+            agreement,
+            completeness,
+            decisions,
+            gains,
+            systems,
+            topics,
+        )
 
-        files = own_tables(scored)
-        scored.own.update({name: table for name, table in files.items() if not isinstance(table, str)})
-        return replace(super().results(scored), files=files)
+        return (
+            *(agreement.AGREEMENT, decisions.SYSTEMS, agreement.VALUES, decisions.DECISIONS),
+            *(gains.POPULARITY, gains.SHARED_FAMILIES, completeness.CURVE),
+            *(completeness.JUDGED, completeness.UNJUDGED, completeness.LEFT_OUT, decisions.SELECTION),
+            *(pairs.AGREEMENT, pairs.ABLATIONS, pairs.OVERRATING, systems.NOTES, topics.TOPICS),
+        )
 
-    def details(self, scored: Scored[RelevanceStudy]) -> Sequence[Sheet]:
-        """Return pairs, ablations, labels, and systems, before what every kind has."""
-        from metaeval.kinds.relevance.results import sheets
+    def results(self, scored: Any) -> Results:  # noqa: ANN401 - a `RelevanceScored`
+        """Correlate labels with the truth's, and order systems by both; holes are files of their own."""
+        with progress("systems"):
+            for table in self.tables:
+                if table.kept:
+                    scored.table(table)
+        return replace(super().results(scored), files=holes_of_study(scored))
 
-        return [*sheets(scored), *super().details(scored)]
+    def analyses(self, scored: Any) -> Sequence[Sheet]:  # noqa: ANN401 - a `RelevanceScored`
+        """Return a leaderboard of labels, before what every kind has."""
+        from metaeval.analysis.agreement.labels import agreements, label_sheet
 
-    def figures(
-        self,
-        scored: Scored[RelevanceStudy],
-        board: Board,
-        names: Sequence[str] = (),
-        first: Mapping[str, str] | None = None,
-    ) -> Sequence[Figure]:
-        """Draw pairs and systems."""
-        from metaeval.kinds.relevance.results import figures
-
-        return figures(scored, board, names, first)
+        options, scores = scored.study.bootstrap, scored.scores
+        if options is None:
+            return super().analyses(scored)
+        data = scored.matched.prepared
+        found = agreements(data, scores.frame, scored.truth, scale=scored.scale, bootstrap=options)
+        own = scored.own_scales
+        found = [one for one in found if one.evaluator not in own and scored.study.truth not in own]
+        labels = label_sheet(found, simulated=scores.simulation)
+        return [*([labels] if labels else []), *super().analyses(scored)]
 
     def unit_view(self, data: Collection, aspects: Sequence[str]) -> UnitView:
-        """Show the user, the item with what is known of it, and the history."""
-        return reading.unit_view(data, aspects)
+        """Show the item with what is known of it, and the user's profile and history, shortened."""
+        users, items = (data.units[key].tolist() for key in KEYS)
+        titles = titles_of(data)
+        columns = [UnitColumn(key, data.nouns[key], data.units[key].tolist()) for key in KEYS]
+        if titles:
+            columns.insert(0, UnitColumn(TITLE, TITLE, [titles.get(item) for item in items], key=False))
+        fields, profiles = fields_text(data.items, ITEM), fields_text(data.profiles, USER)
+        histories = histories_text(data, data.units)
+        return UnitView(
+            tuple(columns),
+            (
+                UnitText("item", [fields.get(item) for item in items]),
+                UnitText("profile of the user", [profiles.get(user) for user in users]),
+                UnitText("history of the user", [histories.get(user) for user in users]),
+            ),
+            tuple(Rated(aspect, data.aspects.get(aspect, "")) for aspect in aspects),
+            heading=TITLE if titles else "",
+        )
 
     def label_names(self, data: Collection) -> Mapping[float, str]:
         """Return the names that the data set gives."""
@@ -103,24 +162,17 @@ def _labels(study: RelevanceStudy, data: Collection) -> Iterator[tuple[str, str]
     raters = [str(name) for name in data.ratings["rater"].unique()]
     named = {study.truth, *study.specs.values()}
     for name, text in study.specs.items():
-        pattern = _pattern(text)
-        if pattern is None:
-            yield name, text
-            continue
-        fitting = {r: str(EvaluatorSpec("Labels", (r,))) for r in raters if fnmatchcase(r, pattern)}
-        found = {r: spec for r, spec in fitting.items() if spec not in named}
-        if not found:
-            raise study.error(unknown("no further rater fits", pattern, raters), "evaluators", name)
-        yield from found.items()
-
-
-def _pattern(text: str) -> str | None:
-    """Return the pattern of ``Labels('*')``; None for every other spec."""
-    try:
-        spec = EvaluatorSpec.parse(text)
-    except SpecError:  # one that uses short names, or a wrong one, which is said later
-        return None
-    match spec:
-        case EvaluatorSpec(name="Labels", args=(str(pattern),)) if "*" in pattern:
-            return pattern
-    return None
+        try:
+            spec = EvaluatorSpec.parse(text)
+        except SpecError:  # one that uses short names, or a wrong one, which is reported later
+            spec = None
+        match spec:
+            case EvaluatorSpec(name="Labels", args=(str(pattern),)) if "*" in pattern:
+                fitting = {r: str(EvaluatorSpec("Labels", (r,))) for r in raters if fnmatchcase(r, pattern)}
+                others = {r: spec for r, spec in fitting.items() if spec not in named}
+                if not others:
+                    message = unknown("no further rater fits", pattern, raters)
+                    raise study.error(message, "evaluators", name)
+                yield from others.items()
+            case _:
+                yield name, text

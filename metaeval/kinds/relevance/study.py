@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -12,7 +12,7 @@ from metaeval.engine.alignment.policy import Coefficient
 from metaeval.kinds.ablations import Ablation
 from metaeval.kinds.correlated import CorrelatedStudy
 from metaeval.kinds.relevance.data.collection import KEYS
-from metaeval.kinds.relevance.systems.measures import measure_named
+from metaeval.kinds.relevance.measures import MeasurePair, measure_named
 from metaeval.kinds.study import distinct
 
 
@@ -50,10 +50,19 @@ class RelevanceStudy(CorrelatedStudy):
     )
     system_agreement: list[SystemPair] | None = None
     ablations: list[Ablation] = Field(default_factory=list)
+    least_coverage: float = Field(default=0.9, ge=0, le=1)
+    """The share of the truth's labels in the systems' top that an evaluator needs for a τ."""
+    missing_lists: Literal["zero", "skip"] = "zero"
+    """Whether a user without a list of a system counts as 0, or is left out of its mean."""
     families: dict[str, list[Line]] = Field(default_factory=dict)
     """Families of models → words in the names of models and systems, beside those that are known."""
 
     @property
-    def pairs(self) -> list[SystemPair]:
+    def pairs(self) -> list[MeasurePair]:
         """The pairs of measures by which systems are ordered: each with itself, if none are named."""
-        return self.system_agreement or [SystemPair(truth=m, judge=m) for m in self.measures]
+        chosen = self.system_agreement
+        return (
+            [MeasurePair(p.judge, p.truth) for p in chosen]
+            if chosen
+            else [MeasurePair(m, m) for m in self.measures]
+        )

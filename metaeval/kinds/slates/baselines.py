@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from metaeval.base.errors import DataError
-from metaeval.evaluators.showings import Preference
-from metaeval.kinds.slates.data.slate_set import ITEM, SLATE, USER
+from metaeval.evaluators.chance import Preference
+from metaeval.kinds.slates.data.slate_set import ITEM, SLATE, USER, SlateSet
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.evaluators.grid import FloatArray
-    from metaeval.kinds.slates.data.slate_set import SlateSet
 
 
 @dataclass(frozen=True, repr=False)

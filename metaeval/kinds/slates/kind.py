@@ -3,32 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from metaeval.base.records import FIRST, SECOND
+from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.kinds.files.labels import VERDICTS
 from metaeval.kinds.kind import StudyKind
-from metaeval.kinds.slates import reading
+from metaeval.kinds.known.items import called, fields_text, histories_text
 from metaeval.kinds.slates.data.loading import load
-from metaeval.kinds.slates.data.slate_set import utilities_of
-from metaeval.kinds.slates.files import FILES, TEXTS, UNITS
-from metaeval.kinds.slates.regret import DuelCells, measured
+from metaeval.kinds.slates.data.sampling import UTILITIES
+from metaeval.kinds.slates.data.slate_set import (
+    ASKED,
+    ITEM,
+    KEYS,
+    POSITION,
+    SLATE,
+    USER,
+    SlateSet,
+    utilities_of,
+)
+from metaeval.kinds.slates.measures import DuelCells, SlatesScored, measured, verdict_rows
 from metaeval.kinds.slates.study import SlatesStudy
-from metaeval.kinds.slates.verdicts import verdict_rows
 from metaeval.kinds.study import unknown_word
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import pandas as pd
 
-    from metaeval.engine.board import Board
-    from metaeval.engine.drilldown import UnitView
-    from metaeval.engine.figures.figure import Figure
-    from metaeval.engine.results import Results
     from metaeval.engine.sheet import Sheet
     from metaeval.kinds.scored import Scored
-    from metaeval.kinds.slates.data.slate_set import SlateSet
+    from metaeval.kinds.table import KindTable
+
+
+def _slates(data: SlateSet, side: str) -> Iterator[str]:
+    """Yield the items of the slate on a side, in order."""
+    names = called(data)
+    listed = data.slates.sort_values([USER, SLATE, POSITION], kind="stable")
+    lines = [
+        f"{at}. {names.get(item) or item}" for at, item in zip(listed[POSITION], listed[ITEM], strict=True)
+    ]
+    of = {key: "\n".join(own) for key, own in listed.assign(line=lines).groupby([USER, SLATE])["line"]}
+    for user, slate in data.table[[USER, side]].itertuples(index=False, name=None):
+        yield of.get((user, slate), slate)
+
+
+def _utilities(table: pd.DataFrame) -> Iterator[str]:
+    """Yield the utilities of both slates."""
+    for first, second in table[["utility_first", "utility_second"]].itertuples(index=False, name=None):
+        yield f"of the first {first:g}, of the second {second:g}"
 
 
 class SlatesKind(StudyKind):
@@ -37,17 +61,16 @@ class SlatesKind(StudyKind):
     name = "slates"
     study = SlatesStudy
     evaluators = {  # noqa: RUF012 - as a reader would write it
-        "FirstPosition": "metaeval.evaluators.showings:FirstPosition",
+        "FirstPosition": "metaeval.evaluators.chance:FirstPosition",
         "Longer": "metaeval.kinds.slates.baselines:Longer",
         "Oracle": "metaeval.kinds.slates.baselines:Oracle",
         "Popularity": "metaeval.kinds.slates.baselines:PopularSlate",
-        "Random": "metaeval.evaluators.showings:Coin",
+        "Random": "metaeval.evaluators.chance:Coin",
         "SlateRating": "metaeval.kinds.slates.judge.rating:SlateRating",
         "Slates": "metaeval.kinds.slates.judge.judge:Slates",
     }
     rated = False
-    files = FILES
-    texts = TEXTS
+    scored: ClassVar[type[SlatesScored]] = SlatesScored
     labels = VERDICTS
 
     def load(self, place: str | Path) -> SlateSet:
@@ -98,41 +121,57 @@ class SlatesKind(StudyKind):
         order = study.order_by.model_copy(update={"task": wanted})
         return study.model_copy(update={"tasks": tasks, "order_by": order})
 
-    def cells(self, scored: Scored[SlatesStudy]) -> DuelCells:
+    @property
+    def tables(self) -> Sequence[KindTable]:
+        """Regret, coherence and agreement."""
+        from metaeval.kinds.slates import coherence, judges, measures, regret
+
+        return (
+            measures.UNITS,
+            *(regret.BY_TASK, regret.BY_DIFFICULTY, coherence.COHERENCE, coherence.AGAINST),
+            *(judges.AGREEMENT, judges.MAJORITY),
+            *(regret.TASK_FIGURE, regret.DIFFICULTY_FIGURE),
+            *(coherence.AGAINST_FIGURE, coherence.COHERENCE_FIGURE),
+        )
+
+    def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:
+        """Return nothing: measures of ratings on a scale say nothing of verdicts."""
+        del scored
+        return ()
+
+    def cells(self, scored: SlatesScored) -> DuelCells:
         """Measure regret and accuracy."""
         return DuelCells(scored)
 
-    def results(self, scored: Scored[SlatesStudy]) -> Results:
-        """Measure regret, accuracy and coherence."""
-        from metaeval.kinds.slates.results import results
-
-        return results(scored)
-
-    def details(self, scored: Scored[SlatesStudy]) -> Sequence[Sheet]:
-        """Return regret, coherence and agreement; measures of ratings on a scale say nothing of verdicts."""
-        from metaeval.kinds.slates.results import sheets
-
-        return list(sheets(scored))
-
-    def figures(
-        self,
-        scored: Scored[SlatesStudy],
-        board: Board,
-        names: Sequence[str] = (),
-        first: Mapping[str, str] | None = None,
-    ) -> Sequence[Figure]:
-        """Draw regret and coherence."""
-        from metaeval.kinds.slates.results import figures
-
-        return figures(scored, board, names, first)
-
-    def orders(self, scored: Scored[SlatesStudy]) -> pd.DataFrame:
+    def orders(self, scored: SlatesScored) -> pd.DataFrame:
         """Take the verdicts of every evaluator: its scores."""
-        return verdict_rows(scored.matched.aligned, scored.units(UNITS))
+        return verdict_rows(scored.matched.aligned, scored.cells.table)
 
     def unit_view(self, data: SlateSet, aspects: Sequence[str]) -> UnitView:
         """Show both slates side by side, the task, and what is known of the user."""
-        return reading.unit_view(data, aspects)
+        table = data.table
+        users, tasks = table[USER].tolist(), table["task"].tolist()
+        profiles, histories = (
+            fields_text(data.profiles, USER),
+            histories_text(data, data.slates[[USER, ITEM]]),
+        )
+        # What the utility of a slate is would tell a rater little.
+        asked = {**ASKED, **{t: text for t, text in data.tasks.items() if text != UTILITIES.get(t)}}
+        return UnitView(
+            (
+                *(UnitColumn(key, data.nouns[key], table[key].astype(str).tolist()) for key in KEYS),
+                UnitColumn("task", "task", tasks, key=False),
+            ),
+            (
+                UnitText("shown first", list(_slates(data, FIRST))),
+                UnitText("shown second", list(_slates(data, SECOND)), beside=True),
+                UnitText("utility to the user", list(_utilities(table)), blind=False),
+                UnitText("task", [f"{task}: {asked[task]}" if task in asked else task for task in tasks]),
+                UnitText("profile of the user", [profiles.get(user) for user in users]),
+                UnitText("history of the user", [histories.get(user) for user in users]),
+            ),
+            tuple(Rated(aspect, data.aspects.get(aspect, "")) for aspect in aspects),
+        )
 
 
 SLATES = SlatesKind()

@@ -1,114 +1,280 @@
-"""Regret and accuracy of verdicts on duels, by task: what the board of a study of slates holds.
-
-A verdict's regret is the utility of the better slate less that of the preferred one; a tie counts as either
-in half of the cases. With the gap g, the utility of the slate that is shown first less that of the other one,
-and the verdict v (1, -1 or 0 for a tie), that is (|g| - g v) / 2. The regret of a judge is the mean over its
-duels in both orders, by user, then over users: equation 2 of Bonin et al. (2025) without pairs of a slate and
-itself, which add nothing. A coin has the regret |g| / 2.
-"""
+"""Regret by task, against that of a coin, and by how similar the two slates are."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from metaeval.engine.measures import Measure, MeasuredCells, MeasuredUnits
-from metaeval.kinds.slates.files import UNITS
-from metaeval.stats.resampling.cluster_sums import ratio
+from metaeval.base.records import Kind
+from metaeval.engine.figures.figure import GREY, Figure, first_choices
+from metaeval.engine.sheet import Column, Sheet, columns
+from metaeval.kinds.slates.measures import (
+    ACCURACY,
+    REGRET,
+    UNITS,
+    WEIGHTED,
+    DuelCells,
+    SlatesScored,
+    chance_by_user,
+    measured,
+    regret_by_user,
+)
+from metaeval.kinds.table import INTERVALS, KindTable
+from metaeval.stats.resampling.bootstrap import each
+from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, ratio
+from metaeval.stats.resampling.paired import sign_test
+from metaeval.stats.resampling.significance import benjamini_hochberg, holm
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import EQUAL, Swaps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    import pandas as pd
-
-    from metaeval.engine.alignment.aligned import Bools
-    from metaeval.kinds.scored import Scored
-    from metaeval.kinds.slates.study import SlatesStudy
+    from metaeval.engine.measures import MeasuredUnits
+    from metaeval.engine.paired_tests import Tests
     from metaeval.stats.coefficients.tables import Floats
 
+_REGRET = (
+    "Regret: the utility of the better slate less that of the preferred one; the mean over duels in both "
+    "orders, by user, then over users. A tie is the mean of both."
+)
+_COIN = "Coin: the regret of a coin on these duels; skill: 1 - regret / that of a coin."
+P_NOTE = (
+    "p: of no difference, in tests that swap the verdicts of both by user, corrected over all rows (single "
+    "p-values are in the file)."
+)
+_ACCURACY = (
+    "Accuracy: verdicts for the better slate, users alike; weighted: by the gap between the utilities. "
+    "Duels of equal utility count in neither. A tie is half right."
+)
+EVALUATOR, TASK, P = Column("evaluator", "Evaluator"), Column("task", "Task"), Column("p_corrected", "p", "p")
+_USERS, _CHANCE = Column("n_users", "Users", "count"), Column("chance", "Coin", "decimal")
+ESTIMATE = Column("regret", "Regret", "decimal", "ci_low", "ci_high")
+REGRET_AXIS: dict[str, Any] = {"title": "regret", "scale": {"zero": True}}
 
-def regrets(verdicts: Floats, gap: Floats) -> Floats:
-    """Return the regret of each verdict.
 
-    Parameters
-    ----------
-    verdicts
-        Above 0 for the slate that is shown first, below 0 for the other one, 0 for a tie.
-    gap
-        The utility of the slate that is shown first less that of the other one.
+def regret_table(scored: SlatesScored) -> pd.DataFrame:
+    """Return a row per evaluator and task: the measures of a board, and the regret against that of a coin.
+
+    ``chance`` is the regret that a coin has on these duels, ``skill`` one less the ratio of the regret to it,
+    ``difference`` the regret less it; its p-value is that of a test which swaps the two by user, corrected
+    over all rows.
     """
-    return (np.abs(gap) - gap * np.sign(verdicts)) / 2
+    cells, board, tests = scored.cells, scored.board, scored.study.tests
+    rows: list[dict[str, Any]] = []
+    for task in cells.parts:
+        units = cells.units(task)
+        if not cells.use(task).any():
+            continue
+        regret, accuracy, weighted = (
+            board.of({"task": task, "measure": m.name}).reset_index() for m in (REGRET, ACCURACY, WEIGHTED)
+        )
+        own, chance = regret_by_user(units), chance_by_user(units)
+        skill = ClusterSums(np.stack([own, chance + 0 * own]), lambda sums: 1 - ratio(sums[0], sums[1]))
+        for e, compared in enumerate(tested(cells, units, own - chance, tests, skill=skill)):
+            rows.append(
+                {
+                    "evaluator": regret["evaluator"][e],
+                    "task": task,
+                    "regret": regret["estimate"][e],
+                    "ci_low": regret["ci_low"][e],
+                    "ci_high": regret["ci_high"][e],
+                    "accuracy": accuracy["estimate"][e],
+                    "weighted_accuracy": weighted["estimate"][e],
+                    "n_duels": _n_duels(cells, task),
+                    "n_users": units.clusters.n,
+                    "chance": float(chance.mean()),
+                    **compared,
+                    "n_missing": regret["n_missing"][e],
+                }
+            )
+    return corrected(rows, tests)
 
 
-def _right(verdicts: Floats, gap: Floats) -> Floats:
-    """Return 1 for a verdict for the better slate, one half for a tie, 0 else."""
-    return (1 + np.sign(verdicts) * np.sign(gap)) / 2
-
-
-def _ratio(sums: Floats) -> Floats:
-    return ratio(sums[0], sums[1])
-
-
-REGRET = Measure(
-    "regret",
-    lambda verdicts, gap: [regrets(verdicts, gap), np.ones_like(gap)],
-    _ratio,
-    (0.0, np.inf),
-    alike=True,
-    lower_is_better=True,
+BY_TASK = KindTable(
+    "regret.csv",
+    "Regret by task",
+    (
+        EVALUATOR,
+        TASK,
+        ESTIMATE,
+        _CHANCE,
+        Column("skill", "Skill", "hundredths", "skill_low", "skill_high"),
+        P,
+        *columns("share", accuracy="Accuracy", weighted_accuracy="Weighted accuracy"),
+        Column("n_duels", "Duels", "count"),
+        _USERS,
+    ),
+    regret_table,
+    (_REGRET, _COIN, P_NOTE, _ACCURACY, INTERVALS),
 )
-ACCURACY = Measure(
-    "accuracy",
-    lambda verdicts, gap: [_right(verdicts, gap) * (gap != 0), (gap != 0).astype(float)],
-    _ratio,
-    (0.0, 1.0),
-    alike=True,
-)
-WEIGHTED = Measure(
-    "weighted accuracy",
-    lambda verdicts, gap: [_right(verdicts, gap) * np.abs(gap), np.abs(gap)],
-    _ratio,
-    (0.0, 1.0),
-)
-MEASURES = (REGRET, ACCURACY, WEIGHTED)
 
 
-class DuelCells(MeasuredCells):
-    """Measures of verdicts on duels; a cell is a task and a measure.
+def difficulty_table(scored: SlatesScored) -> pd.DataFrame:
+    """Return the regret of each evaluator by task and quantile of the similarity of the two slates.
 
-    Pairs of a slate and itself, and duels that are asked again, are no part of any measure.
+    The bins are those of all duels of a task, whoever has verdicts on them; quantiles that are equal make one
+    bin. Empty if no similarity is known.
     """
+    cells, bins = scored.cells, scored.study.difficulty
+    similarity = cells.table["similarity"].to_numpy(dtype=float)
+    rows: list[dict[str, Any]] = []
+    for task, (_, duels) in cells.parts.items():
+        of_task = similarity[duels]
+        units, own = cells.units(task), similarity[cells.use(task)]
+        if np.isnan(of_task).all() or np.isnan(own).all():
+            continue
+        edges = np.unique(np.nanquantile(of_task, np.linspace(0, 1, bins + 1)))
+        place = np.clip(np.searchsorted(edges, own, side="right") - 1, 0, max(0, len(edges) - 2))
+        binned = {at: ~np.isnan(own) & (place == at) for at in np.unique(place[~np.isnan(own)]).tolist()}
+        sums = {at: units.among(chosen).sums(REGRET) for at, chosen in binned.items()}
+        statistics = Stack([ClusterSums(of_bin, REGRET.of_sums) for of_bin in sums.values()])
+        found = iter(each(cells.estimate(statistics, units.clusters.n, REGRET.bounds)))
+        for at, chosen in binned.items():
+            users = sums[at][1, 0] > 0
+            shared = {
+                "task": task,
+                "difficulty": at + 1,
+                "similarity": float(own[chosen].mean()),
+                "similarity_low": float(own[chosen].min()),
+                "similarity_high": float(own[chosen].max()),
+            }
+            more = {
+                "chance": float(chance_by_user(units.among(chosen))[users].mean()),
+                "n_units": int(chosen.sum()),
+                "n_users": int(users.sum()),
+            }
+            for name in cells.evaluators:
+                one = next(found)
+                regret = {"regret": one.value, "ci_low": one.low, "ci_high": one.high}
+                rows.append({"evaluator": name, **shared, **regret, **more})
+    return pd.DataFrame(rows)
 
-    by = "task"
-    form = "decimal"
-    swapped = "verdicts"
 
-    def __init__(self, scored: Scored[SlatesStudy]) -> None:
-        super().__init__(scored.matched, MEASURES, intervals=scored.study.bootstrap)
-        self.table = scored.units(UNITS)
-
-    @cached_property
-    def parts(self) -> Mapping[str, tuple[int, Bools | slice]]:
-        """Each task → its duels, in both orders."""
-        tasks, duels = self.table["task"].astype(str), measured(self.table)
-        return {t: (0, (duels & (tasks == t)).to_numpy()) for t in sorted(tasks[duels].unique())}
-
-
-def measured(units: pd.DataFrame) -> pd.Series[bool]:
-    """Say which units are part of measures: neither a slate against itself nor a duel that is asked again."""
-    return (units["repeat"] == 0) & (units["first"].astype(object) != units["second"].astype(object))
-
-
-def regret_by_user(units: MeasuredUnits) -> Floats:
-    """Return the mean regret of each evaluator and user, shape (E, users)."""
-    found: Floats = units.sums(REGRET)[0]
-    return found
+BY_DIFFICULTY = KindTable(
+    "regret_by_difficulty.csv",
+    "Regret by difficulty",
+    (
+        EVALUATOR,
+        TASK,
+        Column("difficulty", "Difficulty", "count"),
+        Column("similarity", "Similarity", "hundredths"),
+        ESTIMATE,
+        _CHANCE,
+        Column("n_units", "Verdicts", "count"),
+        _USERS,
+    ),
+    difficulty_table,
+    ("Difficulty: quantiles of the similarity of the two slates, 1 for the least alike.", _COIN, INTERVALS),
+)
 
 
-def chance_by_user(units: MeasuredUnits) -> Floats:
-    """Return the mean regret of a coin by user, shape (users,)."""
-    found: Floats = regret_by_user(replace(units, scores=np.zeros((1, len(units.truth)))))[0]
-    return found
+def tested(
+    cells: DuelCells, units: MeasuredUnits, of_users: Floats, tests: Tests | None, **more: ClusterSums
+) -> Iterator[dict[str, float]]:
+    """Yield the cells of each row of differences by user: its mean, and the p-value of that being 0.
+
+    ``more`` has further statistics of each row, which come first.
+    """
+    exact, n = np.where(np.abs(of_users) < EQUAL, 0.0, of_users), units.clusters.n
+    names = [*more, "difference"]
+    mean = ClusterSums(np.stack([exact, np.ones_like(exact)]), lambda sums: ratio(sums[0], sums[1]))
+    found = each(cells.estimate(Stack([*more.values(), mean]), units.clusters.n))
+    p = np.full(len(exact), np.nan)
+    if tests:
+        with one_thread():
+            p = sign_test(exact, Swaps(n, tests.permutations, tests.seed))
+    for i, value in enumerate(p.tolist()):
+        row: dict[str, float] = {}
+        for name, one in zip(names, found[i :: len(p)], strict=True):
+            row |= one.row(name)
+        yield {**row, "p": value}
+
+
+def corrected(rows: Sequence[dict[str, Any]], tests: Tests | None) -> pd.DataFrame:
+    """Return a table with p-values corrected over all rows behind those of single tests."""
+    frame = pd.DataFrame(rows)
+    if len(frame):
+        correct = {"holm": holm, "bh": benjamini_hochberg}.get(tests.correction if tests else "none")
+        p = frame["p"].to_numpy()
+        frame.insert(list(frame).index("p") + 1, "p_corrected", correct(p) if correct else p)
+    return frame
+
+
+def _n_duels(cells: DuelCells, task: str) -> int:
+    """Return how many duels enter, in whichever order."""
+    entering = cells.table.loc[cells.use(task), ["user_id", "duel"]]
+    return int((~entering.duplicated()).sum())
+
+
+def _with_similarity(scored: SlatesScored) -> pd.DataFrame:
+    """Return regret with the kind of each evaluator and a label of each task."""
+    units = scored.table(UNITS)
+    mean = units[measured(units)].groupby("task", observed=True)[["similarity"]].mean().reset_index()
+    frame: pd.DataFrame = scored.table(BY_TASK).merge(mean)
+    return frame.assign(
+        kind=[str(scored.scores.kinds.get(e, Kind.RECORDED)) for e in frame["evaluator"]],
+        label=[
+            task if np.isnan(similarity) else f"{task}, similarity {similarity:.2f}"
+            for task, similarity in zip(frame["task"], frame["similarity"], strict=True)
+        ],
+    )
+
+
+def _task_chart(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
+    import altair as alt
+
+    from metaeval.engine.figures.charts import ROWS, by_kind, layered, tooltip
+
+    lines = tooltip(evaluator="evaluator", regret=("regret", ".4f"), skill=("skill", ".2f"))
+    rows = ROWS.encode(y=alt.Y("label:N", title=None), x=alt.X("regret:Q", **REGRET_AXIS))
+    dots = rows.mark_point(filled=True, size=70, opacity=0.8)
+    chart = layered(
+        "The regret of every evaluator, by task, with the mean similarity of the two slates.",
+        rows.mark_tick(color=GREY, thickness=3, size=36).encode(x=alt.X("chance:Q", **REGRET_AXIS)),
+        dots.encode(tooltip=lines, **by_kind(list(sheet.frame["kind"]))),
+        height=alt.Step(56),
+    )
+    return Figure(sheet, chart)
+
+
+def _difficulty_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
+    import altair as alt
+
+    from metaeval.engine.figures.charts import ROWS, curves, layered, tooltip
+
+    x = alt.X("similarity:Q", title="similarity of the two slates", scale={"zero": False})
+    lines = tooltip(
+        evaluator="evaluator",
+        similarity=("similarity", ".2f"),
+        regret=("regret", ".4f"),
+        chance=("coin", ".4f"),
+    )
+    ends = alt.Y("ci_low:Q"), "ci_high"
+    chart = layered(
+        "The regret of each evaluator by how similar the two slates are.",
+        ROWS.mark_line(color=GREY, strokeDash=[4, 3]).encode(x=x, y="chance:Q"),
+        *curves(sheet.frame, x, alt.Y("regret:Q", **REGRET_AXIS), ends, lines, opacity=1),
+    )
+    return Figure(sheet, chart, first_choices(sheet.frame, first, ["task"]))
+
+
+_DRAWN = (EVALUATOR, TASK, Column("similarity", "Similarity", "hundredths"), ESTIMATE, _CHANCE)
+TASK_FIGURE = KindTable(
+    "regret_by_task",
+    "Regret by task",
+    _DRAWN,
+    _with_similarity,
+    ("A mark is an evaluator. The grey tick is the regret of a coin.",),
+    _task_chart,
+)
+DIFFICULTY_FIGURE = KindTable(
+    "regret_by_difficulty",
+    "Regret by difficulty",
+    _DRAWN,
+    lambda scored: scored.table(BY_DIFFICULTY),
+    ("Quantiles of similarity, each at its mean. The dashed line is the regret of a coin.",),
+    _difficulty_chart,
+)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Collection, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from metaeval.base.counts import counted
@@ -11,18 +13,15 @@ from metaeval.base.errors import StoppedError
 from metaeval.base.progress import progress
 from metaeval.llm.batch.collect import collect
 from metaeval.llm.batch.endpoint import Endpoint
+from metaeval.llm.batch.ledger import DRAFT, SENT, Batch, Ledger
 from metaeval.llm.batch.sender import Sender
-from metaeval.llm.store.ledger import DRAFT, SENT, Ledger
+from metaeval.llm.calls.limits import Budget, Limits
+from metaeval.llm.calls.price import Prices
+from metaeval.llm.calls.request import Request
+from metaeval.llm.calls.terms import Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
     from metaeval.llm.calls.caller import ModelAt
-    from metaeval.llm.calls.limits import Budget, Limits
-    from metaeval.llm.calls.price import Prices
-    from metaeval.llm.calls.request import Request
-    from metaeval.llm.calls.terms import Terms
-    from metaeval.llm.store.ledger import Batch
     from metaeval.llm.store.replies import Store
 
 _POLL_SECONDS = 20.0
@@ -58,6 +57,7 @@ class Left(NamedTuple):
         return "; ".join(said)
 
 
+@dataclass(eq=False)
 class Batches:
     """Sends requests in batches and collects them, for one run.
 
@@ -66,27 +66,24 @@ class Batches:
     store
         Where replies and batches are kept.
     run
-        A word for the run: letters and digits.
+        A word for the run: letters and digits. Its budget counts from its first batch until it is finished.
     places
         Providers and addresses that the run asks.
     limits, budget, prices, terms
         As of ordinary calls.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        run: str,
-        places: Collection[tuple[str, str]],
-        *,
-        limits: Limits,
-        budget: Budget,
-        prices: Prices,
-        terms: dict[ModelAt, Terms],
-    ) -> None:
-        self._store, self._run = store, run
-        self._limits, self._budget, self._prices, self._terms = limits, budget, prices, terms
-        self._ledger = Ledger(store, places)
+    store: Store
+    run: str
+    places: Collection[tuple[str, str]]
+    _: KW_ONLY
+    limits: Limits
+    budget: Budget
+    prices: Prices
+    terms: dict[ModelAt, Terms]
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(self.store, self.places)
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
         self._opened = contextlib.ExitStack()
         self.poll_seconds = _POLL_SECONDS
@@ -109,37 +106,27 @@ class Batches:
         StoppedError
             If another process sends or collects, or a provider takes a batch for bad.
         """
-        with self._store.holding("batches", _BUSY) as held:
+        with self.store.holding("batches", _BUSY) as held:
             if not held:
-                raise StoppedError(f"another run sends batches from the store {self._store.name}")
+                raise StoppedError(f"another run sends batches from the store {self.store.name}")
             self._settle()
-            collect(self._ledger, self._endpoint, self._prices)
-            sender = Sender(
-                self._store,
-                self._ledger,
-                self._endpoint,
-                run=self._run,
-                tries=self._limits.retries,
-                budget=self._budget,
-                prices=self._prices,
-                terms=self._terms,
-            )
-            with contextlib.closing(sender):
+            collect(self.ledger, self.endpoint, self.prices)
+            with contextlib.closing(Sender(self)) as sender:
                 yield sender
                 sender.send()
 
     def left(self, sender: Sender) -> Left:
         """Return what a round has left to be done."""
-        return Left(len(sender.to_come), sender.unsent, sender.empty, len(self._ledger.batches(SENT)))
+        return Left(len(sender.to_come), sender.unsent, sender.empty, len(self.ledger.batches(SENT)))
 
     def wait(self) -> None:
         """Wait until a batch is over; raise `CallError` if an endpoint does not say."""
-        batches = self._ledger.batches(SENT)
+        batches = self.ledger.batches(SENT)
         done = 0
         with progress("waiting for batches", sum(batch.requests for batch in batches)) as advance:
             while True:
                 time.sleep(self.poll_seconds)
-                states = [self._endpoint(batch).state(batch.id) for batch in batches]
+                states = [self.endpoint(batch).state(batch.id) for batch in batches]
                 now = sum(state.done for state in states)
                 advance(now - done)
                 done = now
@@ -148,7 +135,7 @@ class Batches:
 
     def finish(self) -> None:
         """Forget what is over, since the run is finished."""
-        self._ledger.close(self._run)
+        self.ledger.close(self.run)
 
     def _settle(self) -> None:
         """Find out what became of batches that a killed run was about to make.
@@ -156,19 +143,20 @@ class Batches:
         If there is one, it is adopted. If not, the file is deleted, so that none can be made of it any more;
         after that it is looked up again, since the call that makes it may have been under way.
         """
-        for batch in self._ledger.batches(DRAFT):
-            endpoint = self._endpoint(batch)
-            found = endpoint.find(batch.name, batch.file) if batch.file else None
-            if found is None:
+        for batch in self.ledger.batches(DRAFT):
+            endpoint = self.endpoint(batch)
+            made = endpoint.find(batch.name, batch.file) if batch.file else None
+            if made is None:
                 endpoint.delete_files(batch.name)
-                found = endpoint.find(batch.name, batch.file) if batch.file else None
-            if found is None:
-                self._ledger.drop(batch.name)
+                made = endpoint.find(batch.name, batch.file) if batch.file else None
+            if made is None:
+                self.ledger.give_up(batch)
             else:
-                self._ledger.created(batch.name, found)
+                self.ledger.note(batch._replace(state=SENT, id=made))
 
-    def _endpoint(self, of: Batch | Request) -> Endpoint:
-        place = (of.provider, of.address)
+    def endpoint(self, asks: Batch | Request) -> Endpoint:
+        """Return where a batch or a request is sent."""
+        place = (asks.provider, asks.address)
         if place not in self._endpoints:
-            self._endpoints[place] = self._opened.enter_context(Endpoint(*place, self._limits))
+            self._endpoints[place] = self._opened.enter_context(Endpoint(*place, self.limits))
         return self._endpoints[place]

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import json
-from typing import IO, TYPE_CHECKING, Final, NamedTuple, Self
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Concatenate, Final, NamedTuple, ParamSpec, Self, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 import openai
+from openai.types import Batch, FileObject
 
+from metaeval.base.parallel import within
 from metaeval.llm.calls.client import CallError, RejectedError, RetryableError
+from metaeval.llm.calls.request import Request
 from metaeval.llm.calls.scrub import scrub
 from metaeval.llm.providers import batching_of, key_for
-from metaeval.llm.providers.openai import NO_KEY
-from metaeval.llm.providers.wire import LONGEST_BODY, MISREAD, answered, read_headers
+from metaeval.llm.providers.openai import NO_KEY, OpenAIClient
+from metaeval.llm.providers.wire import MISREAD, answered, read_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from openai.types import Batch, FileObject
-
     from metaeval.llm.calls.limits import Limits
-    from metaeval.llm.calls.request import Request
-    from metaeval.llm.providers.openai import OpenAIClient
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _PATH: Final = "/v1/chat/completions"
 _METADATA = "metaeval"
 _TRIES = 3  # of what may be asked for twice
-_OF_UPLOAD = 600.0  # seconds
+_SLOWEST = 250_000.0  # bytes of a file per second
 _PAGE = 100
 _OVER = ("completed", "failed", "expired", "cancelled")
 _TOO_MANY = 429
@@ -50,6 +53,22 @@ class State(NamedTuple):
     """Names of the files of results."""
     errors: tuple[tuple[str, str], ...] = ()
     """Code and message of what is wrong with the batch as a whole."""
+
+
+def _in_time(ask: Callable[Concatenate[Endpoint, P], T]) -> Callable[Concatenate[Endpoint, P], T]:
+    """Have a method raise `CallError` only, and end in the time of a reply; longer as its file moves on."""
+
+    @functools.wraps(ask)
+    def bounded(self: Endpoint, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        files = [arg for arg in args if hasattr(arg, "tell")]
+        with self._errors():
+            return within(
+                self._seconds,
+                lambda: ask(self, *args, **kwargs),
+                lambda: sum(file.tell() for file in files) / _SLOWEST,
+            )
+
+    return bounded
 
 
 class Endpoint:
@@ -80,7 +99,7 @@ class Endpoint:
         )
         # Once only: whether the server has done what it gave no answer to is looked up.
         self._once = self._sdk.with_options(max_retries=0)
-        self._of_upload = openai.Timeout(_OF_UPLOAD, connect=limits.connect_seconds)
+        self._seconds = limits.reply_seconds
 
     def __enter__(self) -> Self:
         return self
@@ -94,82 +113,73 @@ class Endpoint:
         row = {"custom_id": key, "method": "POST", "url": _PATH, "body": body}
         return json.dumps(row, ensure_ascii=False).encode() + b"\n"
 
+    @_in_time
     def upload(self, name: str, file: IO[bytes]) -> str:
         """Send a file, and return the provider's name for it."""
-        with self._errors():
-            given = _file_name(name), file
-            return _name(self._once.files.create(file=given, purpose="batch", timeout=self._of_upload))
+        return _name(self._once.files.create(file=(_file_name(name), file), purpose="batch"))
 
-    def create(self, name: str, file: str, digest: str) -> str:
+    @_in_time
+    def create(self, name: str, file: str) -> str:
         """Make a batch of an uploaded file, and return the provider's name for it.
 
-        ``name`` and the digest of the file go into its metadata, by which `find` finds it again.
+        ``name`` goes into its metadata, by which `find` finds it again.
 
         Raises
         ------
         FullError
             If there is no room for it.
         """
-        with self._errors():
-            made = self._once.batches.create(
-                input_file_id=file,
-                endpoint=_PATH,
-                completion_window="24h",
-                metadata={_METADATA: name, "sha256": digest, "ds_name": _file_name(name)},
+        metadata = {_METADATA: name, "ds_name": _file_name(name)}
+        return _name(
+            self._once.batches.create(
+                input_file_id=file, endpoint=_PATH, completion_window="24h", metadata=metadata
             )
-            return _name(made)
+        )
 
+    @_in_time
     def find(self, name: str, file: str) -> str | None:
         """Return the provider's name of the batch that we called so, or made of this file."""
-        with self._errors():
-            for made in self._sdk.batches.list(limit=_PAGE):
-                if (made.metadata or {}).get(_METADATA) == name or made.input_file_id == file:
-                    return made.id
+        for made in self._sdk.batches.list(limit=_PAGE):
+            if (made.metadata or {}).get(_METADATA) == name or made.input_file_id == file:
+                return made.id
         return None
 
+    @_in_time
     def delete_files(self, name: str) -> None:
         """Delete the files that were uploaded for the batch that we called so."""
-        with self._errors():
-            there = [
-                one.id for one in self._sdk.files.list(purpose="batch") if one.filename == _file_name(name)
-            ]
-            for file in there:
-                with contextlib.suppress(openai.NotFoundError):  # it was deleted by a call without an answer
-                    self._sdk.files.delete(file)
+        uploaded = self._sdk.files.list(purpose="batch")
+        for file in [one.id for one in uploaded if one.filename == _file_name(name)]:
+            with contextlib.suppress(openai.NotFoundError):  # it was deleted by a call without an answer
+                self._sdk.files.delete(file)
 
+    @_in_time
     def state(self, batch: str) -> State:
         """Return how far a batch is."""
-        with self._errors():
-            given = self._sdk.batches.retrieve(batch)
-            files = (given.output_file_id, given.error_file_id)
-            counts = given.request_counts
-            errors = (given.errors.data if given.errors else None) or ()
-            return State(
-                given.status if given.status in _OVER else "",
-                counts.completed + counts.failed if counts else 0,
-                tuple(filter(None, files)),
-                tuple((str(error.code), self._without_key(str(error.message))) for error in errors),
-            )
+        now = self._sdk.batches.retrieve(batch)
+        errors = (now.errors.data if now.errors else None) or ()
+        return State(
+            now.status if now.status in _OVER else "",
+            now.request_counts.completed + now.request_counts.failed if now.request_counts else 0,
+            tuple(filter(None, (now.output_file_id, now.error_file_id))),
+            tuple((str(error.code), self._without_key(str(error.message))) for error in errors),
+        )
 
     def lines(self, file: str) -> Iterator[str]:
         """Yield the lines of a file of results, without the key."""
-        with (
-            self._errors(),
-            self._sdk.files.with_streaming_response.content(file) as response,
-        ):
-            rest = b""
+        with tempfile.TemporaryFile() as kept:
+            self._fetch(file, kept)
+            kept.seek(0)
+            for line in kept:
+                yield self._without_key(line.decode("utf-8", "replace").lstrip("\ufeff"))
+
+    @_in_time
+    def _fetch(self, file: str, into: IO[bytes]) -> None:
+        with self._sdk.files.with_streaming_response.content(file) as response:
             for chunk in response.iter_bytes():
-                *whole, rest = (rest + chunk).split(b"\n")
-                yield from (self._text(line) for line in whole)
-                if len(rest) > LONGEST_BODY:
-                    rest = b"x"  # with what follows it is no JSON, and so no result
-            yield self._text(rest)
+                into.write(chunk)
 
     def _without_key(self, text: str) -> str:
         return scrub(text, self._key)
-
-    def _text(self, line: bytes) -> str:
-        return self._without_key(line.decode("utf-8", "replace"))
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -178,6 +188,10 @@ class Endpoint:
             yield
         except CallError:
             raise
+        except TimeoutError as error:
+            raise RetryableError(
+                f"the server of batches brings nothing to an end ({error})", "timeout"
+            ) from None
         except openai.APIStatusError as error:
             got = error.response
             body = self._without_key(got.text)

@@ -2,69 +2,87 @@
 
 from __future__ import annotations
 
+import secrets
+import tempfile
 from typing import TYPE_CHECKING
 
-from metaeval.llm.batch.collect import model_of
-from metaeval.llm.batch.draft import Draft
-from metaeval.llm.batch.endpoint import FullError
-from metaeval.llm.batch.results import failure
+from metaeval.llm.batch.collect import failure, model_of
+from metaeval.llm.batch.endpoint import Endpoint, FullError
+from metaeval.llm.batch.ledger import DRAFT, ENDED, LIMITED, SENT, Batch, Ledger
 from metaeval.llm.calls.limits import bound_of, nano
 from metaeval.llm.calls.price import OF_BATCH
+from metaeval.llm.calls.request import Reply, Request, canonical
 from metaeval.llm.calls.terms import Terms, changes_in
-from metaeval.llm.store.ledger import DRAFT, ENDED, LIMITED, SENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from metaeval.llm.batch.endpoint import Endpoint
+    from metaeval.llm.batch.batches import Batches
     from metaeval.llm.calls.caller import ModelAt
-    from metaeval.llm.calls.limits import Budget
-    from metaeval.llm.calls.price import Prices
-    from metaeval.llm.calls.request import Reply, Request
-    from metaeval.llm.store.ledger import Batch, Ledger
-    from metaeval.llm.store.replies import Store
 
-_TO_COME = failure("budget", "its reply will come by batch", "batch")
+_PENDING = failure("budget", "its reply will come by batch", "batch")
+_AT_ONCE = 250  # requests that are noted at once
+
+
+class Draft:
+    """A file of requests that grows until it is as large as the provider takes, and then is a batch."""
+
+    def __init__(self, ledger: Ledger, endpoint: Endpoint, batch: Batch, most: int) -> None:
+        self._ledger, self._endpoint = ledger, endpoint
+        self._most = min(most, endpoint.takes.requests)
+        self.batch = ledger.note(batch)
+        self.requests = self._nano = self._bytes = 0
+        self._new: list[tuple[Request, str]] = []
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
+
+    def fits(self, line: bytes) -> bool:
+        """Say whether there is room for one more line."""
+        return self.requests < self._most and self._bytes + len(line) <= self._endpoint.takes.file_bytes
+
+    def add(self, request: Request, sent: str, line: bytes, nano: int) -> None:
+        """Add a request, with what is sent otherwise of it, which costs some nano-dollars at most."""
+        self._file.write(line)
+        self._new.append((request, sent))
+        self.requests += 1
+        self._nano += nano
+        self._bytes += len(line)
+        if len(self._new) == _AT_ONCE:
+            self._note()
+
+    def send(self) -> None:
+        """Make a batch of it; raise `CallError` if that fails: the ledger says what may have happened."""
+        self._note()
+        batch = self._ledger.note(self.batch._replace(requests=self.requests, usd=self._nano / 1e9))
+        self._file.seek(0)
+        # From its upload on there may be a batch.
+        batch = self._ledger.note(batch._replace(file=self._endpoint.upload(batch.name, self._file)))
+        self._ledger.note(batch._replace(state=SENT, id=self._endpoint.create(batch.name, batch.file)))
+
+    def discard(self) -> None:
+        """Delete what was uploaded, since there is no batch of it."""
+        self._endpoint.delete_files(self.batch.name)
+        self._ledger.give_up(self.batch)
+
+    def close(self) -> None:
+        """Give the space of the file back."""
+        self._file.close()
+
+    def _note(self) -> None:
+        self._ledger.add(self.batch, self._new)
+        self._new = []
 
 
 class Sender:
-    """Takes requests one by one, and sends them as batches.
+    """Takes requests one by one, and sends them as batches."""
 
-    Parameters
-    ----------
-    store, ledger, endpoint_of
-        Where replies are kept, what is known of batches, and where they are sent.
-    run
-        Whose budget they count against: from the first batch of a run until the run is finished.
-    tries
-        After how many batches without a reply a request is given up.
-    budget, prices, terms
-        As of ordinary calls.
-    """
-
-    def __init__(
-        self,
-        store: Store,
-        ledger: Ledger,
-        endpoint_of: Callable[[Batch | Request], Endpoint],
-        *,
-        run: str,
-        tries: int,
-        budget: Budget,
-        prices: Prices,
-        terms: dict[ModelAt, Terms],
-    ) -> None:
-        self._store, self._ledger, self._endpoint_of = store, ledger, endpoint_of
-        self._run, self._tries, self._budget, self._prices = run, tries, budget, prices
-        self._terms = terms
-        known = ledger.batches(DRAFT, SENT, ENDED, LIMITED)
+    def __init__(self, batches: Batches) -> None:
+        self._batches, self._ledger, self._budget = batches, batches.ledger, batches.budget
+        known = self._ledger.batches(DRAFT, SENT, ENDED, LIMITED)
         self._most = {model_of(b): b.requests for b in known if b.state == LIMITED}
         self._full = {model_of(b) for b in known if b.state == SENT} & self._most.keys()
-        ours = [b for b in known if b.run == run and b.state != LIMITED]
+        ours = [b for b in known if b.run == batches.run and b.state != LIMITED]
         self._calls = sum(b.requests for b in ours)
         self._nano = sum(nano(b.usd) for b in ours)
         for batch in known:
-            self._terms_at(model_of(batch), self._endpoint_of(batch)).know(changes_in(batch.changes))
+            self._terms_at(model_of(batch), self._batches.endpoint(batch)).know(changes_in(batch.changes))
         self._drafts: dict[ModelAt, Draft] = {}
         self.to_come: set[str] = set()
         """Keys of requests whose replies are outstanding."""
@@ -79,18 +97,18 @@ class Sender:
         If it is given up, the failure that the store has is returned.
         """
         if request.key in self.to_come:
-            return _TO_COME
-        known = self._ledger.sent(request.key)
-        if not (known and known.batch):
-            endpoint = self._endpoint_of(request)
+            return _PENDING
+        batch, tries = self._ledger.known(request.key) or ("", 0)
+        if not batch:
+            endpoint = self._batches.endpoint(request)
             terms = self._terms_at(model_of(request), endpoint)
-            before = self._store.get(request.key) if known and known.tries else None
-            if known and before and not before.final and not self._again(request, before, known.tries, terms):
+            before = self._batches.store.get(request.key) if tries else None
+            if before and not before.final and not self._again(request, before, tries, terms):
                 return before
             if lost := self._add(request, terms, endpoint):
                 return lost
         self.to_come.add(request.key)
-        return _TO_COME
+        return _PENDING
 
     def send(self) -> None:
         """Send what waits for more."""
@@ -106,15 +124,16 @@ class Sender:
         """Say whether a request that failed is sent again: otherwise, or since the failure may pass."""
         if terms.learn(request, failure):
             return True
-        return failure.error is not None and failure.error.kind == "transport" and tries <= self._tries
+        passing = failure.error is not None and failure.error.kind == "transport"
+        return passing and tries <= self._batches.limits.retries
 
     def _add(self, request: Request, terms: Terms, endpoint: Endpoint) -> Reply | None:
         """Add a request to a draft, if there is room; return a failure if no batch can take it."""
-        asked = terms.asked(request)
-        line = endpoint.line(asked.request, request.key)
+        variant = terms.variant(request)
+        line = endpoint.line(variant.request, request.key)
         if len(line) > endpoint.takes.line_bytes:
             said = f"a batch takes {endpoint.takes.line_bytes // 1_000_000} MB per request"
-            return self._store.put(request, failure("rejected", said, "413"))
+            return self._batches.store.put(request, failure("rejected", said, "413"))
         model, price = model_of(request), self._bound(request)
         draft = self._drafts.get(model)
         if draft is not None and not draft.fits(line):
@@ -124,10 +143,11 @@ class Sender:
             self.unsent += 1
             return None
         if draft is None:
-            most = self._most.get(model, endpoint.takes.requests)
-            draft = Draft(self._ledger, endpoint, request, run=self._run, changes=terms.changes, most=most)
+            name, changes = f"{self._batches.run}-{secrets.token_hex(8)}", canonical(terms.changes)
+            batch = Batch(name, self._batches.run, *model, DRAFT, 0, 0.0, changes)
+            draft = Draft(self._ledger, endpoint, batch, self._most.get(model, endpoint.takes.requests))
             self._drafts[model] = draft
-        draft.add(request, asked, line, price)
+        draft.add(request, canonical(variant.changes) if variant.changes else "", line, price)
         self._calls += 1
         self._nano += price
         return None
@@ -135,8 +155,8 @@ class Sender:
     def _bound(self, request: Request) -> int:
         """Return what a request costs at most, in nano-dollars; 0 without a limit, if that is not known."""
         if self._budget.max_usd is not None:
-            return nano(bound_of(request, self._prices) * OF_BATCH / 1e9)
-        return nano((self._prices.at_most(request) or 0.0) * OF_BATCH)
+            return nano(bound_of(request, self._batches.prices) * OF_BATCH / 1e9)
+        return nano((self._batches.prices.at_most(request) or 0.0) * OF_BATCH)
 
     def _affords(self, price: int) -> bool:
         usd, calls = self._budget.max_usd, self._budget.max_calls
@@ -160,6 +180,5 @@ class Sender:
             draft.close()
 
     def _terms_at(self, model: ModelAt, endpoint: Endpoint) -> Terms:
-        if model not in self._terms:
-            self._terms[model] = Terms(json_object=getattr(endpoint.client, "json_object", False))
-        return self._terms[model]
+        fresh = Terms(json_object=getattr(endpoint.client, "json_object", False))
+        return self._batches.terms.setdefault(model, fresh)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from metaeval.llm.calls.limits import Pace, SharedPace
-
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-
     from metaeval.llm.calls.client import Client
     from metaeval.llm.calls.limits import Limits
 
@@ -19,6 +16,68 @@ Where: TypeAlias = tuple[str, str]
 """Provider and address."""
 
 _LONG_WAIT = 1.0  # seconds, from which on the progress line mentions the wait
+
+
+class Pace:
+    """A rate limiter that spaces amounts evenly.
+
+    A token bucket would allow bursts; with even spacing, no window of a minute exceeds the rate.
+    """
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._interval = 0.0 if per_minute is None else 60.0 / per_minute
+        self._free_at = 0.0
+
+    def reserve(self, now: float, amount: float = 1.0) -> float:
+        """Reserve the next slot for an amount, and return how many seconds to wait for it."""
+        start = max(now, self._free_at)
+        self._free_at = start + amount * self._interval
+        return start - now
+
+    async def turn(self, clock: Callable[[], float], amount: float = 1.0) -> float:
+        """Reserve as `reserve` does, wherever that is done."""
+        return self.reserve(clock(), amount)
+
+    def correct(self, amount: float) -> None:
+        """Add the amount that was used beyond the reserved one; negative if less was used."""
+        self._free_at += amount * self._interval
+
+
+class SharedPace(Pace):
+    """A rate limiter for several processes: each leases time for all its requests that wait at a moment.
+
+    Parameters
+    ----------
+    lease
+        Leases seconds, and returns how long it is until they begin.
+    """
+
+    def __init__(self, per_minute: float | None, lease: Callable[[float], Awaitable[float]]) -> None:
+        super().__init__(per_minute)
+        self._lease, self._leasing = lease, asyncio.Lock()
+        self._wanted = 0.0  # seconds for requests that wait for a lease
+        self._left = 0.0  # of those leased
+        self._debt = 0.0  # used beyond what was leased
+
+    async def turn(self, clock: Callable[[], float], amount: float = 1.0) -> float:
+        """Reserve the next slot of this process, and return how many seconds to wait for it."""
+        seconds = amount * self._interval
+        if not seconds:
+            return 0.0
+        self._wanted += seconds
+        async with self._leasing:
+            if self._left < seconds * 0.999:  # it came after the last lease
+                block, self._wanted = self._wanted, 0.0
+                due = block + self._debt
+                begins = await self._lease(max(due, 0.0))
+                self._free_at = clock() + begins + max(self._debt, 0.0)
+                self._left, self._debt = block, min(due, 0.0)
+            self._left -= seconds
+            return self.reserve(clock(), amount)
+
+    def correct(self, amount: float) -> None:
+        """Add the amount that was used beyond the reserved one to the next lease."""
+        self._debt += amount * self._interval
 
 
 class Address:

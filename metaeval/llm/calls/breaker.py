@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
     from metaeval.llm.calls.client import RetryableError
 
 _EARLY = 3  # requests under way at once to a model that has not answered yet

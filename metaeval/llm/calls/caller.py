@@ -7,27 +7,30 @@ import contextlib
 import functools
 import random
 import time
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.base.errors import KEPT, MetaevalError, StoppedError
-from metaeval.llm.calls.address import Address
+from metaeval.llm.calls.address import Address, Where
 from metaeval.llm.calls.breaker import Breaker
-from metaeval.llm.calls.client import CallError, DeniedError, RejectedError, RetryableError
-from metaeval.llm.calls.limits import Limits, Purse, nano, wait_before
+from metaeval.llm.calls.client import (
+    CallError,
+    Client,
+    DeniedError,
+    RejectedError,
+    RetryableError,
+    client_for,
+)
+from metaeval.llm.calls.limits import Budget, Limits, Purse, nano, wait_before
 from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
-from metaeval.llm.calls.request import CallFailure, Reply, canonical
+from metaeval.llm.calls.request import CallFailure, FailureKind, Reply, Request, canonical
 from metaeval.llm.calls.terms import Terms
 from metaeval.llm.providers import Connection, provider_named
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
-
-    from metaeval.llm.calls.address import Where
-    from metaeval.llm.calls.client import Client
-    from metaeval.llm.calls.request import FailureKind, Request
     from metaeval.llm.calls.tally import Tally
-    from metaeval.llm.store.shares import StudyShares
+    from metaeval.llm.store.sharing import StudyShares
 
 ModelAt: TypeAlias = tuple[str, str, str]
 """Provider, model and address."""
@@ -45,6 +48,12 @@ class _Failures:
     last: CallError | None = None
     stopped: StoppedError | None = None
 
+    def note(self, error: CallError) -> int:
+        """Return how many failures in a row were like this one."""
+        same = self.last is not None and (type(self.last), self.last.code) == (type(error), error.code)
+        self.in_a_row, self.last = self.in_a_row + 1 if same else 1, error
+        return self.in_a_row
+
 
 @dataclass(slots=True)
 class _Model:
@@ -60,6 +69,7 @@ class _Model:
         return self.failures.setdefault(request.settings, _Failures())
 
 
+@dataclass(eq=False)
 class Caller:
     """Sends the requests of all runs in one event loop, within limits and budget.
 
@@ -69,33 +79,31 @@ class Caller:
         Makes the client of a connection; called once for a provider and address.
     limits, at
         The limits of each address, and those of addresses that have others.
+    budget, prices
+        Of all runs together.
     shares
-        What limits per minute are leased from, if several processes keep to them together.
+        What budget and limits per minute are leased from, if several processes keep to them together.
     terms
-        What each model at an address is known to take; calls of one run share it.
+        What each model at an address is known to take.
     clock, sleep, draw
         Return the time in seconds; wait; return a random number from 0 to 1. Tests pass their own.
     """
 
-    def __init__(
-        self,
-        clients: Callable[[Connection], Client],
-        limits: Limits,
-        purse: Purse,
-        prices: Prices,
-        *,
-        terms: dict[ModelAt, Terms],
-        at: Mapping[Where, Limits] | None = None,
-        shares: StudyShares | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        draw: Callable[[], float] = random.random,
-    ) -> None:
-        self._make, self._limits, self._at, self._prices = clients, limits, at or {}, prices
-        self._purse, self._shares = purse, shares
-        self._clock, self._sleep, self._draw = clock, sleep, draw
+    _: KW_ONLY
+    clients: Callable[[Connection], Client] = client_for
+    limits: Limits = field(default_factory=Limits)
+    at: Mapping[Where, Limits] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    prices: Prices = field(default_factory=Prices)
+    shares: StudyShares | None = None
+    terms: dict[ModelAt, Terms] = field(default_factory=dict)
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    draw: Callable[[], float] = random.random
+
+    def __post_init__(self) -> None:
+        self._purse = Purse(self.budget, self.prices, self.shares)
         self._addresses: dict[Where, Address] = {}
-        self._terms = terms
         self._models: dict[ModelAt, _Model] = {}
         self._stopped: BaseException | None = None
 
@@ -114,7 +122,7 @@ class Caller:
         key = (request.provider, request.model, request.address)
         tally.models.add(key)
         model = self._models.get(key) or self._met(key, request)
-        left, retry = self._limits.call_seconds, 0
+        left, retry = self.limits.call_seconds, 0
         last: CallError | None = None
         while True:
             async with model.breaker.place(fresh=last is None) as seconds:
@@ -131,16 +139,16 @@ class Caller:
                     continue
                 last = outcome
                 asked = outcome.retry_after if isinstance(outcome, RetryableError) else None
-                if not isinstance(outcome, RetryableError) or (asked or 0.0) > self._limits.patience_seconds:
+                if not isinstance(outcome, RetryableError) or (asked or 0.0) > self.limits.patience_seconds:
                     return self._given_up(request, model, outcome)
-                wait = wait_before(retry, outcome, self._draw())
+                wait = wait_before(retry, outcome, self.draw())
                 if not (silent and outcome.code == "connect"):  # else no one was there, and nothing was sent
                     left -= took + wait
-                    if retry == self._limits.retries or left <= 0:
+                    if retry == self.limits.retries or left <= 0:
                         return self._given_up(request, model, outcome)
                     retry += 1
             # A silent model's pauses are the breaker's; here the others get their turn.
-            await (asyncio.sleep(0) if model.breaker.silent else self._sleep(wait))
+            await (asyncio.sleep(0) if model.breaker.silent else self.sleep(wait))
 
     def stop(self, error: BaseException) -> None:
         """Send nothing more, for any run; requests that wait raise the error."""
@@ -156,12 +164,13 @@ class Caller:
         return next(filter(None, notes), "")
 
     async def close(self) -> None:
-        """Close all connections, and give back what is left of a shared budget."""
+        """Close all connections, and give back what is left of a shared budget; it may then be used again."""
         with contextlib.suppress(MetaevalError):  # the store cannot be used: the run says so
             await self._purse.close()
         for address in self._addresses.values():
             with contextlib.suppress(TimeoutError):  # do not wait for a server that does not close
                 await asyncio.wait_for(address.client.close(), _CLOSE_SECONDS)
+        self._addresses, self._models, self._stopped = {}, {}, None
 
     def check(self, models: Iterable[ModelAt]) -> None:
         """Raise `StoppedError` if one of some models answered nothing and its last failure is permanent."""
@@ -179,32 +188,28 @@ class Caller:
         self, request: Request, model: _Model, seconds: float, since: float, tally: Tally
     ) -> tuple[Reply | CallError | None, float]:
         """Send a request once; return what came, None if a parameter was refused, and the seconds it took."""
-        async with model.terms.turn(request) as asked:
-            outcome, took = await self._send_as(asked.request, model, seconds, since, tally)
-            if isinstance(outcome, CallError):
-                try:
-                    refused = model.terms.refused(request, asked, outcome)
-                except MetaevalError as error:
-                    self.stop(error)  # at once: others are about to send
-                    raise
-                if refused:
-                    model.breaker.refuse()
-                    return None, took
-                if isinstance(outcome, RetryableError):
-                    model.breaker.fail(request.key, outcome, self._clock() - took)
-                else:
-                    model.breaker.refuse()
-            elif outcome.error is None:
+        async with model.terms.turn(request) as variant:
+            outcome, took = await self._pay(variant.request, model, seconds, since, tally)
+            if isinstance(outcome, Reply):
+                if outcome.error is not None:
+                    model.breaker.unsent()
+                    return outcome, took
                 model.terms.answered(request)
                 model.breaker.answer()
                 model.of(request).in_a_row = 0
-                if asked.changes:
-                    return outcome._replace(sent=canonical(asked.changes)), took
+                return outcome._replace(sent=canonical(variant.changes) if variant.changes else ""), took
+            try:
+                refused = model.terms.refused(request, variant, outcome)
+            except MetaevalError as error:
+                self.stop(error)  # at once: others are about to send
+                raise
+            if isinstance(outcome, RetryableError) and not refused:
+                model.breaker.fail(request.key, outcome, self.clock() - took)
             else:
-                model.breaker.unsent()
-            return outcome, took
+                model.breaker.refuse()
+            return None if refused else outcome, took
 
-    async def _send_as(
+    async def _pay(
         self, request: Request, model: _Model, seconds: float, since: float, tally: Tally
     ) -> tuple[Reply | CallError, float]:
         """Send a request as it is, within the budget."""
@@ -218,70 +223,67 @@ class Caller:
             await model.address.turn(estimate)
             self._check_stopped(request, model)
             spent = reserved  # if this ends by an exception, the call may have been charged
-            sent = self._clock()
+            sent = self.clock()
             outcome = await self._try(model.address.client, request, seconds)
-            took = self._clock() - sent
-            if isinstance(outcome, Reply):
-                cost = self._prices.cost(request, outcome)
-                spent = reserved if cost is None else nano(cost)
-                if outcome.prompt_tokens is not None:
-                    model.address.used(outcome.prompt_tokens + (outcome.completion_tokens or 0) - estimate)
-                return outcome._replace(queue_seconds=sent - since, service_seconds=took), took
-            # A lost call may be charged, so it counts as the most that it can cost.
-            spent = reserved if outcome.sent else 0
-            return outcome, took
+            took = self.clock() - sent
+            if isinstance(outcome, CallError):
+                # A lost call may be charged, so it counts as the most that it can cost.
+                spent = reserved if outcome.sent else 0
+                return outcome, took
+            cost = self.prices.cost(request, outcome)
+            spent = reserved if cost is None else nano(cost)
+            if outcome.prompt_tokens is not None:
+                model.address.used(outcome.prompt_tokens + (outcome.completion_tokens or 0) - estimate)
+            return outcome._replace(queue_seconds=sent - since, service_seconds=took), took
         finally:
-            self._purse.settle(reserved, spent)
+            self._purse.settle(request, reserved, spent)
 
-    async def _try(self, client: Client, request: Request, left: float) -> Reply | CallError:
-        seconds = min(self._limits.reply_seconds, left)
+    async def _try(self, client: Client, request: Request, seconds: float) -> Reply | CallError:
+        seconds = max(min(self.limits.reply_seconds, seconds), 0.0)
         # A model of this process is loaded first, and what it does goes on whoever waits.
-        here = provider_named(request.provider).gpus
+        in_process = provider_named(request.provider).gpus
         try:
-            async with asyncio.timeout(None if here else max(seconds, 0.0)):
+            async with asyncio.timeout(None if in_process else seconds):
                 return await client.complete(request)
         except CallError as error:
             return error
         except TimeoutError:
             return RetryableError(f"no reply within {seconds:.3g} seconds", "timeout", sent=True)
+        except MetaevalError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a client does is a failed call, not a broken run
+            return RejectedError(f"{type(error).__name__}: {error}", "unexpected", sent=True)
 
     def _given_up(self, request: Request, model: _Model, error: CallError) -> Reply:
-        name = f"{request.provider}/{request.model}"
-        alike = model.of(request)
-        same = alike.last is not None and (type(alike.last), alike.last.code) == (type(error), error.code)
-        alike.in_a_row = alike.in_a_row + 1 if same else 1
-        alike.last = model.last = error
-        most = (
-            _DENIED_AT_MOST if isinstance(error, DeniedError) else _REJECTED_AT_MOST[model.breaker.answered]
-        )
-        if not isinstance(error, RetryableError) and not error.too_long and alike.in_a_row >= most:
-            alike.stopped = _stopped(name, "takes no call", error)
-            raise self._stop(model, alike.stopped) if isinstance(error, DeniedError) else alike.stopped
+        alike, denied = model.of(request), isinstance(error, DeniedError)
+        in_a_row, model.last = alike.note(error), error
+        most = _DENIED_AT_MOST if denied else _REJECTED_AT_MOST[model.breaker.answered]
+        if not isinstance(error, RetryableError) and not error.too_long and in_a_row >= most:
+            alike.stopped = _stopped(request.name, "takes no call", error)
+            raise self._stop(model, alike.stopped) if denied else alike.stopped
         kind: FailureKind = "transport"
-        if isinstance(error, (DeniedError, RejectedError)):
-            kind = "denied" if isinstance(error, DeniedError) else "rejected"
+        if not isinstance(error, RetryableError):
+            kind = "denied" if denied else "rejected"
         return Reply(error=CallFailure(kind, str(error), error.code))
 
     def address(self, request: Request) -> Address:
         """Return the address that a request is sent to."""
         where = (request.provider, request.address)
         if where not in self._addresses:
-            limits = self._at.get(where, self._limits)
-            client = self._make(Connection(*where, limits.connect_seconds, limits.reply_seconds))
-            lease = None if self._shares is None else functools.partial(self._shares.lease, *where)
-            self._addresses[where] = Address(client, limits, self._clock, self._sleep, lease)
+            limits = self.at.get(where, self.limits)
+            client = self.clients(Connection(*where, limits.connect_seconds, limits.reply_seconds))
+            lease = None if self.shares is None else functools.partial(self.shares.lease, *where)
+            self._addresses[where] = Address(client, limits, self.clock, self.sleep, lease)
         return self._addresses[where]
 
     def _met(self, key: ModelAt, request: Request) -> _Model:
         address = self.address(request)
-        breaker = Breaker(
-            self._limits.patience_seconds, self._clock, self._sleep, network=bool(request.address)
-        )
+        breaker = Breaker(self.limits.patience_seconds, self.clock, self.sleep, network=bool(request.address))
         if self._stopped is not None:
             breaker.end()
-        if key not in self._terms:
-            self._terms[key] = Terms(json_object=getattr(address.client, "json_object", False))
-        self._models[key] = _Model(address, breaker, self._terms[key])
+        if key not in self.terms:
+            self.terms[key] = Terms(json_object=getattr(address.client, "json_object", False))
+        self._models[key] = _Model(address, breaker, self.terms[key])
         return self._models[key]
 
     def _check_stopped(self, request: Request, model: _Model) -> None:
@@ -294,7 +296,7 @@ class Caller:
         return error
 
     def _silent(self, request: Request, model: _Model) -> StoppedError:
-        breaker, patience = model.breaker, self._limits.patience_seconds
+        breaker, patience = model.breaker, self.limits.patience_seconds
         assert breaker.error is not None  # noqa: S101 - nothing is silent without a failure
         what = "stopped answering" if breaker.answered else "answers no call"
         if breaker.impatient:
@@ -303,10 +305,10 @@ class Caller:
         else:
             why = f"{breaker.tries} calls failed in {breaker.seconds:.0f} s"
             if breaker.error.code == "timeout":
-                why += f"; if it is slow, raise reply_seconds ({self._limits.reply_seconds:g})"
-        return _stopped(f"{request.provider}/{request.model}", what, breaker.error, why)
+                why += f"; if it is slow, raise reply_seconds ({self.limits.reply_seconds:g})"
+        return _stopped(request.name, what, breaker.error, why)
 
 
 def _stopped(model: str, what: str, error: CallError, why: str = "") -> StoppedError:
-    said = f"{str(error).rstrip('.')}" + (f" ({why})" if why else "")
-    return StoppedError(f"{model} {what} ({error.code}): {said}{KEPT}")
+    message = f"{str(error).rstrip('.')}" + (f" ({why})" if why else "")
+    return StoppedError(f"{model} {what} ({error.code}): {message}{KEPT}")

@@ -4,8 +4,8 @@
 
     CallError                 a call brought no reply
     ├── RetryableError        it may go well in a while: overload, a lost connection, a body cut off
-    ├── RejectedError         this request will not do, such as a text that is too long
-    └── DeniedError           no request of ours will do: a bad key, an unknown model, an empty account
+    ├── RejectedError         the server rejected this request, such as a text that is too long
+    └── DeniedError           the server rejects all of ours: a bad key, an unknown model, an empty account
 """
 
 from __future__ import annotations
@@ -14,16 +14,12 @@ import email.utils
 import importlib
 import math
 import time
-from typing import TYPE_CHECKING, Protocol, cast
+from collections.abc import Callable, Collection, Mapping
+from typing import Protocol, cast
 
 from metaeval.base.errors import MetaevalError
-from metaeval.llm.calls.request import Reply, well_formed
+from metaeval.llm.calls.request import Reply, Request, well_formed
 from metaeval.llm.providers import Connection, provider_named
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from metaeval.llm.calls.request import Request
 
 _LONGEST_MESSAGE = 500
 
@@ -99,10 +95,10 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
         if math.isfinite(seconds):
             return max(seconds, 0.0)
     try:
-        date = email.utils.parsedate_to_datetime(folded.get("retry-after", ""))
-    except ValueError:
+        date = email.utils.parsedate_to_datetime(folded.get("retry-after", "")).timestamp()
+    except (ValueError, OverflowError):  # a year that no computer has
         return None
-    return max(date.timestamp() - (time.time() if now is None else now), 0.0)
+    return max(date - (time.time() if now is None else now), 0.0)
 
 
 def word(value: object) -> str | None:

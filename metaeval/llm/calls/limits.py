@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,14 +13,12 @@ from pydantic import Field
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.validation import Options
+from metaeval.llm.calls.price import TOKEN_LIMITS, Prices
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from metaeval.llm.calls.client import RetryableError
-    from metaeval.llm.calls.price import Prices
     from metaeval.llm.calls.request import Request
-    from metaeval.llm.store.shares import StudyShares
+    from metaeval.llm.store.sharing import StudyShares
 
 _IN_FLIGHT = 32
 _FIRST_WAIT = 0.5
@@ -30,12 +29,12 @@ MOST = 1_000_000_000
 
 
 def _concurrency() -> int:
-    given = os.environ.get("METAEVAL_CONCURRENCY", "").strip()
-    if not given:
+    text = os.environ.get("METAEVAL_CONCURRENCY", "").strip()
+    if not text:
         return _IN_FLIGHT
-    if not given.isdecimal() or int(given) < 1:
-        raise MetaevalError(f"METAEVAL_CONCURRENCY is {given!r}; it must be a whole number from 1 on")
-    return int(given)
+    if not text.isdecimal() or int(text) < 1:
+        raise MetaevalError(f"METAEVAL_CONCURRENCY is {text!r}; it must be a whole number from 1 on")
+    return int(text)
 
 
 PerMinute = Annotated[
@@ -46,7 +45,7 @@ Seconds = Annotated[int | float, Field(gt=0, le=86_400, description="a number ab
 
 
 class Limits(Options):
-    """Rates, time limits and retries at one address.
+    """Rates, time limits and retries at one address, and when a judge stops.
 
     Parameters
     ----------
@@ -60,6 +59,9 @@ class Limits(Options):
         Time limit of a request with all its tries and waits, while others are answered.
     retries
         How often a request is sent again after a failure that may pass.
+    stop_unread
+        A judge stops if it cannot read any of so many first replies, and asks no more questions until it can
+        read one; 0: it never stops.
     patience_seconds
         How long a model may be silent before the runs that ask it stop; also the longest wait that a provider
         may ask for. Longer than ``reply_seconds``, so that a server that hangs is tried again.
@@ -73,87 +75,44 @@ class Limits(Options):
     call_seconds: Seconds = 600
     patience_seconds: Seconds = 100
     retries: Annotated[int, Field(ge=0, le=100, description="a whole number from 0 to 100")] = 6
+    stop_unread: Annotated[int, Field(ge=0, description="a whole number; 0 to go on")] = 20
 
 
-class Pace:
-    """A rate limiter that spaces amounts evenly.
+class Trial:
+    """The first calls of a run: so many at most until a reply is usable; 0: no trial."""
 
-    A token bucket would allow bursts; with even spacing, no window of a minute exceeds the rate.
-    """
+    def __init__(self, most: int) -> None:
+        self._left, self._over = most, not most
+        self._places = asyncio.Semaphore(most)
 
-    def __init__(self, per_minute: float | None) -> None:
-        self._interval = 0.0 if per_minute is None else 60.0 / per_minute
-        self._free_at = 0.0
+    async def place(self) -> None:
+        """Wait until another call may be made."""
+        if not self._over:
+            await self._places.acquire()
+        if self._over:
+            self._places.release()  # the next that waits may go on too
 
-    def reserve(self, now: float, amount: float = 1.0) -> float:
-        """Reserve the next slot for an amount, and return how many seconds to wait for it."""
-        start = max(now, self._free_at)
-        self._free_at = start + amount * self._interval
-        return start - now
+    def end(self) -> None:
+        """Let all calls be made."""
+        self._over = True
+        self._places.release()
 
-    async def turn(self, clock: Callable[[], float], amount: float = 1.0) -> float:
-        """Reserve as `reserve` does, wherever that is done."""
-        return self.reserve(clock(), amount)
-
-    def correct(self, amount: float) -> None:
-        """Add the amount that was used beyond the reserved one; negative if less was used."""
-        self._free_at += amount * self._interval
-
-
-class SharedPace(Pace):
-    """A rate limiter for several processes: each leases time for all its requests that wait at a moment.
-
-    Parameters
-    ----------
-    lease
-        Leases seconds, and returns how long it is until they begin.
-    """
-
-    def __init__(self, per_minute: float | None, lease: Callable[[float], Awaitable[float]]) -> None:
-        super().__init__(per_minute)
-        self._lease, self._leasing = lease, asyncio.Lock()
-        self._wanted = 0.0  # seconds for requests that wait for a lease
-        self._left = 0.0  # of those leased
-        self._debt = 0.0  # used beyond what was leased
-
-    async def turn(self, clock: Callable[[], float], amount: float = 1.0) -> float:
-        """Reserve the next slot of this process, and return how many seconds to wait for it."""
-        seconds = amount * self._interval
-        if not seconds:
-            return 0.0
-        self._wanted += seconds
-        async with self._leasing:
-            if self._left < seconds * 0.999:  # it came after the last lease
-                block, self._wanted = self._wanted, 0.0
-                due = block + self._debt
-                begins = await self._lease(max(due, 0.0))
-                self._free_at = clock() + begins + max(self._debt, 0.0)
-                self._left, self._debt = block, min(due, 0.0)
-            self._left -= seconds
-            return self.reserve(clock(), amount)
-
-    def correct(self, amount: float) -> None:
-        """Add the amount that was used beyond the reserved one to the next lease."""
-        self._debt += amount * self._interval
+    def failed(self, *, unread: bool) -> bool:
+        """Note a call without a usable reply; say whether the run ends. Only an ``unread`` one counts."""
+        if self._over:
+            return False
+        if not unread:
+            self._places.release()
+        self._left -= unread
+        return not self._left
 
 
 def wait_before(retry: int, error: RetryableError, draw: float) -> float:
-    """Return how many seconds to wait before a retry.
+    """Return how many seconds to wait before a retry: 0 for the first; ``draw`` is a number from 0 to 1.
 
-    Parameters
-    ----------
-    retry
-        0 for the first.
-    error
-        The failure. A wait that the provider asks for is kept, with up to a tenth more, so that not all
-        requests come back at once.
-    draw
-        A random number from 0 to 1.
-
-    Notes
-    -----
-    Exponential back-off with full jitter: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture
-    Blog, 2015.
+    A wait that the provider asks for is kept, with up to a tenth more, so that not all requests come back at
+    once. Any other is exponential back-off with full jitter: M. Brooker, "Exponential Backoff And Jitter",
+    AWS Architecture Blog, 2015.
     """
     if error.retry_after is not None:
         return error.retry_after * (1 + draw / 10)
@@ -177,14 +136,30 @@ def nano(usd: float) -> int:
 
 def bound_of(request: Request, prices: Prices) -> int:
     """Return what a request costs at most, in nano-dollars; raise `MetaevalError` if it has no bound."""
-    usd = prices.at_most(request)
-    if usd is None:
-        name = f"{request.provider}/{request.model}"
-        missing = "its replies have no max_tokens" if prices.known(request) else "its price is unknown"
-        raise MetaevalError(
-            f"max_usd cannot be kept for {name}, since {missing}; set it, or limit calls with max_calls"
-        )
-    return nano(usd)
+    usd, parameters, model = prices.at_most(request), request.parameters, request.name
+    limits = {name: parameters[name] for name in TOKEN_LIMITS if name in parameters}
+    if wrong := [f"{n}={v!r}" for n, v in limits.items() if type(v) is not int or v < 1]:
+        why = f"{wrong[0]} is no limit; write a whole number from 1 on"
+    elif parameters.get("best_of", 1) != 1:
+        why = "best_of multiplies its price; leave it out"
+    elif usd is not None:
+        return nano(usd)
+    elif prices.known(request):
+        why = "its replies have no max_tokens; set it"
+    else:
+        why = f"its price is unknown; give it in judging: {{prices: {{{model}: {{input: …, output: …}}}}}}"
+    raise MetaevalError(f"max_usd cannot be kept for {model}, since {why}, or limit calls with max_calls")
+
+
+@dataclass(slots=True)
+class _Charges:
+    """What a model's calls were charged: some servers charge more than a request allows."""
+
+    worst: int = 0
+    """The most, in nano-dollars."""
+    ended: int = 0
+    """How many calls were charged: about as many are sent at once, so that a surprise is met by few."""
+    under_way: int = 0
 
 
 @dataclass(slots=True)
@@ -194,7 +169,7 @@ class _Part:
     name: str
     most: int | None
     empty: str
-    """What is said when it is used up."""
+    """The sentence for when it is used up."""
     held: int
     """How much of it this process may use: all of it, unless it is shared."""
     used: int = 0
@@ -210,6 +185,9 @@ class _Part:
 class Purse:
     """Keeps runs within one budget: reserves the most that a call may cost before it is sent.
 
+    A model's first call goes alone, no more are under way than were charged before, and no less is reserved
+    than the highest charge.
+
     Every amount from `reserve` is given to one `settle`, whatever becomes of the call: others may wait for
     it.
 
@@ -223,13 +201,14 @@ class Purse:
         self._prices, self._shares = prices, shares
         usd, calls = budget.max_usd, budget.max_calls
         most = None if usd is None else math.floor(round(usd * _NANO, 3))
-        said = "the budget of {} is used up"
-        self._usd = _Part("usd", most, said.format(f"{usd or 0:g} USD"), 0 if shares else most or 0)
-        self._calls = _Part("calls", calls, said.format(f"{calls} calls"), 0 if shares else calls or 0)
+        empty = "the budget of {} is used up"
+        self._usd = _Part("usd", most, empty.format(f"{usd or 0:g} USD"), 0 if shares else most or 0)
+        self._calls = _Part("calls", calls, empty.format(f"{calls} calls"), 0 if shares else calls or 0)
         self._leasing = False
+        self._charges: dict[tuple[str, str, str], _Charges] = {}
         self._changed = asyncio.Event()
         self.empty = ""
-        """Which part of the budget is used up, as a sentence; empty if none is."""
+        """Which part of the budget is used up, as a sentence."""
 
     @property
     def calls(self) -> int:
@@ -248,17 +227,31 @@ class Purse:
         without an upper bound of its cost raises `MetaevalError`.
         """
         bound = 0 if self._usd.most is None else bound_of(request, self._prices)
-        if not await self._has_room(self._usd, bound):
+        model = (request.provider, request.model, request.address)
+        charges = self._charges.setdefault(model, _Charges())
+
+        def amount() -> int:
+            return max(bound, charges.worst) if bound else 0
+
+        if not await self._has_room(
+            self._usd, amount, lambda: bound > 0 and charges.under_way > charges.ended
+        ):
             return None
-        self._usd.reserved += bound
-        if not await self._has_room(self._calls, 1):
-            self.settle(bound, 0)
+        reserved = amount()
+        self._usd.reserved += reserved
+        charges.under_way += 1
+        if not await self._has_room(self._calls, lambda: 1):
+            self.settle(request, reserved, 0)
             return None
         self._calls.used += 1
-        return bound
+        return reserved
 
-    def settle(self, reserved: int, spent: int) -> None:
-        """Replace a reserved amount by the spent one, both in nano-dollars."""
+    def settle(self, request: Request, reserved: int, spent: int) -> None:
+        """Replace the amount reserved for a request by the spent one, both in nano-dollars."""
+        charges = self._charges[request.provider, request.model, request.address]
+        charges.under_way -= 1
+        charges.ended += spent > 0
+        charges.worst = max(charges.worst, spent)
         self._usd.reserved -= reserved
         self._usd.used += spent
         self._tell()
@@ -267,14 +260,18 @@ class Purse:
         """Give back what was leased and is not used."""
         for part in (self._usd, self._calls):
             left = part.held - part.used - part.reserved
-            if self._shares is not None and left > 0:
+            if self._shares is not None and part.most is not None and left:  # below 0: the others pay for it
                 part.held -= left
                 part.dry = False
                 await self._shares.give_back(part.name, left)
 
-    async def _has_room(self, part: _Part, amount: int) -> bool:
-        while missing := part.missing(amount):
-            if self._shares is not None and not (part.dry or self._leasing):
+    async def _has_room(
+        self, part: _Part, amount: Callable[[], int], busy: Callable[[], bool] = lambda: False
+    ) -> bool:
+        while busy() or (missing := part.missing(amount())):
+            if busy():
+                await self._changed.wait()
+            elif self._shares is not None and not (part.dry or self._leasing):
                 await self._lease(self._shares, part, missing)
             elif self._leasing or part.reserved:
                 await self._changed.wait()

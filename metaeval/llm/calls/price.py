@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import functools
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Annotated, Any
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import Field
 
@@ -13,7 +18,7 @@ from metaeval.base.validation import Options
 from metaeval.llm.providers import provider_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from genai_prices.types import ModelPrice
 
     from metaeval.llm.calls.request import Reply, Request
 
@@ -23,6 +28,9 @@ OF_BATCH = 0.5
 _A_MESSAGE = 16  # tokens that a chat template adds per message; four to ten at known models
 _A_REQUEST = 64  # and per request
 _LEAST_CACHED = 1024  # tokens; no provider keeps shorter prompts in its cache
+_QUARTER = 900  # seconds; prices that depend on the time of day change on a quarter of an hour
+_DAY = 96  # quarters of an hour: a run meets every hour of the day, for all that is known before
+TOKEN_LIMITS = ("max_completion_tokens", "max_tokens")
 
 Usd = Annotated[int | float, Field(ge=0, lt=1e9, description="USD for a million tokens")]
 
@@ -42,23 +50,38 @@ class Price(Options):
 
 
 def prompt_at_most(request: Request) -> int:
-    """Return an upper bound of the prompt's tokens: the UTF-8 bytes of prompt and schema, and a margin.
+    """Return an upper bound of the prompt's tokens: the UTF-8 bytes of all that is sent, and a margin.
 
     No tokenizer in use makes more tokens than bytes. For English this is some four times the true number.
     """
     texts = sum(len(m.content.encode()) + len(m.role) + _A_MESSAGE for m in request.messages)
-    return texts + (0 if request.schema is None else 2 * len(str(request.schema))) + _A_REQUEST
+    schema = 0 if request.schema is None else 2 * len(str(request.schema))
+    return texts + schema + len(_beside(request).encode()) + _A_REQUEST
 
 
 def tokens_about(request: Request) -> int:
-    """Return an estimate of the prompt's tokens: one per four Latin letters or one other character."""
-    return tokens_of(content for _, content in request.messages)
+    """Return an estimate of the prompt's tokens: one per four Latin letters or one other character.
+
+    Tools, and whatever else is sent that is no number, count too.
+    """
+    return tokens_of([_beside(request), *(content for _, content in request.messages)])
+
+
+def _beside(request: Request) -> str:
+    """Return what a server is sent beside the messages and may show to the model."""
+    return _texts_in(request.settings) if request.address else ""
+
+
+@functools.lru_cache(maxsize=16)
+def _texts_in(settings: str) -> str:
+    parameters = json.loads("{" + settings[1:])["parameters"]
+    return "".join(json.dumps(value) for value in parameters.values() if isinstance(value, (str, dict, list)))
 
 
 def tokens_of(texts: Iterable[str]) -> int:
     """Return an estimate of the tokens of some texts together, as `tokens_about` does."""
     counted = [(_latin(text), len(text)) for text in texts]
-    latin = sum(found for found, _ in counted)
+    latin = sum(letters for letters, _ in counted)
     return latin // 4 + sum(length for _, length in counted) - latin + 1
 
 
@@ -78,19 +101,16 @@ def context_of(model: str, address: str) -> int | None:
     import genai_prices
 
     try:
-        found = genai_prices.calc_price(genai_prices.Usage(), model, provider_api_url=address)
+        info = genai_prices.calc_price(genai_prices.Usage(), model, provider_api_url=address)
     except LookupError:
         return None
-    return found.model.context_window
+    return info.model.context_window
 
 
 def reply_limit(request: Request) -> int | None:
     """Return the request's limit of reply tokens; None if it has none."""
-    for name in ("max_completion_tokens", "max_tokens"):
-        limit = request.parameters.get(name)
-        if isinstance(limit, int):
-            return limit
-    return None
+    limits = [request.parameters.get(name) for name in TOKEN_LIMITS]
+    return max([limit for limit in limits if type(limit) is int and limit > 0], default=None)
 
 
 class Prices:
@@ -109,74 +129,89 @@ class Prices:
     """
 
     def __init__(self, given: Mapping[str, Price | Mapping[str, Any]] | None = None) -> None:
-        self._given = {str(model): _read(str(model), price) for model, price in (given or {}).items()}
-        self._found: dict[tuple[str, str], Price | None] = {}
+        read = {str(model): _read(str(model), price) for model, price in (given or {}).items()}
+        self._given: dict[str, tuple[_Rate, ...]] = {
+            model: ((f"{price.model_dump()}, as given", price.of),) for model, price in read.items()
+        }
+        self._found: dict[tuple[str, str, int, int], tuple[_Rate, ...]] = {}
+        self.used: dict[str, dict[str, str]] = {}
+        """Model → each price that a reply was charged at, and since when."""
 
     def known(self, request: Request) -> bool:
         """Say whether the price of the request's model is known."""
-        return self._usd(request, None, 1, 1, 0) is not None
+        return bool(self._rates(request))
 
     def cost(self, request: Request, reply: Reply) -> float | None:
-        """Return the cost of a reply in USD; None if the price or the number of tokens is not known."""
+        """Return the cost of a reply in USD at the present price; None if price or tokens are not known."""
         if reply.error is not None or (reply.finish_reason == "content_filter" and not reply.text):
             return 0.0  # no provider bills an error
-        if reply.prompt_tokens is None or reply.completion_tokens is None:
+        rates = self._rates(request, reply.model)
+        if _here(request) or not rates or reply.prompt_tokens is None or reply.completion_tokens is None:
             return 0.0 if _here(request) else None
+        (name, usd_of), *_ = rates
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        self.used.setdefault(request.name, {}).setdefault(name, since)
         cached = min(reply.cached_tokens or 0, reply.prompt_tokens)
-        usd = self._usd(request, reply.model, reply.prompt_tokens, reply.completion_tokens, cached)
-        return usd if usd is None or not reply.by_batch else usd * OF_BATCH
+        usd = usd_of(reply.prompt_tokens, reply.completion_tokens, cached)
+        return usd * OF_BATCH if reply.by_batch else usd
 
     def at_most(self, request: Request) -> float | None:
-        """Return an upper bound of the cost in USD; None if price or reply limit are unknown."""
-        limit = reply_limit(request)
+        """Return an upper bound of the cost in USD, at the dearest hour; None if it has none."""
+        limit, prompt = reply_limit(request), prompt_at_most(request)
         if limit is None:
             return 0.0 if _here(request) else None
-        return self._usd(request, None, prompt_at_most(request), limit, 0)
+        return max((of(prompt, limit, 0) for _, of in self._rates(request, quarters=_DAY)), default=None)
 
     def about(self, request: Request, completion: int, cached: int = 0) -> float | None:
         """Return an estimate of the cost in USD, for a reply and a cached prompt of numbers of tokens."""
-        return self._usd(request, None, tokens_about(request), completion, cached)
+        prompt = tokens_about(request)
+        return next((of(prompt, completion, cached) for _, of in self._rates(request)), None)
 
-    def _usd(
-        self, request: Request, named: str | None, prompt: int, completion: int, cached: int
-    ) -> float | None:
+    def _rates(self, request: Request, named: str | None = None, quarters: int = 1) -> tuple[_Rate, ...]:
+        """Return the prices that hold in some quarters of an hour from now on; none if unknown."""
         if _here(request):
-            return 0.0
-        for name in (f"{request.provider}/{request.model}", request.model):
-            if name in self._given:
-                return self._given[name].of(prompt, completion, cached)
-        usd = self._from_library(request.model, request.address, prompt, completion, cached)
-        if usd is None and named:
-            usd = self._from_library(named, request.address, prompt, completion, cached)
-        return usd
+            return (("", lambda *_: 0.0),)
+        rates = self._given.get(request.name) or self._given.get(request.model) or ()
+        for name in filter(None, (request.model, named)):
+            key = (name, request.address, int(time.time()) // _QUARTER, quarters)
+            if not rates and key not in self._found:
+                self._found[key] = _of_library(*key)
+            rates = rates or self._found[key]
+        return rates
 
-    def _from_library(
-        self, model: str, address: str, prompt: int, completion: int, cached: int
-    ) -> float | None:
-        """Look the model up at the provider of the address; a self-hosted server has no price."""
-        known = self._found.get((model, address), ())
-        if known is None:
-            return None
-        if isinstance(known, Price):
-            return known.of(prompt, completion, cached)
-        import genai_prices  # takes half a second, and is only needed for paid models
 
-        usage = genai_prices.Usage(
-            input_tokens=prompt, output_tokens=completion, cache_read_tokens=cached or None
-        )
-        try:
-            found = genai_prices.calc_price(usage, model, provider_api_url=address)
-        except LookupError:
-            self._found[model, address] = None
-            return None
-        rates = found.model_price
-        cache = rates.cache_read_mtok if rates.cache_read_mtok is not None else rates.input_mtok
-        given = {"input": rates.input_mtok, "output": rates.output_mtok, "cached": cache}
-        flat = {name: float(rate) for name, rate in given.items() if isinstance(rate, Decimal)}
-        if len(flat) == len(given):
-            # The rates hold for any number of tokens: the library, which is slow, is not asked again.
-            self._found[model, address] = Price(**flat)
-        return float(found.total_price)
+_Rate: TypeAlias = "tuple[str, Callable[[int, int, int], float]]"
+"""A price as the record has it, and USD for the tokens of prompt, reply and cache."""
+
+
+def _of_library(model: str, address: str, first: int, quarters: int) -> tuple[_Rate, ...]:
+    """Return a model's prices at the provider of an address; a server of one's own has none."""
+    import genai_prices  # takes half a second, and is only needed for paid models
+
+    try:
+        model_info = genai_prices.calc_price(genai_prices.Usage(), model, provider_api_url=address).model
+    except LookupError:
+        return ()
+    times = [datetime.fromtimestamp((first + n) * _QUARTER, UTC) for n in range(quarters)]
+    return tuple(map(_rate, {id(price): price for price in map(model_info.get_prices, times)}.values()))
+
+
+def _rate(price: ModelPrice) -> _Rate:
+    import genai_prices
+
+    cache = price.cache_read_mtok if price.cache_read_mtok is not None else price.input_mtok
+    rates = {"input": price.input_mtok, "output": price.output_mtok, "cached": cache}
+    flat = {name: float(rate) for name, rate in rates.items() if isinstance(rate, Decimal)}
+    name = f"{flat or price}, of genai-prices {version('genai-prices')}"
+    if len(flat) == len(rates):
+        # The rates hold for any number of tokens: the library, which is slow, is not asked again.
+        return name, Price(**flat).of
+
+    def of(prompt: int, completion: int, cached: int) -> float:
+        tokens = {"input_tokens": prompt, "output_tokens": completion, "cache_read_tokens": cached or None}
+        return float(price.calc_price(genai_prices.Usage(**tokens))["total_price"])
+
+    return name, of
 
 
 def _here(request: Request) -> bool:

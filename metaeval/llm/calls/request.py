@@ -136,6 +136,11 @@ class Request:
         return hash(self.key)
 
     @property
+    def name(self) -> str:
+        """Provider and model: ``openai/gpt-4o``."""
+        return f"{self.provider}/{self.model}"
+
+    @property
     def address(self) -> str:
         """The server's address; empty for a model that runs in this process."""
         return self.base_url or ""
@@ -162,10 +167,9 @@ class Request:
         return self._frame[1]
 
     @property
-    def frame(self) -> str:
-        """The request as JSON text without its attempt and without its messages."""
-        head, tail = self._frame
-        return f"{{{head.partition(',')[2]}[]{tail}"  # the attempt comes first
+    def fields(self) -> dict[str, Any]:
+        """All that its key depends on, by name."""
+        return {n: getattr(self, n) for n in self.__dataclass_fields__ if n != "stated"}
 
     @functools.cached_property
     def canonical(self) -> str:

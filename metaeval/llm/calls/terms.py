@@ -16,18 +16,13 @@ import re
 import threading
 import time
 from asyncio import sleep
+from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from metaeval.base.errors import MetaevalError
-from metaeval.llm.calls.client import DeniedError, RejectedError, RetryableError
-from metaeval.llm.calls.request import BY_BATCH, canonical
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from metaeval.llm.calls.client import CallError
-    from metaeval.llm.calls.request import Reply, Request
+from metaeval.llm.calls.client import CallError, DeniedError, RejectedError, RetryableError
+from metaeval.llm.calls.request import BY_BATCH, Reply, Request, canonical
 
 Changes: TypeAlias = "Mapping[str, str | None]"
 """Parameter → what is sent instead: another name, for ``response_format`` another type; None for nothing."""
@@ -38,7 +33,7 @@ _INSTEAD = {LIMIT: "max_completion_tokens", FORMAT: "json_object"}
 _PROBABILITIES = ("logprobs", "top_logprobs")
 _HOLD = 10.0  # seconds; a server that refuses a parameter says so before it generates anything
 _LOOK_AGAIN = 0.01  # seconds
-_SAID = 160  # characters of what a server said
+_LONGEST_WORDS = 160  # characters of what a server said
 
 _REFUSES = re.compile(
     r"unsupported|n[o']t support|unknown|unrecogni[sz]ed|not recogni[sz]ed|unexpected|not permitted"
@@ -60,8 +55,8 @@ _FORMAT_WORDS = (
 _log = logging.getLogger("metaeval")
 
 
-class Asked(NamedTuple):
-    """What is sent for a request."""
+class RequestVariant(NamedTuple):
+    """A request as it is sent, and what of it was changed."""
 
     request: Request
     changes: Changes = MappingProxyType({})
@@ -81,11 +76,11 @@ class Terms:
         self._last = {FORMAT} if json_object else set[str]()  # nothing is left to be tried instead of these
         self._taken: set[str] = set()  # settings that were answered
         self._refused: set[tuple[str, str]] = set()  # parameters with their values
-        self._frames: dict[tuple[str, frozenset[str]], Asked] = {}
+        self._frames: dict[tuple[str, frozenset[str]], RequestVariant] = {}
         self._first = threading.Lock()  # judges may ask in several event loops
 
     @contextlib.asynccontextmanager
-    async def turn(self, request: Request) -> AsyncIterator[Asked]:
+    async def turn(self, request: Request) -> AsyncIterator[RequestVariant]:
         """Wait while another request finds out what is taken; yield what to send.
 
         Raises
@@ -101,7 +96,7 @@ class Terms:
                 if request.settings in self._taken:
                     break
         try:
-            yield self.asked(request)
+            yield self.variant(request)
         finally:
             if held:
                 self._first.release()
@@ -122,23 +117,17 @@ class Terms:
         self._frames.clear()
 
     def learn(self, request: Request, failure: Reply) -> bool:
-        """Learn from a kept failure of a request; say whether the request would now be sent otherwise.
-
-        Raises
-        ------
-        MetaevalError
-            If the request states a setting that was refused.
-        """
+        """Learn from a kept failure, as `refused` does; say whether the request is now sent otherwise."""
         error, before = failure.error, changes_in(failure.sent)
         if error is None or error.kind != "rejected":
             return False
         self.know(before)
-        asked = self.asked(request)
-        if asked.changes == before:  # else more is known than it could teach
-            self.refused(request, asked, RejectedError(error.message, error.code))
-        return self.asked(request).changes != before
+        variant = self.variant(request)
+        if variant.changes == before:  # else more is known than it could teach
+            self.refused(request, variant, RejectedError(error.message, error.code))
+        return self.variant(request).changes != before
 
-    def refused(self, request: Request, asked: Asked, error: CallError) -> bool:
+    def refused(self, request: Request, variant: RequestVariant, error: CallError) -> bool:
         """Say whether an error refuses parameters that were not known to be refused, and note them.
 
         Raises
@@ -155,42 +144,42 @@ class Terms:
         text = str(error)
         if not _REFUSES.search(text) or _BOUNDS.search(text):
             return False
-        named = [name for name in _sent(asked) if _names(name, asked.changes, text)]
+        named = [name for name in _sent(variant) if _names(name, variant.changes, text)]
         if not named:
             return False
         for name in named:
             self._refused.add((name, _value(request, name)))
-        steps = {name: self._instead(name, asked) for name in named}
+        steps = {name: self._instead(name, variant) for name in named}
         free = [name for name, to in steps.items() if to is not None or name not in request.stated]
         if not free:
             raise _stop(request, named[0], text)
         for name in free:
-            if self._changes.get(name, "") == asked.changes.get(name, ""):  # else it is known by now
+            if self._changes.get(name, "") == variant.changes.get(name, ""):  # else it is known by now
                 self._changes[name] = steps[name]
-                _log.warning("metaeval: %s", _told(request, name, steps[name], text))
+                _log.warning("metaeval: %s", _warning(request, name, steps[name], text))
         self._frames.clear()
         return True
 
-    def _instead(self, name: str, asked: Asked) -> str | None:
-        if name in asked.changes or name in self._last or _INSTEAD.get(name) in asked.request.parameters:
+    def _instead(self, name: str, variant: RequestVariant) -> str | None:
+        if name in variant.changes or name in self._last or _INSTEAD.get(name) in variant.request.parameters:
             return None
         return _INSTEAD.get(name)
 
-    def asked(self, request: Request) -> Asked:
+    def variant(self, request: Request) -> RequestVariant:
         """Return what to send for a request, as far as it is known what is taken."""
         if not self._changes:
-            return Asked(request)
+            return RequestVariant(request)
         key = (request.settings, request.stated)
         if key not in self._frames:
             self._frames[key] = self._changed(request)
         frame, changes = self._frames[key]
-        return Asked(frame.asking(request.messages), changes) if changes else Asked(request)
+        return RequestVariant(frame.asking(request.messages), changes) if changes else RequestVariant(request)
 
-    def _changed(self, request: Request) -> Asked:
+    def _changed(self, request: Request) -> RequestVariant:
         parameters, schema = dict(request.parameters), request.schema
         made: dict[str, str | None] = {}
         for name, to in self._changes.items():
-            if name not in _sent(Asked(request)):
+            if name not in _sent(RequestVariant(request)):
                 continue
             if to is None and name in request.stated:
                 if (name, _value(request, name)) in self._refused:
@@ -203,7 +192,7 @@ class Terms:
                 value = {"type": to}
             if to is not None:
                 parameters[FORMAT if name == FORMAT else to] = value
-        return Asked(dataclasses.replace(request, parameters=parameters, schema=schema), made)
+        return RequestVariant(dataclasses.replace(request, parameters=parameters, schema=schema), made)
 
 
 def changes_in(sent: str) -> Changes:
@@ -230,11 +219,11 @@ def _phrase(name: str, to: str | None) -> str:
     return f"{name} of type {to}" if name == FORMAT else f"{name} as {to}"
 
 
-def _sent(asked: Asked) -> list[str]:
+def _sent(variant: RequestVariant) -> list[str]:
     """Return the names of all that is sent, as the request calls it."""
-    back = {to: name for name, to in asked.changes.items() if name != FORMAT}
-    names = [back.get(name, name) for name in asked.request.parameters]
-    return names if asked.request.schema is None or FORMAT in names else [*names, FORMAT]
+    back = {to: name for name, to in variant.changes.items() if name != FORMAT}
+    names = [back.get(name, name) for name in variant.request.parameters]
+    return names if variant.request.schema is None or FORMAT in names else [*names, FORMAT]
 
 
 def _names(name: str, changes: Changes, text: str) -> bool:
@@ -247,29 +236,26 @@ def _value(request: Request, name: str) -> str:
     return canonical(request.parameters.get(name))
 
 
-def _told(request: Request, name: str, to: str | None, said: str) -> str:
-    model = f"{request.provider}/{request.model}"
-    return f"{model} refuses {name} ({_short(said)}); from now on it is asked: {_phrase(name, to)}"
+def _warning(request: Request, name: str, to: str | None, words: str) -> str:
+    return f"{request.name} refuses {name} ({_short(words)}); from now on it is asked: {_phrase(name, to)}"
 
 
-def _stop(request: Request, name: str, said: str = "") -> MetaevalError:
-    model = f"{request.provider}/{request.model}"
-    told = f" ({_short(said)})" if said else ""
+def _stop(request: Request, name: str, words: str = "") -> MetaevalError:
+    model, why = request.name, f" ({_short(words)})" if words else ""
     if name == FORMAT:
-        return MetaevalError(
-            f"{model} takes no {FORMAT}{told}, and reply='json' is asked for; write reply='auto'"
+        message = f"takes no {FORMAT}{why}, and reply='json' is asked for; write reply='auto'"
+    elif name in _PROBABILITIES:
+        message = (
+            f"takes no {name}{why}, and expected=True needs it; leave expected out, or name another model"
         )
-    if name in _PROBABILITIES:
-        return MetaevalError(
-            f"{model} takes no {name}{told}, and expected=True needs it; leave expected out, or name another "
-            f"model"
+    else:
+        message = (
+            f"does not take {name}={request.parameters.get(name)!r}{why}, which the study asks for; leave "
+            f"{name} out, write {name}: null with the model, or name another model"
         )
-    return MetaevalError(
-        f"{model} does not take {name}={request.parameters.get(name)!r}{told}, which the study asks for; "
-        f"leave {name} out, write {name}: null with the model, or name another model"
-    )
+    return MetaevalError(f"{model} {message}")
 
 
 def _short(text: str) -> str:
     text = text.rstrip(".")
-    return text if len(text) <= _SAID else f"{text[: _SAID - 1]}…"
+    return text if len(text) <= _LONGEST_WORDS else f"{text[: _LONGEST_WORDS - 1]}…"

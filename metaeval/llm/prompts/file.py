@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Self
+from pathlib import Path
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError, ValidationInfo, model_validator
 
 from metaeval.base.errors import Problem, nearest, unknown
-from metaeval.base.resources import bundled
+from metaeval.base.files import bundled
 from metaeval.base.validation import Filled, Strict, sentences
 from metaeval.base.yaml_lines import YamlError, parse_yaml
 from metaeval.llm.prompts.rubric import RubricModel
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+from metaeval.llm.replies.patterns import ReplyPattern
 
 REPLY_FORMS: tuple[str, ...] = ("json", "text")
 ROLES: tuple[str, ...] = ("system", "context", "user")
@@ -81,8 +80,17 @@ class Header(RubricModel):
     version: Filled = ""
     description: Filled = ""
     reply: Annotated[Words, AfterValidator(_forms)] = ()
+    pattern: ReplyPattern | None = None
     placeholders: Placeholders = Placeholders()
     base: Filled = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_pattern(cls, given: object) -> object:
+        """Take ``reply: {pattern: …}`` for a reply in text that is read by this pattern."""
+        if isinstance(given, dict) and isinstance(given.get("reply"), dict):
+            return {**given, "reply": ["text"], "pattern": given["reply"]}
+        return given
 
 
 @dataclass(slots=True)
@@ -105,86 +113,86 @@ class PromptFile:
 
 def read_prompt_file(path: Path) -> PromptFile:
     """Read a prompt file; the ``problems`` of the result say what is wrong with it."""
-    found = PromptFile(path.name)
+    prompt = PromptFile(path.name)
     try:
         size = path.stat().st_size
         if size > _LONGEST:
-            found.wrong(f"has {size:,} bytes; a prompt can have {_LONGEST:,} at most")
-            return found
+            prompt.wrong(f"has {size:,} bytes; a prompt can have {_LONGEST:,} at most")
+            return prompt
         # Line ends and a byte-order mark say nothing: the same prompt has the same hash on every system.
         content = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        found.wrong("is not UTF-8; save the file as UTF-8")
-        return found
+        prompt.wrong("is not UTF-8; save the file as UTF-8")
+        return prompt
     except OSError as error:
-        found.wrong(f"cannot be read: {error.strerror}")
-        return found
-    found.content = content
+        prompt.wrong(f"cannot be read: {error.strerror}")
+        return prompt
+    prompt.content = content
     match = _FILE.match(content)
     if match is None:
-        found.wrong(
+        prompt.wrong(
             "has no header; begin the file with a line `---`, the keys "
             f"{', '.join(_TITLE_KEYS + _OWN_KEYS)} and a second line `---`"
         )
-        return found
-    _read_header(match["header"], found)
+        return prompt
+    _read_header(match["header"], prompt)
     body = match["body"] or ""
-    if found.base is None:
-        _read_parts(body, content[: match.start("body")].count("\n") + 1 if body else 1, found)
-        return found
+    if prompt.base is None:
+        _read_parts(body, content[: match.start("body")].count("\n") + 1 if body else 1, prompt)
+        return prompt
     if body.strip():
-        found.wrong("has both a base and a text of its own; leave one out")
-    of_base = found.base.header
-    found.header = found.header.model_copy(
-        update={"reply": of_base.reply, "placeholders": of_base.placeholders}
+        prompt.wrong("has both a base and a text of its own; leave one out")
+    of_base = prompt.base.header
+    prompt.header = prompt.header.model_copy(
+        update={key: getattr(of_base, key) for key in ("reply", "pattern", "placeholders")}
     )
-    found.parts = found.base.parts
-    found.content += found.base.content  # a change of either is another prompt
-    return found
+    prompt.parts = prompt.base.parts
+    prompt.content += prompt.base.content  # a change of either is another prompt
+    return prompt
 
 
-def _read_header(text: str, found: PromptFile) -> None:
+def _read_header(text: str, prompt: PromptFile) -> None:
     try:
-        tree, lines = parse_yaml(text, found.file, first=2, numbers=True)
+        tree, lines = parse_yaml(text, prompt.file, first=2, numbers=True)
     except YamlError as error:
-        found.wrong(error.message.replace("this is not YAML", "the header is not valid YAML"), error.line)
+        prompt.wrong(error.message.replace("this is not YAML", "the header is not valid YAML"), error.line)
         return
     if not isinstance(tree, dict):
-        found.wrong("the header must hold keys and values, such as `name: my-prompt`", 1)
+        prompt.wrong("the header must hold keys and values, such as `name: my-prompt`", 1)
         return
     for key in _TITLE_KEYS if "base" in tree else _TITLE_KEYS + _OWN_KEYS:
         if key not in tree:
-            found.wrong(f"the key {key!r} is missing from the header")
+            prompt.wrong(f"the key {key!r} is missing from the header")
     try:
-        found.header = Header.model_validate(tree)
+        prompt.header = Header.model_validate(tree)
     except ValidationError as error:
         for where, message in sentences(error, tree, Header, whole=True):
-            found.wrong(message, lines.line(*where))
+            prompt.wrong(message, lines.line(*where))
     if "base" in tree:
-        _find_base(tree, found)
+        _find_base(tree, prompt)
 
 
-def _find_base(tree: Mapping[object, object], found: PromptFile) -> None:
+def _find_base(tree: Mapping[object, object], prompt: PromptFile) -> None:
     """Find the bundled prompt whose text is used with the dimensions of this file."""
     for key in _OWN_KEYS:
         if key in tree:
-            found.wrong(f"has both base and {key}; with a base, {key} is that of the base")
+            prompt.wrong(f"has both base and {key}; with a base, {key} is that of the base")
     if "dimensions" not in tree:
-        found.wrong(
+        prompt.wrong(
             "has a base and no dimensions of its own; name the base itself where a prompt is asked for"
         )
     name = tree["base"]
     shipped = {p.stem: p for p in bundled("prompts").glob("*.md")}
     base = read_prompt_file(shipped[name]) if isinstance(name, str) and name in shipped else None
     if base is not None and base.header.rubric is not None:
-        found.base = base
+        prompt.base = base
     elif isinstance(name, str):
         rubrics = sorted(n for n, p in shipped.items() if read_prompt_file(p).header.rubric is not None)
         why = "is not a bundled prompt" if base is None else "has no dimensions"
-        found.wrong(f"base is {name!r}, which {why}{nearest(name, rubrics)}; allowed: {', '.join(rubrics)}")
+        prompt.wrong(f"base is {name!r}, which {why}{nearest(name, rubrics)}; allowed: {', '.join(rubrics)}")
 
 
-def _read_parts(body: str, first_line: int, found: PromptFile) -> None:
+def _read_parts(body: str, first_line: int, prompt: PromptFile) -> None:
     """Split the body at lines such as ``<!-- system -->``; a body without one is the user's part."""
     from jinja2 import TemplateSyntaxError
 
@@ -202,22 +210,24 @@ def _read_parts(body: str, first_line: int, found: PromptFile) -> None:
         text = body[begin:end].strip("\n")
         blank = len(body[begin:end]) - len(body[begin:end].lstrip("\n"))
         if role not in ROLES:
-            found.wrong(unknown("unknown part", role, ROLES, "allowed"), line - 1)
+            prompt.wrong(unknown("unknown part", role, ROLES, "allowed"), line - 1)
         if role in [r for r, _ in parts]:
-            found.wrong(f"the part {role!r} occurs twice; it may occur once", line - 1)
+            prompt.wrong(f"the part {role!r} occurs twice; it may occur once", line - 1)
         parts.append((role, text))
         try:
             used |= variables(text)
         except TemplateSyntaxError as error:
-            found.wrong(f"this is not a valid template: {error.message}", line + blank + error.lineno - 1)
-    found.parts = tuple(parts)
+            prompt.wrong(f"this is not a valid template: {error.message}", line + blank + error.lineno - 1)
+    prompt.parts = tuple(parts)
     if not any(role == "user" and text.strip() for role, text in parts):
-        found.wrong("has no text for the model; write it below the header")
-    if found.problems:
+        prompt.wrong("has no text for the model; write it below the header")
+    if prompt.problems:
         return
-    declared = found.header.placeholders.required + found.header.placeholders.optional
+    declared = prompt.header.placeholders.required + prompt.header.placeholders.optional
     for name in sorted(used - set(declared)):
-        found.wrong(f"uses the placeholder {name!r}, which the header does not name{nearest(name, declared)}")
+        prompt.wrong(
+            f"uses the placeholder {name!r}, which the header does not name{nearest(name, declared)}"
+        )
     for name in declared:
         if name not in used:
-            found.wrong(f"the header names the placeholder {name!r}, which is not used{nearest(name, used)}")
+            prompt.wrong(f"the header names the placeholder {name!r}, which is not used{nearest(name, used)}")

@@ -1,4 +1,4 @@
-"""Messages as one text in the markup of a family of models, for servers that take raw text.
+"""Marks around texts: fences around material, and the markup of a family of models for servers of raw text.
 
 The sign of the beginning (``<|begin_of_text|>``, ``<s>``, ``<bos>``) is not written: the servers' tokenizers
 (vLLM, llama.cpp, TGI) put it before the text by themselves, and a prompt with two of them is answered worse.
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
+_FENCED = re.compile(r"^<(?P<tag>[\w-]+)>\n(?P<text>.*?)\n</(?P=tag)>$", re.DOTALL | re.MULTILINE)
 _PIPED = r"<\|\w+\|>"
 
 
@@ -80,13 +79,31 @@ def marked_up(messages: Iterable[tuple[str, str]], family: str) -> list[tuple[st
         Of `MARKUPS`.
     """
     turns, reply, _, special = MARKUPS[family]
-    found: list[tuple[str, str]] = []
-    said = [(role if role in turns else "user", role, text) for role, text in messages]
-    for speaker, turn in itertools.groupby(said, key=lambda one: one[0]):
+    parts: list[tuple[str, str]] = []
+    spoken = [(role if role in turns else "user", role, text) for role, text in messages]
+    for speaker, turn in itertools.groupby(spoken, key=lambda one: one[0]):
         before, after = turns[speaker]
         for _, role, text in turn:
-            found.append((role, before + re.sub(special, lambda m: f"{m[0][0]} {m[0][1:]}", text)))
+            parts.append((role, before + re.sub(special, lambda m: f"{m[0][0]} {m[0][1:]}", text)))
             before = "\n\n"
-        found[-1] = (found[-1][0], found[-1][1] + after)
-    found[-1] = (found[-1][0], found[-1][1] + reply)
-    return found
+        parts[-1] = (parts[-1][0], parts[-1][1] + after)
+    parts[-1] = (parts[-1][0], parts[-1][1] + reply)
+    return parts
+
+
+def fenced(value: object, tag: str) -> str:
+    """Return a text between ``<tag>`` and ``</tag>``, each on its own line.
+
+    Where the text itself holds such a tag, a number is added to the name, so that no text can end its own
+    fence.
+    """
+    text, name, number = str(value), tag, 1
+    while f"<{name}".casefold() in text.casefold() or f"</{name}".casefold() in text.casefold():
+        number += 1
+        name = f"{tag}-{number}"
+    return f"<{name}>\n{text}\n</{name}>"
+
+
+def fenced_parts(prompt: str) -> list[tuple[str, str]]:
+    """Return tag and text of each fence of a prompt, in order; a fence within another is part of its text."""
+    return [(part["tag"], part["text"]) for part in _FENCED.finditer(prompt)]

@@ -91,7 +91,7 @@ class RubricModel(Strict):
         Annotated[
             dict[
                 Filled,
-                Annotated[_DimensionModel, BeforeValidator(lambda found: {} if found is None else found)],
+                Annotated[_DimensionModel, BeforeValidator(lambda value: {} if value is None else value)],
             ],
             Field(min_length=1),
         ]
@@ -129,31 +129,31 @@ def vague(rubric: Rubric) -> list[str]:
     The rules: each dimension has two anchors or more, their texts differ, and one named after quality or the
     whole has a question.
     """
-    found = []
+    problems = []
     for dimension in rubric.dimensions:
         name, anchors = dimension.name, dimension.anchors
         if not anchors:
-            found.append(
+            problems.append(
                 f"dimension {name!r} has no anchors; say what a text at the best and worst level is like"
             )
         elif len(anchors) < _FEWEST:
-            found.append(
+            problems.append(
                 f"dimension {name!r} has one anchor, at {anchors[0].level:g}; say what another level is like"
             )
         first: dict[str, float] = {}
         for anchor in anchors:
             text = " ".join(anchor.text.split()).casefold().rstrip(" .。")
             if not text:
-                found.append(f"dimension {name!r}: the anchor at {anchor.level:g} has no text")
+                problems.append(f"dimension {name!r}: the anchor at {anchor.level:g} has no text")
             elif text in first:
-                found.append(
+                problems.append(
                     f"dimension {name!r}: the anchors at {first[text]:g} and {anchor.level:g} say the same; "
                     "say how the levels differ"
                 )
             first.setdefault(text, anchor.level)
         if not dimension.question and _BLANKET.fullmatch(name.strip()):
-            found.append(
+            problems.append(
                 f"dimension {name!r} is too vague; ask a question that says what is meant, or judge its "
                 "parts separately"
             )
-    return found
+    return problems

@@ -26,18 +26,16 @@ import functools
 import hashlib
 import os
 import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metaeval.base.errors import Problem, PromptError, nearest, unknown
-from metaeval.base.resources import bundled
+from metaeval.base.files import bundled
 from metaeval.llm.prompts.file import REPLY_FORMS, PromptFile, read_prompt_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from metaeval.llm.prompts.rubric import Rubric
+from metaeval.llm.prompts.rubric import Rubric
+from metaeval.llm.replies.patterns import ReplyPattern
 
 __all__ = ["REPLY_FORMS", "PromptTemplate", "bundled_prompts", "check_prompt", "joined", "load_prompt"]
 
@@ -61,6 +59,8 @@ class PromptTemplate:
     """SHA-256 of the text of the file and of its base, headers included, as 64 hex digits."""
     rubric: Rubric | None = None
     """What it judges, if its header has one: a reply in JSON then has a reason before each score."""
+    pattern: ReplyPattern | None = None
+    """How its replies are read, if its header states it."""
 
     @property
     def placeholders(self) -> tuple[str, ...]:
@@ -103,9 +103,9 @@ class PromptTemplate:
                 f"prompt {self.name!r} needs a value for {', '.join(map(repr, absent))}"
                 f"{nearest(absent[0], [v for v in values if v not in self.required])}"
             )
-        given = {n: left_out(n) if values.get(n) is None else values[n] for n in known}
+        filling = {n: left_out(n) if values.get(n) is None else values[n] for n in known}
         try:
-            filled = [(role, fill(text, given)) for role, text in self.parts]
+            filled = [(role, fill(text, filling)) for role, text in self.parts]
         except ValueError as error:
             raise PromptError(f"prompt {self.name!r}: {error}") from error
         return [("user" if role == "context" else role, text) for role, text in filled if text.strip()]
@@ -140,18 +140,18 @@ def load_prompt(name_or_path: str | os.PathLike[str]) -> PromptTemplate:
     PromptError
         If there is no such prompt, or anything is wrong with the file.
     """
-    given = os.fspath(name_or_path)
+    name = os.fspath(name_or_path)
     shipped = bundled_prompts()
-    path = Path(given)
-    if isinstance(name_or_path, str) and given in shipped:
-        path = shipped[given]
-    elif isinstance(name_or_path, str) and path.name == given and path.suffix != _SUFFIX:
+    path = Path(name)
+    if isinstance(name_or_path, str) and name in shipped:
+        path = shipped[name]
+    elif isinstance(name_or_path, str) and path.name == name and path.suffix != _SUFFIX:
         raise PromptError(
-            f"there is no prompt {given!r}{nearest(given, shipped)} (bundled: {', '.join(shipped)}; "
-            f"a file of your own is given by its path, such as ./{given or 'my-prompt'}{_SUFFIX})"
+            f"there is no prompt {name!r}{nearest(name, shipped)} (bundled: {', '.join(shipped)}; "
+            f"a file of your own is given by its path, such as ./{name or 'my-prompt'}{_SUFFIX})"
         )
     elif not path.is_file():
-        raise PromptError(f"there is no prompt file {given}; give the path of a file, or one of the names "
+        raise PromptError(f"there is no prompt file {name}; give the path of a file, or one of the names "
                           f"{', '.join(shipped)}")  # fmt: skip
     with contextlib.suppress(OSError):
         return _loaded(path, path.read_bytes())
@@ -161,10 +161,10 @@ def load_prompt(name_or_path: str | os.PathLike[str]) -> PromptTemplate:
 @functools.lru_cache(maxsize=64)
 def _loaded(path: Path, _content: bytes) -> PromptTemplate:
     """Return the template in a file of that content; a judge needs it often, and parsing takes long."""
-    found = read_prompt_file(path)
-    if found.problems:
-        raise PromptError(found.problems, listed_by=f"metaeval prompts check {shlex.quote(str(path))}")
-    return _template_of(found)
+    file = read_prompt_file(path)
+    if file.problems:
+        raise PromptError(file.problems, listed_by=f"metaeval prompts check {shlex.quote(str(path))}")
+    return _template_of(file)
 
 
 def check_prompt(
@@ -187,29 +187,29 @@ def check_prompt(
     samples
         Values to fill the prompt with, to find parts that values lack; those it does not name are ignored.
     """
-    found = read_prompt_file(Path(path))
-    if not found.problems:
-        template = _template_of(found)
+    file = read_prompt_file(Path(path))
+    if not file.problems:
+        template = _template_of(file)
         names = template.placeholders
         fillable = names if known is None else tuple(known)
         for name in needed:
             if name not in names:
-                found.wrong(f"does not use the placeholder {name!r}{nearest(name, names)}; it is needed")
+                file.wrong(f"does not use the placeholder {name!r}{nearest(name, names)}; it is needed")
         for name in names:
             if name not in fillable:
-                found.wrong(unknown("nothing fills the placeholder", name, fillable, "there are"))
-        for values in samples if not found.problems else ():
+                file.wrong(unknown("nothing fills the placeholder", name, fillable, "there are"))
+        for values in samples if not file.problems else ():
             try:
                 template.messages({n: values[n] for n in names if n in values})
             except PromptError as error:
                 message = str(error).removeprefix(f"prompt {template.name!r}: ")
-                if message not in [p.message for p in found.problems]:
-                    found.wrong(message)
-    return found.problems
+                if message not in [p.message for p in file.problems]:
+                    file.wrong(message)
+    return file.problems
 
 
-def _template_of(found: PromptFile) -> PromptTemplate:
-    header = found.header
+def _template_of(file: PromptFile) -> PromptTemplate:
+    header = file.header
     return PromptTemplate(
         header.name,
         header.version,
@@ -217,9 +217,10 @@ def _template_of(found: PromptFile) -> PromptTemplate:
         header.reply,
         header.placeholders.required,
         header.placeholders.optional,
-        found.parts,
-        hashlib.sha256(found.content.encode("utf-8")).hexdigest(),
+        file.parts,
+        hashlib.sha256(file.content.encode("utf-8")).hexdigest(),
         header.rubric,
+        header.pattern,
     )
 
 

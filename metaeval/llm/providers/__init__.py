@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from metaeval.base.errors import MetaevalError, one_of
-from metaeval.base.plugins import plugins, warn_of_clash
+from metaeval.base.errors import MetaevalError
+from metaeval.base.plugins import Registry
+from metaeval.llm.calls.scrub import scrub
 
 
 class Batching(NamedTuple):
@@ -63,8 +65,8 @@ class Provider(NamedTuple):
         return self.remote and urlsplit(self.address).hostname != "localhost"
 
 
-GROUP = "metaeval.providers"
-"""The entry points by which an installed package offers its providers."""
+_KEY = re.compile(r"\b(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)\w{20,}")
+"""Letters of both cases and digits; the names of paths, deployments and accounts are not so."""
 _HERE = "metaeval.llm.providers"
 _DASHSCOPE = "https://dashscope.aliyuncs.com"
 
@@ -75,47 +77,40 @@ _MB = 1_000_000
 _OF_DASHSCOPE = Batching(_COMPATIBLE, 500 * _MB, 6 * _MB, "/compatible-mode/v1")
 
 
-def _openai(
-    address: str,
-    key_variable: str,
-    address_variable: str = "",
-    path: str = "",
-    *,
-    top_logprobs: int = 20,
-    batching: Batching | None = None,
-) -> Provider:
-    """Return a provider that speaks OpenAI's chat completions."""
-    return Provider(_OPENAI, address, address_variable, key_variable, path, top_logprobs, batching)
+_openai = functools.partial(Provider, _OPENAI)  # whoever speaks as OpenAI does
 
-
-PROVIDERS: dict[str, Provider] = {
+_KNOWN = {
     "openai": _openai(
         "https://api.openai.com/v1",
-        "OPENAI_API_KEY",
         "OPENAI_BASE_URL",
+        "OPENAI_API_KEY",
         batching=Batching(_OPENAI, 200 * _MB, 200 * _MB),
     ),
-    "azure": _openai("", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "/openai/v1"),
-    "anthropic": _openai("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
-    "cerebras": _openai("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
-    "deepinfra": _openai("https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
-    "deepseek": _openai("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    "fireworks": _openai("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", top_logprobs=5),
-    "gemini": _openai("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
-    "groq": _openai("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    "mistral": _openai("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    "moonshot": _openai("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
-    "openrouter": _openai("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    "siliconflow": _openai("https://api.siliconflow.cn/v1", "SILICONFLOW_API_KEY"),
-    "together": _openai("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-    "xai": _openai("https://api.x.ai/v1", "XAI_API_KEY", top_logprobs=8),
-    "zai": _openai("https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
-    "zhipu": _openai("https://open.bigmodel.cn/api/paas/v4", "ZHIPUAI_API_KEY"),
-    "litellm": _openai("http://localhost:4000/v1", "LITELLM_API_KEY"),
-    "llama.cpp": _openai("http://localhost:8080/v1", "LLAMA_API_KEY"),
-    "lmstudio": _openai("http://localhost:1234/v1", "LM_API_TOKEN"),
-    "ollama": _openai("http://localhost:11434/v1", "OLLAMA_API_KEY"),
-    "vllm": _openai("http://localhost:8000/v1", "VLLM_API_KEY"),
+    "azure": _openai("", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "/openai/v1"),
+    "anthropic": _openai("https://api.anthropic.com/v1", key_variable="ANTHROPIC_API_KEY"),
+    "cerebras": _openai("https://api.cerebras.ai/v1", key_variable="CEREBRAS_API_KEY"),
+    "deepinfra": _openai("https://api.deepinfra.com/v1/openai", key_variable="DEEPINFRA_API_KEY"),
+    "deepseek": _openai("https://api.deepseek.com/v1", key_variable="DEEPSEEK_API_KEY"),
+    "fireworks": _openai(
+        "https://api.fireworks.ai/inference/v1", key_variable="FIREWORKS_API_KEY", top_logprobs=5
+    ),
+    "gemini": _openai(
+        "https://generativelanguage.googleapis.com/v1beta/openai", key_variable="GEMINI_API_KEY"
+    ),
+    "groq": _openai("https://api.groq.com/openai/v1", key_variable="GROQ_API_KEY"),
+    "mistral": _openai("https://api.mistral.ai/v1", key_variable="MISTRAL_API_KEY"),
+    "moonshot": _openai("https://api.moonshot.ai/v1", key_variable="MOONSHOT_API_KEY"),
+    "openrouter": _openai("https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY"),
+    "siliconflow": _openai("https://api.siliconflow.cn/v1", key_variable="SILICONFLOW_API_KEY"),
+    "together": _openai("https://api.together.xyz/v1", key_variable="TOGETHER_API_KEY"),
+    "xai": _openai("https://api.x.ai/v1", key_variable="XAI_API_KEY", top_logprobs=8),
+    "zai": _openai("https://api.z.ai/api/paas/v4", key_variable="ZAI_API_KEY"),
+    "zhipu": _openai("https://open.bigmodel.cn/api/paas/v4", key_variable="ZHIPUAI_API_KEY"),
+    "litellm": _openai("http://localhost:4000/v1", key_variable="LITELLM_API_KEY"),
+    "llama.cpp": _openai("http://localhost:8080/v1", key_variable="LLAMA_API_KEY"),
+    "lmstudio": _openai("http://localhost:1234/v1", key_variable="LM_API_TOKEN"),
+    "ollama": _openai("http://localhost:11434/v1", key_variable="OLLAMA_API_KEY"),
+    "vllm": _openai("http://localhost:8000/v1", key_variable="VLLM_API_KEY"),
     "dashscope": Provider(
         f"{_HERE}.dashscope:DashScopeClient",
         f"{_DASHSCOPE}/api/v1",
@@ -133,7 +128,7 @@ PROVIDERS: dict[str, Provider] = {
         batching=_OF_DASHSCOPE._replace(path=""),
     ),
     "completions": Provider(
-        f"{_HERE}.completions:CompletionsClient",
+        f"{_HERE}.openai:CompletionsClient",
         "http://localhost:8000/v1",
         "COMPLETIONS_BASE_URL",
         "COMPLETIONS_API_KEY",
@@ -143,6 +138,8 @@ PROVIDERS: dict[str, Provider] = {
     "vllm-offline": Provider(f"{_HERE}.vllm_offline:VllmOfflineClient", "", gpus=True),
     "simulated": Provider(f"{_HERE}.simulated:SimulatedClient", ""),
 }
+PROVIDERS = Registry("metaeval.providers", Provider, "a metaeval.llm.providers.Provider", "provider", _KNOWN)
+provider_named = PROVIDERS.named
 
 
 class Connection(NamedTuple):
@@ -154,30 +151,16 @@ class Connection(NamedTuple):
     reply_seconds: float = 120.0
 
 
-def provider_names() -> list[str]:
-    """Return the providers of the table, and those that installed packages offer."""
-    return list(dict.fromkeys([*PROVIDERS, *plugins(GROUP)]))
-
-
-def provider_named(name: str) -> Provider:
-    """Return a provider of the table, or of an installed package; `MetaevalError` if there is none."""
-    if name in PROVIDERS:
-        warn_of_clash(GROUP, name)
-        return PROVIDERS[name]
-    one_of(name, provider_names(), "there is no provider", "providers")
-    return plugins(GROUP)[name].load(Provider, "a metaeval.llm.providers.Provider")
-
-
 def batching_of(provider: str) -> Batching:
     """Return how a provider takes batches; raise `MetaevalError` if it takes none."""
-    found = provider_named(provider).batching
-    if found is None:
-        known = ", ".join(name for name, entry in PROVIDERS.items() if entry.batching)
+    batching = provider_named(provider).batching
+    if batching is None:
+        known = ", ".join(name for name, entry in _KNOWN.items() if entry.batching)
         raise MetaevalError(
             f"provider {provider!r} takes no batches, which {known} do; leave batch out, or name a model of "
             f"theirs (another server with OpenAI's files and batches is openai/… with its base_url)"
         )
-    return found
+    return batching
 
 
 def address_of(provider: str, base_url: str | None = None) -> str:
@@ -187,28 +170,38 @@ def address_of(provider: str, base_url: str | None = None) -> str:
     end. `MetaevalError` is raised for one that is no http address, or may hold a secret.
     """
     entry = provider_named(provider)
-    given = base_url or os.environ.get(entry.address_variable, "") or entry.address
+    address = base_url or os.environ.get(entry.address_variable, "") or entry.address
     if not entry.remote:
         if base_url:
             raise MetaevalError(f"provider {provider!r} has no address; leave base_url out")
         return ""
-    if not given:
+    if not address:
         raise MetaevalError(
             f"provider {provider!r} has no address for all; set {entry.address_variable}, or give base_url"
         )
-    return _in_one_way(given.strip(), entry.key_variable, entry.path)
+    key = os.environ.get(entry.key_variable, "").strip()
+    return _in_one_way(address.strip(), entry.key_variable, entry.path, key if key.isascii() else "")
 
 
 @functools.lru_cache(maxsize=256)
-def _in_one_way(given: str, key_variable: str, path: str) -> str:
-    parts = urlsplit(given)
-    if parts.scheme.lower() not in {"http", "https"} or not parts.hostname:
-        raise MetaevalError(f"base_url {given!r} is not an address; write it as http://host:port/path")
+def _in_one_way(address: str, key_variable: str, path: str, key: str) -> str:
+    parts = urlsplit(address)
+    try:
+        usable = parts.scheme.lower() in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # of the port
+        usable = False
+    if not usable:
+        raise MetaevalError(f"base_url {address!r} is not an address; write it as http://host:port/path")
     if "@" in parts.netloc or parts.query or parts.fragment:
         # The text is kept in the store and in the run folder, and a password has no place there.
         raise MetaevalError(
             f"the base_url for {parts.hostname} has a user name, a password or a query; leave them out and "
             f"give the key in {key_variable}"
+        )
+    if scrub(parts.path, key) != parts.path or _KEY.search(parts.path):
+        raise MetaevalError(
+            f"the base_url for {parts.hostname} has what looks like a key in its path, which the store and "
+            f"the run folder would keep; leave it out and give the key in {key_variable}"
         )
     where = parts.path.rstrip("/") or path
     return urlunsplit((parts.scheme.lower(), parts.netloc.lower(), where, "", ""))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any
 
 _MOST_POINTS = 100  # of a scale, on which each has a probability
 
@@ -33,35 +31,22 @@ class SimulatedAnswer:
 
     def value(self, schema: Mapping[str, Any], path: str) -> object:
         """Return a value for a schema; each path within it has noise of its own."""
-        choices = [schema["const"]] if "const" in schema else schema.get("enum")
-        if choices:
+        if choices := schema.get("enum"):
             if self._off and all(isinstance(c, int) for c in choices):
                 return max(choices) + 1
             chosen = choices[round(self._drawn(path) * (len(choices) - 1))]
             if all(isinstance(c, int) for c in choices):
                 self._scales[str(chosen)] = min(choices), max(choices)
             return chosen
-        if "anyOf" in schema:
-            return self.value(schema["anyOf"][0], path)
-        kind = schema.get("type", "object" if "properties" in schema else "string")
-        return self._of_kind(kind[0] if isinstance(kind, list) else kind, schema, path)
-
-    def _of_kind(self, kind: str, schema: Mapping[str, Any], path: str) -> object:
-        value: object = None
-        match kind:
+        match schema.get("type", "object"):
             case "object":
                 properties = schema.get("properties", {})
-                value = {name: self.value(part, f"{path}.{name}") for name, part in properties.items()}
+                return {name: self.value(part, f"{path}.{name}") for name, part in properties.items()}
             case "array":
-                count = schema.get("minItems", schema.get("maxItems", 1))
-                value = [self.value(schema.get("items", {}), f"{path}[{i}]") for i in range(count)]
-            case "integer" | "number":
-                value = self.number(schema, path, whole=kind == "integer")
-            case "boolean":
-                value = self._drawn(path) >= 0.5
-            case "string":
-                value = f"It {said_of(self._level)}."
-        return value
+                return [self.value(schema["items"], f"{path}[0]")]
+            case "integer" | "number" as kind:
+                return self.number(schema, path, whole=kind == "integer")
+        return f"It {said_of(self._level)}."
 
     def number(self, schema: Mapping[str, Any], path: str, *, whole: bool) -> float:
         """Return a number on the scale of a schema."""

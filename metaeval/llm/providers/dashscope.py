@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import aiohttp
+from aiohttp.client_reqrep import ClientRequest
+from aiohttp.connector import Connection as Line
+from aiohttp.tracing import Trace
 from dashscope import AioGeneration
 
 from metaeval.llm.calls.client import CallError, count, text_of, word
-from metaeval.llm.calls.request import Reply
+from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.scrub import scrub
-from metaeval.llm.providers import key_for
+from metaeval.llm.providers import Connection, key_for
+from metaeval.llm.providers.probabilities import keep_numbers
 from metaeval.llm.providers.wire import (
     ENCODING,
     MISREAD,
@@ -24,17 +29,6 @@ from metaeval.llm.providers.wire import (
     session_for,
     unreadable,
 )
-from metaeval.llm.replies.logprobs.probabilities import keep_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from aiohttp.client_reqrep import ClientRequest
-    from aiohttp.connector import Connection as Line
-    from aiohttp.tracing import Trace
-
-    from metaeval.llm.calls.request import Request
-    from metaeval.llm.providers import Connection
 
 _WHAT = "reply of DashScope"
 _body: ContextVar[list[str]] = ContextVar("_body")

@@ -1,18 +1,22 @@
-"""OpenAI, and every server that speaks its chat completions."""
+"""Clients over HTTP: OpenAI and every server that speaks as it does, its older completions, and DashScope."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, ClassVar
+import os
+import ssl
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, ClassVar
 
 import aiohttp
-import httpx2
-import openai
+import certifi
 from pydantic_core import to_json
 
+import metaeval
 from metaeval.llm.calls.client import CallError, completion_count, count, text_of, word
-from metaeval.llm.calls.request import Reply
-from metaeval.llm.providers import key_for
+from metaeval.llm.calls.request import Reply, Request
+from metaeval.llm.providers import Connection, key_for
+from metaeval.llm.providers.probabilities import keep_numbers
 from metaeval.llm.providers.wire import (
     ENCODING,
     MISREAD,
@@ -23,19 +27,13 @@ from metaeval.llm.providers.wire import (
     session_for,
     unreadable,
 )
-from metaeval.llm.replies.logprobs.probabilities import keep_numbers
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
-    from metaeval.llm.calls.request import Request
-    from metaeval.llm.providers import Connection
-
-NO_KEY = "none"  # the SDK insists on one; servers of your own often want none
+NO_KEY = "none"  # servers of your own often want none
+_ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
 
 class OpenAIClient:
-    """Sends requests with the headers of the SDK, but not through it.
+    """Sends requests over one session of its own.
 
     The SDK walks through every request and response type by type, which takes five times the call's own time.
     """
@@ -46,18 +44,19 @@ class OpenAIClient:
 
     def __init__(self, connection: Connection) -> None:
         self._key = key_for(connection.provider, connection.base_url)
-        trusted = httpx2.create_ssl_context()
-        sdk = openai.AsyncOpenAI(
-            api_key=self._key or NO_KEY,
-            base_url=connection.base_url,
-            default_headers={"Accept-Encoding": ENCODING},
-            http_client=httpx2.AsyncClient(verify=trusted, trust_env=False),  # never used
-        )
-        headers = {**sdk.default_headers, **sdk.auth_headers}
+        account = {header: os.environ.get(name, "") for header, name in _ACCOUNT.items()}
+        secure = connection.base_url.startswith("https:")
         self._session = session_for(
             connection.base_url,
-            aiohttp.TCPConnector(limit=0, ssl=trusted),  # the runner limits
-            headers={name: value for name, value in headers.items() if isinstance(value, str)},
+            aiohttp.TCPConnector(limit=0, ssl=_trusted() if secure else True),  # the runner limits
+            headers={
+                "Authorization": f"Bearer {self._key or NO_KEY}",
+                "Content-Type": "application/json",
+                "Accept": "application/json",
+                "Accept-Encoding": ENCODING,
+                "User-Agent": f"metaeval/{metaeval.__version__}",
+                **{header: value for header, value in account.items() if value},
+            },
             timeout=aiohttp.ClientTimeout(
                 total=None, sock_connect=connection.connect_seconds, sock_read=connection.reply_seconds
             ),
@@ -66,9 +65,9 @@ class OpenAIClient:
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply to a request, or raise `CallError`."""
-        body = {"model": request.model, **self.body(request)}
+        body = to_json({"model": request.model, **self.body(request)})
         try:
-            async with self._session.post(self._url, data=to_json(body), allow_redirects=False) as response:
+            async with self._session.post(self._url, data=body, allow_redirects=False) as response:
                 raw = await read_body(response.content.iter_any(), response.headers, self._key)
         except CallError:
             raise
@@ -100,11 +99,6 @@ class OpenAIClient:
         }
 
     @classmethod
-    def message(cls, choice: dict[str, Any]) -> dict[str, Any]:
-        """Return the message of a choice."""
-        return choice.get("message") or {}
-
-    @classmethod
     def reply_format(cls, request: Request) -> dict[str, Any]:
         """Return how a schema is asked for here."""
         if request.schema is None:
@@ -112,18 +106,39 @@ class OpenAIClient:
         wanted = {"name": "reply", "strict": True, "schema": request.schema}
         return {"response_format": {"type": "json_schema", "json_schema": wanted}}
 
+    @classmethod
+    def message(cls, choice: dict[str, Any]) -> dict[str, Any]:
+        """Return the message of a choice."""
+        return choice.get("message") or {}
 
-class DashScopeCompatibleClient(OpenAIClient):
-    """DashScope's endpoint that speaks as OpenAI does."""
 
-    denied: ClassVar[Collection[str]] = ()
-    json_object: ClassVar[bool] = True
-    """Whether a schema is asked for as a mere JSON object."""
+class CompletionsClient(OpenAIClient):
+    """OpenAI's older completions, as vLLM, llama.cpp and TGI have them: one text in a family's markup."""
+
+    path: ClassVar[str] = "completions"
 
     @classmethod
-    def reply_format(cls, request: Request) -> dict[str, Any]:
-        """Ask for a JSON object: a schema is taken by a few of its models only, and refused by the others."""
-        return {} if request.schema is None else {"response_format": {"type": "json_object"}}
+    def body(cls, request: Request) -> dict[str, Any]:
+        """Return what is sent: the messages joined to one text, and the number of alternatives to tokens."""
+        parameters = dict(request.parameters)
+        if parameters.get("logprobs") is True:
+            parameters["logprobs"] = parameters.pop("top_logprobs", 1)
+        text = "".join(message.content for message in request.messages)
+        return {**cls.reply_format(request), **parameters, "prompt": text}
+
+    @classmethod
+    def message(cls, choice: dict[str, Any]) -> dict[str, Any]:
+        """Return a choice's text as a message, its probabilities in the form of chat completions."""
+        listed = choice.get("logprobs") or {}
+        if "tokens" in listed:
+            rows = zip(listed["tokens"], listed["token_logprobs"], listed["top_logprobs"], strict=True)
+            choice["logprobs"] = {"content": [_place(*row) for row in rows]}
+        return {"content": choice.get("text")}
+
+
+def _place(token: str, logprob: float, top: dict[str, float] | None) -> dict[str, Any]:
+    beside = [{"token": other, "logprob": value} for other, value in (top or {}).items()]
+    return {"token": token, "logprob": logprob, "top_logprobs": beside}
 
 
 def read_completion(
@@ -149,3 +164,22 @@ def read_completion(
         cached_tokens=count((usage.get("prompt_tokens_details") or {}).get("cached_tokens")),
         raw=raw,
     )
+
+
+class DashScopeCompatibleClient(OpenAIClient):
+    """DashScope's endpoint that speaks as OpenAI does."""
+
+    denied: ClassVar[Collection[str]] = ()
+    json_object: ClassVar[bool] = True
+    """Whether a schema is asked for as a mere JSON object."""
+
+    @classmethod
+    def reply_format(cls, request: Request) -> dict[str, Any]:
+        """Ask for a JSON object: a schema is taken by a few of its models only, and refused by the others."""
+        return {} if request.schema is None else {"response_format": {"type": "json_object"}}
+
+
+def _trusted() -> ssl.SSLContext:
+    """Return the certificates that are trusted: those that the environment names, else Mozilla's."""
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    return ssl.create_default_context(cafile=file or (None if folder else certifi.where()), capath=folder)

@@ -4,66 +4,71 @@ A reply depends on the request's key only, so it is the same on every machine. I
 and the variety of characters of the longest of the last lines of the last message. The model's name holds the
 `SETTINGS`; docs/reference/evaluators.md describes them.
 
-The parameter ``simulate`` says what else it is to give, see ``instructions``. Without a schema it answers so
+The parameter ``simulate`` says what else it is to give, see `instructions`. Without a schema it answers so
 many numbers on a scale: ``{"values": 4, "min": 1, "max": 5}``; one from 1 to 5 without the parameter.
 
-With ``"like": true`` in it an answer follows, in place of length and variety, how like the history of an
-earlier message the item of the last one is, each between tags (``metaeval.llm.providers.likeness``). With
-``"like": "lines"`` it follows how like what is rated highly there the lines of a list are; of a numbered list
-the first ones count most.
-
-With ``"pair": true`` in it the model compares the last two texts that stand between tags on lines of their
-own. A number from 0 to 2 is 0 for neither, 1 for the first and 2 for the second; so are the three values of a
-choice, in their order. With ``"forced": true`` there are two values and no tie; a coin decides where nothing
-else does. A number that need not be whole says how sure the model is.
-
-Asked for ``logprobs``, it tells of each whole number how likely each point of the scale was.
+``"like": true``
+    An answer follows how like the history of an earlier message the item of the last one is, each between
+    tags; with ``"lines"``, how like what is rated highly there a list is.
+``"pair": true``
+    The model compares the last two texts between tags. A number from 0 to 2 is 0 for neither, 1 for the first
+    and 2 for the second; so are the values of a choice, in their order. With ``"forced": true`` there is no
+    tie, and a coin decides where nothing else does. A number that need not be whole says how sure it is.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist, fmean, pstdev
+from typing import Any, Literal, TypeAlias
 
 from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.records import Scale
 from metaeval.llm.calls.client import RetryableError
-from metaeval.llm.calls.request import Reply
-from metaeval.llm.prompts.fences import fenced_parts
+from metaeval.llm.calls.request import Reply, Request
+from metaeval.llm.prompts.markup import fenced_parts
+from metaeval.llm.providers import Connection
 from metaeval.llm.providers.answers import SimulatedAnswer, SimulatedVerdict, said_of, uniform
-from metaeval.llm.providers.likeness import likeness, likenesses
-from metaeval.llm.replies.fields import EVIDENCE, REASON, Text, json_schema
-from metaeval.llm.replies.logprobs.probabilities import keep_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from metaeval.llm.calls.request import Request
-    from metaeval.llm.providers import Connection
-    from metaeval.llm.replies.fields import Field
+from metaeval.llm.providers.probabilities import keep_numbers
+from metaeval.llm.replies.fields import EVIDENCE, REASON, Choice, Field, Number, Text, json_schema
 
 Outcome: TypeAlias = Literal["refuse", "unparsed", "out_of_range", "truncated", "transport", "answer"]
+Weights: TypeAlias = Mapping[str, float]
 
 _SHARES: tuple[Outcome, ...] = ("refuse", "unparsed", "out_of_range", "truncated", "transport")
-SETTINGS = dict.fromkeys(
-    ("noise", "bias", "weight", "length_bias", "first_bias", "tie", *_SHARES, "latency", "invent", "text"),
-    0.0,
-) | {"noise": 0.15, "weight": 1.0, "tie": 0.02}
-_NOT_NEGATIVE = {"noise", "latency", "tie"}
-_LINES = "lines"
+SETTINGS: dict[str, tuple[float, float, float]] = {
+    "noise": (0.15, 0, math.inf),
+    "bias": (0.0, -math.inf, math.inf),
+    "weight": (1.0, -math.inf, math.inf),
+    "length_bias": (0.0, -math.inf, math.inf),
+    "first_bias": (0.0, -1, 1),
+    "tie": (0.02, 0, math.inf),
+    **dict.fromkeys(map(str, _SHARES), (0.0, 0.0, 1.0)),
+    "latency": (0.0, 0, math.inf),
+    "invent": (0.0, 0, 1),
+    "text": (0.0, 0, 1),
+}
+"""Name → default, least and largest value."""
 _LAST_LINES = 3  # the opening tag, the text, the closing tag
 _USUAL_LENGTH = 90.0  # characters of a short paragraph: the answer is in the middle of the scale there
 _QUOTED_WORDS = 6
 _INVENTED = ", which critics everywhere praised"
 _REFUSAL = "I'm sorry, but I can't help with that."
 _PROSE = "There is something to be said for it, and something against it; a fair answer needs more context."
+_WORDS = re.compile(r"\w+")
+_NUMBERED = re.compile(r"[0-9]+\. ")
+_RATED = re.compile(r"; rated (-?[0-9.]+)$")
 
 
 def settings_of(model: str) -> dict[str, float]:
     """Read the settings out of a model's name; raise `MetaevalError` if one is unknown or not allowed."""
-    found = dict(SETTINGS)
+    found = {name: default for name, (default, _, _) in SETTINGS.items()}
     parts = [p.strip() for p in model.split(",") if p.strip()]
     for part in parts[1:] if parts and "=" not in parts[0] else parts:
         name, _, value = (p.strip() for p in part.partition("="))
@@ -72,9 +77,11 @@ def settings_of(model: str) -> dict[str, float]:
             found[name] = float(value)
         except ValueError:
             found[name] = math.nan
-        lowest, highest, allowed = _range(name)
-        if not (lowest <= found[name] <= highest and math.isfinite(found[name])):
-            raise MetaevalError(f"model 'simulated/{model}': {name} is {value!r}; it must be {allowed}")
+        _, least, most = SETTINGS[name]
+        if not (least <= found[name] <= most and math.isfinite(found[name])):
+            allowed = f" from {least:g} to {most:g}" if most == 1 else ", not below 0" if least == 0 else ""
+            message = f"{name} is {value!r}; it must be a number{allowed}"
+            raise MetaevalError(f"model 'simulated/{model}': {message}")
     if sum(found[s] for s in _SHARES) > 1:
         raise MetaevalError(f"model 'simulated/{model}': the shares of failures sum to more than 1")
     return found
@@ -92,24 +99,23 @@ def instructions(fields: Sequence[Field], *, with_schema: bool, **more: object) 
     **more
         Further instructions, such as ``pair=True``.
     """
-    scales = {field.numbers for field in fields}
+    scales = {_scale(field) for field in fields}
     scale = scales.pop() if len(scales) == 1 else None
     evidence = {f.name: list(f.evidence) for f in fields if isinstance(f, Text) and f.evidence}
     if scale is None:
         return {"schema": json_schema(fields), **({"evidence": evidence} if evidence else {}), **more}
-    told = {"values": len(fields), "min": scale.min, "max": scale.max}
+    told: dict[str, Any] = {"values": len(fields), "min": scale.min, "max": scale.max}
+    if not with_schema and any(isinstance(field, Choice) for field in fields):
+        told["names"] = [field.name for field in fields]
     return {} if with_schema and not more else told | more
 
 
-def _range(name: str) -> tuple[float, float, str]:
-    """Return the least and the largest value of a setting, and what is allowed in words."""
-    if name in {*_SHARES, "invent", "text"}:
-        return 0.0, 1.0, "a number from 0 to 1"
-    if name == "first_bias":
-        return -1.0, 1.0, "a number from -1 to 1"
-    if name in _NOT_NEGATIVE:
-        return 0.0, math.inf, "a number, not below 0"
-    return -math.inf, math.inf, "a number"
+def _scale(field: Field) -> Scale | None:
+    """Return the scale of a number, or of a choice among whole numbers; None for any other field."""
+    if isinstance(field, Number):
+        return field.scale
+    codes = field.schema.get("enum") if isinstance(field, Choice) else None
+    return Scale(codes[0], codes[-1]) if codes and isinstance(codes[0], int) else None
 
 
 class SimulatedClient:
@@ -123,33 +129,29 @@ class SimulatedClient:
         settings = settings_of(request.model)
         if settings["latency"]:
             await asyncio.sleep(settings["latency"])
-        outcome = _outcome(settings, uniform(request.key, "outcome"))
+        outcome, answer = _outcome(settings, uniform(request.key, "outcome")), None
         if outcome == "transport":
             raise RetryableError("simulated: the connection was lost", "connection")
-        text, answer = _text(request, settings, outcome)
-        refused = outcome == "refuse"
-        words = sum(len(m.content) for m in request.messages)
-        body = {
-            "simulated": True,
+        if outcome in ("refuse", "unparsed"):
+            text = _REFUSAL if outcome == "refuse" else _PROSE
+        else:
+            text, answer = _answer(request, settings, off_scale=outcome == "out_of_range")
+        if outcome == "truncated":
+            text = text[: max(len(text) // 2, 1)]
+        known: dict[str, Any] = {
             "model": f"simulated-{request.model}",
             "text": text,
             "finish_reason": "length" if outcome == "truncated" else "stop",
-            "prompt_tokens": math.ceil(words / 4),
+            "prompt_tokens": math.ceil(sum(len(m.content) for m in request.messages) / 4),
             "completion_tokens": math.ceil(len(text) / 4),
         }
+        raw = {"simulated": True, **known}
         if request.parameters.get("logprobs"):
             choice = {"logprobs": {"content": _logprobs(text, answer)}}
             keep_numbers(choice, text)
-            body["choices"] = [choice]
-        return Reply(
-            text=text,
-            finish_reason=body["finish_reason"],  # type: ignore[arg-type]
-            refusal=_REFUSAL if refused else None,
-            model=str(body["model"]),
-            prompt_tokens=math.ceil(words / 4),
-            completion_tokens=math.ceil(len(text) / 4),
-            raw=json.dumps(body, ensure_ascii=False),
-        )
+            raw["choices"] = [choice]
+        refusal = _REFUSAL if outcome == "refuse" else None
+        return Reply(**known, refusal=refusal, raw=json.dumps(raw, ensure_ascii=False))
 
     async def close(self) -> None:
         """Give nothing back: nothing was taken."""
@@ -178,84 +180,58 @@ def _judged_line(message: str) -> str:
     return max(lines[-_LAST_LINES:], key=_width, default="")
 
 
-def _level(text: str, settings: Mapping[str, float]) -> float:
-    """Return where on the scale an answer about a text is, without noise."""
-    doublings = math.log2((1 + _width(_judged_line(text))) / _USUAL_LENGTH)
-    return 0.5 + settings["weight"] * (latent(text) - 0.5) + settings["length_bias"] * doublings
-
-
 def _width(line: str) -> float:
     """Return a length that is about the same for the same said in Latin letters and in Han characters."""
     return sum(1.0 if ord(c) < 0x2E80 else 2.5 for c in line)
 
 
-def _logprobs(text: str, answer: SimulatedAnswer | None) -> list[dict[str, Any]]:
-    """Return the tokens of a text as OpenAI does; a whole number has others beside it."""
-
-    def said(token: str, share: float) -> dict[str, Any]:
-        return {"token": token, "logprob": math.log(share)}
-
-    content = []
-    for token in re.findall(r"[0-9.]*[0-9]|[^0-9]+", text):
-        odds = answer.odds(token) if answer else {token: 1.0}
-        beside = [said(number, share) for number, share in odds.items()]
-        content.append({**said(token, odds[token]), "top_logprobs": beside})
-    return content
-
-
-def _text(
-    request: Request, settings: Mapping[str, float], outcome: Outcome
-) -> tuple[str, SimulatedAnswer | None]:
-    """Return what is said, and the answer that it says, if it does."""
-    if outcome == "refuse":
-        return _REFUSAL, None
-    if outcome == "unparsed":
-        return _PROSE, None
+def _levels(request: Request, told: Mapping[str, Any], settings: Mapping[str, float]) -> list[float]:
+    """Return where on the scale answers about the parts of the last message are, without noise."""
+    if told.get("like") and (likes := _likenesses(request, of_lists=told["like"] == "lines")):
+        return [0.5 + settings["weight"] * (like - 0.5) for like in likes]
     last = request.messages[-1].content if request.messages else ""
-    off_scale = outcome == "out_of_range"
+    levels = []
+    for text in [text for _, text in fenced_parts(last)] if told.get("pair") else [last]:
+        doublings = math.log2((1 + _width(_judged_line(text))) / _USUAL_LENGTH)
+        followed = settings["weight"] * (latent(text) - 0.5)
+        levels.append(0.5 + followed + settings["length_bias"] * doublings)
+    return levels
+
+
+def _answer(
+    request: Request, settings: Mapping[str, float], *, off_scale: bool
+) -> tuple[str, SimulatedAnswer]:
+    """Return what is said, and the answer that it says."""
     told = request.parameters.get("simulate", {})
+    levels = _levels(request, told, settings)
     if told.get("pair"):
-        levels = _levels(request, told, settings)[-2:]
-        level, other = levels if len(levels) == 2 else (0.5, 0.5)
+        level, other = levels[-2:] if len(levels) > 1 else (0.5, 0.5)
         answer: SimulatedAnswer = SimulatedVerdict(
             request.key, level - other, settings, off_scale, told.get("forced", False)
         )
     else:
-        level = _levels(request, told, settings)[-1]
+        level = levels[-1]
         answer = SimulatedAnswer(request.key, level + settings["bias"], settings["noise"], off_scale)
     schema = request.schema or told.get("schema")
     if schema is None:
         wanted = {"values": 1, "min": 1, "max": 5, **told}
         scale = {"type": "integer", "minimum": wanted["min"], "maximum": wanted["max"]}
-        value: Any = [answer.number(scale, f"value {i}", whole=True) for i in range(int(wanted["values"]))]
-    else:
-        value = answer.value(schema, "reply")
+        numbers = [answer.number(scale, f"value {i}", whole=True) for i in range(int(wanted["values"]))]
+        named = zip(told.get("names", ()), numbers, strict=False)
+        lines = "".join(f"\n{name}: {number}" for name, number in named)
+        lines = lines or f"\nRatings: {' '.join(map(str, numbers))}"
+        return f"Read as a whole it {said_of(level)}.{lines}", answer
+    value: Any = answer.value(schema, "reply")
     if told.get("evidence"):
-        value |= _with_evidence(
-            value, last, told["evidence"], uniform(request.key, "invent") < settings["invent"]
-        )
+        invented = _INVENTED if uniform(request.key, "invent") < settings["invent"] else ""
+        for name, tags in told["evidence"].items():
+            quoted = _quoted(request.messages[-1].content, tags) + invented
+            many = isinstance(value[name], list)
+            value[name] = [part | {EVIDENCE: quoted} for part in value[name]] if many else quoted
     if request.schema is not None and not settings["text"]:
-        text = json.dumps(value, ensure_ascii=False)
-    elif "schema" in told:
-        said = "".join(f"\n{name}: {_plain(of)}" for name, of in value.items())
-        text = f"Read as a whole it {said_of(level)}.\n{said}"
-    else:
-        text = f"Read as a whole it {said_of(level)}.\nSummary: {' '.join(map(str, _numbers(value)))}"
-    return text[: max(len(text) // 2, 1)] if outcome == "truncated" else text, answer
-
-
-def _levels(request: Request, told: Mapping[str, Any], settings: Mapping[str, float]) -> list[float]:
-    """Return where on the scale answers about the parts of the last message are, without noise."""
-    likes: list[float] | None = None
-    if told.get("like") == _LINES:
-        likes = likenesses(request)
-    elif told.get("like") and (like := likeness(request)) is not None:
-        likes = [like]
-    if likes:
-        return [0.5 + settings["weight"] * (like - 0.5) for like in likes]
-    last = request.messages[-1].content if request.messages else ""
-    texts = [text for _, text in fenced_parts(last)] if told.get("pair") else [last]
-    return [_level(text, settings) for text in texts]
+        return json.dumps(value, ensure_ascii=False), answer
+    lines = "".join(f"\n{name}: {_plain(part)}" for name, part in value.items())
+    return f"Read as a whole it {said_of(level)}.\n{lines}", answer
 
 
 def _quoted(message: str, tags: Sequence[str]) -> str:
@@ -264,32 +240,73 @@ def _quoted(message: str, tags: Sequence[str]) -> str:
     return " ".join(max(parts, key=_width, default="").split()[:_QUOTED_WORDS])
 
 
-def _with_evidence(
-    value: Mapping[str, Any], message: str, tags: Mapping[str, Sequence[str]], invent: bool
-) -> dict[str, Any]:
-    """Return the fields that need evidence, with words of the message, or with others."""
-    found = {name: _quoted(message, of) + (_INVENTED if invent else "") for name, of in tags.items()}
-    return {
-        name: [rationale | {EVIDENCE: said} for rationale in value[name]]
-        if isinstance(value[name], list)
-        else said
-        for name, said in found.items()
-    }
-
-
 def _plain(value: Any) -> object:  # noqa: ANN401 - of a field
     """Return a value as a line of text has it; rationales below it, a line for each."""
     if isinstance(value, list):
-        return "".join(f"\n- {of[REASON]} | {of[EVIDENCE]}" for of in value)
+        return "".join(f"\n- {part[REASON]} | {part[EVIDENCE]}" for part in value)
     return value["score"] if isinstance(value, dict) else value
 
 
-def _numbers(value: object) -> Iterator[float]:
-    """Yield the numbers in a JSON value, in their order."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for part in value:
-            yield from _numbers(part)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        yield value
+def _logprobs(text: str, answer: SimulatedAnswer | None) -> list[dict[str, Any]]:
+    """Return the tokens of a text as OpenAI does; a whole number with the odds of each point of its scale."""
+    content = []
+    for token in re.findall(r"[0-9.]*[0-9]|[^0-9]+", text):
+        odds = answer.odds(token) if answer else {token: 1.0}
+        beside = [{"token": number, "logprob": math.log(share)} for number, share in odds.items()]
+        content.append({"token": token, "logprob": math.log(odds[token]), "top_logprobs": beside})
+    return content
+
+
+def _likenesses(request: Request, *, of_lists: bool) -> list[float]:
+    """Return from 0 to 1 how like the history before it each text of the last message is; none without one.
+
+    A text is as typical as its words are frequent among the lines of the history, on average. The likeness is
+    its place among those lines: 0.5 for one as typical as they are.
+
+    Of lists it is that of their lines, on average; numbered lines count less the later they come, as in nDCG.
+    Words then count by how much more frequent they are among liked lines, those rated at least the mean.
+    """
+    *before, last = [content for _, content in request.messages]
+    known = _known(tuple(before), by_rating=of_lists)
+    if known is None:
+        return []
+    weights, place = known
+    found = []
+    for _, text in fenced_parts(last):
+        lines = text.split("\n") if of_lists else [text]
+        counts = [1 / math.log2(i + 1) if _NUMBERED.match(line) else 1.0 for i, line in enumerate(lines, 1)]
+        found.append(fmean((place.cdf(_typical(_words(line), weights)) for line in lines), counts))
+    return found
+
+
+@functools.lru_cache(maxsize=4)
+def _known(before: tuple[str, ...], *, by_rating: bool) -> tuple[Weights, NormalDist] | None:
+    """Return the weight of each word, and how typical the lines themselves are."""
+    rows = [row for content in before for _, text in fenced_parts(content) for row in text.split("\n")]
+    if not rows:
+        return None
+    rated = [_RATED.search(row) if by_rating else None for row in rows]
+    ratings = [float(found[1]) for found in rated if found]
+    least = fmean(ratings) if ratings else 0.0
+    lines = [_words(row[: found.start()] if found else row) for row, found in zip(rows, rated, strict=True)]
+    liked = [found is None or float(found[1]) >= least for found in rated]
+    more, less = (
+        _shares([line for line, likes in zip(lines, liked, strict=True) if likes is side])
+        for side in (True, False)
+    )
+    weights = {word: more.get(word, 0.0) - less.get(word, 0.0) for word in {*more, *less}}
+    typical = [_typical(line, weights) for line in lines]
+    return weights, NormalDist(fmean(typical), pstdev(typical) or 0.01)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORDS.findall(text.lower()))
+
+
+def _shares(lines: list[frozenset[str]]) -> Weights:
+    """Return the share of lines that have each word."""
+    return {word: n / len(lines) for word, n in Counter(w for line in lines for w in line).items()}
+
+
+def _typical(words: Iterable[str], weights: Weights) -> float:
+    return fmean(weights.get(word, 0.0) for word in words) if words else 0.0

@@ -11,20 +11,15 @@ import itertools
 import json
 import os
 import re
-import threading
-from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 from metaeval.base.errors import MetaevalError, MissingExtraError
+from metaeval.base.parallel import in_thread
 from metaeval.llm.calls.client import CallError, DeniedError, RejectedError
-from metaeval.llm.calls.request import canonical
+from metaeval.llm.calls.request import Reply, Request, canonical
+from metaeval.llm.providers import Connection
 from metaeval.llm.providers.openai import read_completion
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from metaeval.llm.calls.request import Reply, Request
-    from metaeval.llm.providers import Connection
 
 _TOGETHER = 0.02  # seconds in which requests are gathered
 _QUIET = {
@@ -89,7 +84,8 @@ class _Model:
             await asyncio.sleep(_TOGETHER)
             taken, self._waiting = self._waiting, []
             requests = [request for request, _ in taken]
-            outcomes = await _in_thread(lambda requests=requests: list(self._outcomes(requests)))  # type: ignore[misc]
+            work = in_thread(lambda requests=requests: list(self._outcomes(requests)))  # type: ignore[misc]
+            outcomes = await asyncio.wrap_future(work)
             for (_, done), outcome in zip(taken, outcomes, strict=True):
                 if done.done():  # no one waits any more
                     continue
@@ -112,19 +108,19 @@ class _Model:
                 for request in requests:
                     yield from self._outcomes([request])
                 return
-            said = _said(error)
-            yield RejectedError(said, "context_length_exceeded" if _TOO_LONG.search(said) else "invalid")
+            words = _words(error)
+            yield RejectedError(words, "context_length_exceeded" if _TOO_LONG.search(words) else "invalid")
         except Exception as error:  # noqa: BLE001 - the engine broke
-            self._failed = DeniedError(_said(error), "engine")
+            self._failed = DeniedError(_words(error), "engine")
             yield from [self._failed] * len(requests)
 
     def _load(self) -> None:
-        from vllm import LLM
-
         try:
+            from vllm import LLM
+
             self._llm = LLM(model=self._name, **self._engine)
-        except Exception as error:  # noqa: BLE001 - no such model, too little memory, an argument that is none
-            self._failed = DeniedError(_said(error), "load")
+        except Exception as error:  # noqa: BLE001 - no such model, too little memory, an unknown argument
+            self._failed = DeniedError(_words(error), "load")
 
     def _chat(self, requests: Sequence[Request]) -> list[Reply]:
         replies: list[Reply] = []
@@ -138,11 +134,11 @@ class _Model:
                 use_tqdm=False,
                 chat_template_kwargs=template,
             )
-            replies += [_reply(request, found) for request, found in zip(of_template, outputs, strict=True)]
+            replies += [_reply(request, output) for request, output in zip(of_template, outputs, strict=True)]
         return replies
 
 
-def _said(error: Exception) -> str:
+def _words(error: Exception) -> str:
     return " ".join(str(error).split())[:500] or type(error).__name__
 
 
@@ -150,12 +146,12 @@ def _sampling(request: Request) -> Any:  # noqa: ANN401 - vLLM's own
     from vllm import SamplingParams
     from vllm.sampling_params import StructuredOutputsParams
 
-    given = request.parameters
-    own = {name: value for name, value in given.items() if name not in _NOT_SAMPLING}
-    if "max_completion_tokens" in given:
-        own["max_tokens"] = given["max_completion_tokens"]
-    if given.get("logprobs"):
-        own["logprobs"] = given.get("top_logprobs", 1)
+    parameters = request.parameters
+    own = {name: value for name, value in parameters.items() if name not in _NOT_SAMPLING}
+    if "max_completion_tokens" in parameters:
+        own["max_tokens"] = parameters["max_completion_tokens"]
+    if parameters.get("logprobs"):
+        own["logprobs"] = parameters.get("top_logprobs", 1)
     if request.schema is not None:
         own["structured_outputs"] = StructuredOutputsParams(json=dict(request.schema))
     return SamplingParams(**own)
@@ -163,17 +159,17 @@ def _sampling(request: Request) -> Any:  # noqa: ANN401 - vLLM's own
 
 def _reply(request: Request, output: Any) -> Reply:  # noqa: ANN401 - vLLM's own
     """Return a reply in the form of a chat completion."""
-    (said,) = output.outputs
+    (completion,) = output.outputs
     choice: dict[str, Any] = {
-        "message": {"role": "assistant", "content": said.text},
-        "finish_reason": said.finish_reason,
+        "message": {"role": "assistant", "content": completion.text},
+        "finish_reason": completion.finish_reason,
     }
-    if said.logprobs is not None:
-        places = zip(said.token_ids, said.logprobs, strict=True)
+    if completion.logprobs is not None:
+        places = zip(completion.token_ids, completion.logprobs, strict=True)
         choice["logprobs"] = {"content": [_place(token, listed) for token, listed in places]}
     usage = {
         "prompt_tokens": len(output.prompt_token_ids),
-        "completion_tokens": len(said.token_ids),
+        "completion_tokens": len(completion.token_ids),
         "prompt_tokens_details": {"cached_tokens": output.num_cached_tokens},
     }
     body = {"model": request.model, "choices": [choice], "usage": usage}
@@ -184,17 +180,3 @@ def _place(token: int, listed: dict[int, Any]) -> dict[str, Any]:
     beside = [{"token": one.decoded_token, "logprob": one.logprob} for one in listed.values()]
     own = listed[token]
     return {"token": own.decoded_token, "logprob": own.logprob, "top_logprobs": beside}
-
-
-def _in_thread(work: Callable[[], list[Outcome]]) -> asyncio.Future[list[Outcome]]:
-    """Have work done in a thread that a program which is interrupted does not wait for."""
-    done: Future[list[Outcome]] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - whoever waits is told
-            done.set_exception(error)
-
-    threading.Thread(target=run, name="metaeval vllm", daemon=True).start()
-    return asyncio.wrap_future(done)

@@ -6,19 +6,16 @@ import contextlib
 import json
 import re
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterable, Collection, Mapping
+from typing import Any
 
 import aiohttp
 from requests.utils import get_environ_proxies, select_proxy
 
 from metaeval.base.errors import MetaevalError
 from metaeval.llm.calls.client import CallError, RejectedError, RetryableError, failed, retry_after
+from metaeval.llm.calls.request import Reply
 from metaeval.llm.calls.scrub import scrub
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Collection, Mapping
-
-    from metaeval.llm.calls.request import Reply
 
 LONGEST_BODY = 8 << 20
 """Bytes of a body, decompressed: more than a reply of 2,000 tokens with 20 alternatives for each."""
@@ -115,8 +112,8 @@ def unreadable(error: BaseException, body: str, what: str) -> RetryableError:
     if isinstance(error, (ValueError, RecursionError, aiohttp.ContentTypeError)):
         reason = " (nested too deep)" if isinstance(error, RecursionError) else " (no JSON)"
     # Not the error's own words: aiohttp's hold the headers of the request, with the key.
-    said = " ".join(body[:200].split()) or "it is empty"
-    return RetryableError(f"the body is no {what}{reason}: {said}", "invalid_body", sent=True)
+    words = " ".join(body[:200].split()) or "it is empty"
+    return RetryableError(f"the body is no {what}{reason}: {words}", "invalid_body", sent=True)
 
 
 def broken(error: BaseException, secret: str) -> CallError:
@@ -124,13 +121,13 @@ def broken(error: BaseException, secret: str) -> CallError:
     causes = [error]
     while isinstance(causes[-1].__cause__, Exception):
         causes.append(causes[-1].__cause__)
-    said = _PASSWORD.sub("//", scrub(f"{causes[-1]}" or type(causes[-1]).__name__, secret))
-    text = " ".join(said.split())[:500]
+    words = _PASSWORD.sub("//", scrub(f"{causes[-1]}" or type(causes[-1]).__name__, secret))
+    text = " ".join(words.split())[:500]
     if any(isinstance(c, _NOT_CONNECTED) for c in causes):
         return RetryableError(f"cannot connect: {text}", "connect")
     if isinstance(causes[-1], TimeoutError):
         return RetryableError(f"no reply in time: {text}", "timeout", sent=True)
     if any(isinstance(c, (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError)) for c in causes):
         return RetryableError(f"connection lost: {text}", "connection", sent=True)
-    # A status line, a header or a chunk that is none, and whatever else a server can send.
+    # An invalid status line, header or chunk, and whatever else a server can send.
     return RetryableError(f"the response cannot be read: {text}", "invalid_response", sent=True)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from metaeval.base.records import Scale
+from metaeval.llm.replies.names import tidy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from metaeval.base.records import Scale
 
-Given: TypeAlias = float | str
-"""What a field is read as: a number, the value of a choice, or a text."""
+Given: TypeAlias = float | str  # a number, the value of a choice, or a text
 
-REASON, EVIDENCE = "reason", "evidence"
-"""What each of many rationales has."""
-_MOST_POINTS = 100  # of a scale that a schema lists one by one
+REASON, EVIDENCE = "reason", "evidence"  # of each of many rationales
+_AROUND = "\"'“”‘’「」()[]*_`. !。"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +41,12 @@ class Number:
     reason: bool = False
 
     @property
-    def numbers(self) -> Scale | None:
-        """The scale on which a reply gives it."""
-        return self.scale
-
-    def given(self, number: float) -> Given:
-        """Return the value that a number in a reply stands for."""
-        return number
-
-    @property
     def schema(self) -> dict[str, Any]:
         """JSON schema of the value."""
-        value = _number_schema(self.scale)
+        scale, kind = self.scale, "integer" if self.scale.integer else "number"
+        value: dict[str, Any] = {"type": kind, "minimum": scale.min, "maximum": scale.max}
+        if scale.integer and scale.max - scale.min < 100:
+            value = {"type": kind, "enum": list(range(-int(-scale.min // 1), int(scale.max // 1) + 1))}
         # Models write the keys in this order, so the reason comes first.
         return object_schema({"reason": {"type": "string"}, "score": value}) if self.reason else value
 
@@ -67,42 +60,35 @@ class Choice:
     name, aliases
         As for `Number`.
     words
-        Value → the words by which a reply may say it; the first is the one that is asked for. Case does not
-        matter. Where every value has one word and these are consecutive integers, the reply is read as a
-        number is, in all of its forms. Any other word stands alone or before a reason; words that name what
-        is compared, such as ``A`` and ``B``, may also stand in a sentence that chooses one.
+        Value → the words by which a reply may say it; the first is the one that is asked for. Case matters
+        only where a text has a word of one letter.
     """
 
     name: str
     words: Mapping[Given, Sequence[str]]
     aliases: tuple[str, ...] = ()
 
-    @functools.cached_property
-    def numbers(self) -> Scale | None:
-        """The scale on which a reply gives it; None if it is given in words."""
-        codes = self._codes
-        if sorted(codes) != list(range(min(codes, default=0), max(codes, default=-1) + 1)) or not codes:
-            return None
-        return Scale(min(codes), max(codes))
+    def __post_init__(self) -> None:
+        if len(self._values) < sum(len({w.casefold() for w in said}) for said in self.words.values()):
+            raise ValueError(f"{self.name!r} has one word for two values: {dict(self.words)}")
 
     @functools.cached_property
-    def _codes(self) -> dict[int, Given]:
-        """Number → value; empty if a value has a word that is none, or several."""
-        if not all(len(said) == 1 and said[0].isdecimal() for said in self.words.values()):
-            return {}
-        return {int(said[0]): value for value, said in self.words.items()}
+    def _values(self) -> dict[str, Given]:
+        return {w.casefold().strip(_AROUND): value for value, said in self.words.items() for w in said}
 
-    def given(self, number: float) -> Given:
-        """Return the value that a number in a reply stands for."""
-        return self._codes[int(number)]
+    def chosen(self, value: object) -> Given | None:
+        """Return the value that a text is, or whose word it is, whatever its case and marks; or None."""
+        said = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+        own = value if isinstance(value, str | float | int) and value in self.words else None
+        return self._values.get(tidy(said).casefold().strip(_AROUND), own)
 
     @property
     def schema(self) -> dict[str, Any]:
         """JSON schema of the value."""
-        numbers = self.numbers
-        if numbers is not None:
-            return _number_schema(numbers)
-        return {"type": "string", "enum": [said[0] for said in self.words.values()]}
+        first = [said[0] for said in self.words.values()]
+        if all(word.isdecimal() for word in first):
+            return {"type": "integer", "enum": sorted(map(int, first))}
+        return {"type": "string", "enum": first}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +101,7 @@ class Text:
         As for `Number`.
     evidence
         Tags of the parts of the prompt, each between ``<tag>`` and ``</tag>`` on lines of their own, in one
-        of which it must stand word for word, as ``metaeval.llm.replies.evidence.plain`` compares. Empty: any
-        text.
+        of which it must stand word for word (``metaeval.judging.reading``). Empty: any text.
     required
         Whether a reply without it is of no use.
     binding
@@ -135,8 +120,6 @@ class Text:
     binding: bool = True
     many: bool = False
 
-    numbers: ClassVar[None] = None
-
     @property
     def schema(self) -> dict[str, Any]:
         """JSON schema of the value."""
@@ -151,11 +134,6 @@ class Text:
 
 
 Field: TypeAlias = Number | Choice | Text
-
-
-def numbers(names: Sequence[str], scale: Scale, **more: Any) -> tuple[Number, ...]:  # noqa: ANN401 - as for `Number`
-    """Return a `Number` of one scale for each name."""
-    return tuple(Number(name, scale, **more) for name in names)
 
 
 def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
@@ -175,10 +153,3 @@ def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
         "required": list(properties),
         "additionalProperties": False,
     }
-
-
-def _number_schema(scale: Scale) -> dict[str, Any]:
-    if scale.integer and scale.max - scale.min < _MOST_POINTS:
-        low, high = int(-(-scale.min // 1)), int(scale.max // 1)
-        return {"type": "integer", "enum": list(range(low, high + 1))}
-    return {"type": "integer" if scale.integer else "number", "minimum": scale.min, "maximum": scale.max}

@@ -1,60 +1,116 @@
-"""The names under which the fields that were asked for may stand in a reply."""
+"""How replies write names and numbers: the names of fields, and the numbers of a scale."""
 
 from __future__ import annotations
 
 import functools
 import re
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from metaeval.llm.replies.words import tidy
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
+    from metaeval.base.records import Scale
     from metaeval.llm.replies.fields import Field
 
-_SUFFIX = re.compile(r"(?:scores?|ratings?|评分|得分|分数)$")
+ASPECT_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "persuasiveness": ("persuasive", "persuasion", "convincingness", "说服力", "说服性", "説服力"),
+    "transparency": ("transparent", "透明度", "透明性", "透明"),
+    "accuracy": ("accurate", "准确性", "准确度", "准确率", "精确性", "準確性"),
+    "satisfaction": ("satisfied", "满意度", "满意程度", "满意", "滿意度"),
+}
+"""Aspect → its other names; the aspects are those of the RecSys 2024 study."""
+ANY_NAME = (
+    r"(?:score|rating|grade|star|answer|response|result|评分|打分|得分|分数"
+    r"|bewertung|punktzahl|puntuación|calificación|valutazione|punteggio)s?"
+)
+"""What one field may be called whatever its name, in the languages of the data that are there."""
+LEAD = r"[\s>#•·*|_`\"'(\[-]*"
+"""Marks before a name or a value at the beginning of a line."""
+
+_SUFFIX = r"(?:scores?|ratings?|评分|得分|分数)"
+_MARKS = r"[*_`\"' ]*"
+_BEGINS = r"(?:^|(?<=[.!?;,|:()<>。，；*#•·-])|(?<=\band ))[*_`\"'#>•·\- ]*"
+_BEFORE_VALUE = (
+    rf"{_MARKS}(?:\((?P<aside>[^()\n]{{0,40}})\))?{_MARKS}"
+    r"(?:[:=|(>]|->|→|[-–—](?=[ –—-])|\bis\b|\bas\b|为|是|(?<=[^\x00-\x7f]))[*_`\"' (]*(?:an? )?$"
+)
 _PUNCTUATION = re.compile(r"[\s_\-.:*\"'`]+")
+
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_HAN = "零一二三四五六七八九十"
+_VALUES = {said: float(n) for words in (_WORDS, _HAN) for n, said in enumerate(words)} | {"两": 2.0}
+_WORD = rf"\b(?:{'|'.join(f'[{w[0]}{w[0].upper()}]{w[1:]}' for w in _WORDS)})\b"
+_PLAIN: dict[int, int | str | None] = (
+    {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full width
+    | dict.fromkeys(map(ord, "\u3000\u00a0\u2007\u2008\u2009\u202f\t\u2028\x0c\u2062"), " ")
+    | dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\ufe0f"), None)
+    | {ord("−"): "-", ord("⁄"): "/", ord("∕"): "/", ord("\r"): "\n"}
+)
+_LATEX = re.compile(r"\\(?:text|textbf|mathbf)\{([^{}\\]{0,999})\}")
+_BOXED = re.compile(r"\\boxed\{([^{}\\]{0,999})\}")
+_STARS = re.compile(r"(?<![0-9] )(?<![0-9])(?P<given>[★⭐](?: ?[★⭐]){0,9})(?P<left>☆{0,9})")
+
+NUMBER = re.compile(
+    # Not a part of a word, of a decimal, or of a name such as GPT-4.
+    rf"(?<![A-Za-z0-9_.,/])(?<![A-Za-z0-9]-)(?P<number>[+-]?[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?"
+    rf"|{_WORD}|[{_HAN}两](?=[分星颗]))"
+    r"(?P<stars>[- ]?stars?\b|[颗个]?星(?!半)| ?★)?(?:[- ]?(?:points?|pts)\b|分(?![制之])|点(?![0-9]))?"
+    rf"(?: ?\(?(?:/|out of|of|von|de|sur|su) ?(?P<top>[0-9]{{1,9}}\b|(?<=out of ){_WORD})"
+    rf"|(?:-| - | ?(?:–|—|―|~|→|/|\.\.+|\bto\b|\bor\b|到|至) ?)(?P<range>[0-9]{{1,9}}|{_WORD}))?"
+    r"(?P<of_stars> ?stars?\b)?(?: ?points?\b|分)?"
+)
+"""A number with its unit, its top (``4 out of 5``) or the other end of a range (``3-4``)."""
+_ENDS = re.compile(
+    r"[ )]*(?:$|\n|[.!](?![0-9\w])|[,;:](?![0-9])|[|*\"()\[\]。，；、<]|'(?!\w)|[-–—](?= |$)"
+    r"|(?:because|since|as|for|in)\b)"
+)
 
 
 class Names:
-    """The names under which the fields may stand in a reply.
+    """The names of fields and their aliases; a name that would stand for two fields stands for neither.
 
-    Parameters
-    ----------
-    fields
-        What was asked for, in order.
-    aliases
-        Other names of a field. A name that would stand for two fields stands for neither.
+    ``line`` is the pattern of a name at the beginning of a line, with what stands between it and a value;
+    ``alone`` that of a line that holds a name and nothing else.
     """
 
-    def __init__(self, fields: Sequence[str], aliases: Mapping[str, Iterable[str]] | None = None) -> None:
-        self.fields = tuple(fields)
+    def __init__(self, fields: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
+        self.fields = tuple(name for name, _ in fields)
         owners: defaultdict[str, set[str]] = defaultdict(set)
-        spellings: dict[str, str] = {}
-        for field in self.fields:
-            for name in (field, *(aliases or {}).get(field, ())):
-                key = _key(name)
-                if key:
-                    owners[key].add(field)
-                    spellings.setdefault(key, tidy(name).strip())
-        # The name of a field itself is stronger than an alias of another one.
-        for field in self.fields:
-            if sum(_key(f) == _key(field) for f in self.fields) == 1:
-                owners[_key(field)] = {field}
-        self._field = {key: next(iter(of)) for key, of in owners.items() if len(of) == 1}
-        self.spellings = frozenset(spellings[k].casefold() for k in self._field)
-        named = sorted((spellings[k] for k in self._field), key=len, reverse=True)
-        self.pattern = "(?P<name>" + "|".join(map(_pattern, named)) + ")" if named else "(?P<name>(?!))"
-        self.search = re.compile(rf"(?<![^\W\d_]){self.pattern}", re.IGNORECASE)
+        for name, aliases in fields:
+            for said in (name, *aliases):
+                owners[_key(said)].add(name)
+        owners |= {_key(name): {name} for name in self.fields}  # its own name is stronger than an alias
+        self._field = {key: next(iter(of)) for key, of in owners.items() if key and len(of) == 1}
+        spelled = {tidy(said).strip(" .:。") for name, aliases in fields for said in (name, *aliases)}
+        words = [
+            re.split(r"[\s_-]+", s) for s in sorted(spelled, key=len, reverse=True) if _key(s) in self._field
+        ]
+        name = "|".join(r"[ _-]*".join(map(re.escape, parts)) for parts in words) or "(?!)"
+        named = (
+            r"(?:(?P<final>final(?:ly)?|最终|最后)|my|the|overall|total|综合|总体)? ?(?:(?:my|the|overall) )?"
+            rf"(?:(?P<name>{name})(?:[ _]?{_SUFFIX})?|{ANY_NAME})(?: (?:for|of|as)(?: [^\W\d_]+){{1,5}})?"
+        )
+        numbered = rf"{LEAD}(?:[0-9]{{1,2}}[.)] *)?{_MARKS}"
+        self._head = re.compile(rf"{_BEGINS}{named}{_BEFORE_VALUE}", re.IGNORECASE)
+        self._mention = re.compile("|".join([*(re.escape(parts[0].casefold()) for parts in words), ANY_NAME]))
+        self.line = re.compile(rf"{numbered}(?P<name>{name}){_MARKS}[:=][*_` ]*", re.IGNORECASE)
+        self.alone = re.compile(rf"{numbered}{named}[\W_]*", re.IGNORECASE)
 
     def field(self, name: str) -> str | None:
         """Return the field that a name stands for, or None; ``Clarity score`` stands for ``clarity``."""
-        if name in self.fields:
-            return name
         key = _key(name)
-        return self._field.get(key) or self._field.get(_SUFFIX.sub("", key))
+        bare = re.sub(rf"{_SUFFIX}$", "", key)
+        return name if name in self.fields else self._field.get(key) or self._field.get(bare)
+
+    def before(self, left: str) -> re.Match[str] | None:
+        """Return the name before a value as a match with ``name``, ``final`` and ``aside``, or None.
+
+        Parameters
+        ----------
+        left
+            What stands left of the value. Without a ``name``, it names whatever was asked, as ``score`` does.
+        """
+        return self._head.search(left) if self._mention.search(left.casefold()) else None
 
 
 def names_of(fields: Sequence[Field]) -> Names:
@@ -62,15 +118,46 @@ def names_of(fields: Sequence[Field]) -> Names:
     return _names(tuple((field.name, tuple(field.aliases)) for field in fields))
 
 
-@functools.lru_cache(maxsize=64)
-def _names(fields: tuple[tuple[str, tuple[str, ...]], ...]) -> Names:
-    return Names([name for name, _ in fields], dict(fields))
+def names_any(key: str) -> bool:
+    """Say whether a key may name whatever was asked, such as ``score``."""
+    return re.fullmatch(ANY_NAME, _key(key)) is not None
 
 
+_names = functools.lru_cache(maxsize=64)(Names)
+
+
+@functools.lru_cache(4096)
 def _key(name: str) -> str:
     return _PUNCTUATION.sub("", tidy(name)).casefold()
 
 
-def _pattern(name: str) -> str:
-    words = [re.escape(w) for w in re.split(r"[\s_-]+", name.rstrip(" .:。")) if w]
-    return r"[ _-]*".join(words)
+def tidy(text: str) -> str:
+    """Return the text in plain characters, with ``★★★☆`` as ``3/4`` and LaTeX's ``boxed{4}`` as ``[[4]]``."""
+    text = text.translate(_PLAIN)
+    if "\\" in text:
+        text = _BOXED.sub(r"[[\1]]", _LATEX.sub(r"\1", text))
+    return _STARS.sub(_counted, text) if "★" in text or "⭐" in text else text
+
+
+def _counted(match: re.Match[str]) -> str:
+    given = len(match["given"].replace(" ", ""))
+    return f"{given}/{given + len(match['left'])}" if match["left"] else f"{given} stars"
+
+
+def number_of(text: str) -> float:
+    """Return the number that a match of `NUMBER` wrote."""
+    return _VALUES[word] if (word := text.casefold()) in _VALUES else float(text)
+
+
+def value_of(match: re.Match[str], scale: Scale) -> float | None:
+    """Return the value that a number stands for; None if it is not one of this scale, such as ``4/10``."""
+    end = match.end()
+    another = match["range"] or (match["top"] and number_of(match["top"]) != scale.max)
+    listed = match["number"].isalpha() and match.string[end : end + 1] == ","  # two, three problems
+    return None if another or listed or not _ENDS.match(match.string, end) else number_of(match["number"])
+
+
+def whole_value(text: str, scale: Scale) -> float | None:
+    """Return the value at the beginning of a text that has no other number, or None."""
+    found = list(NUMBER.finditer(tidy(text).strip(" *_`\"'")))
+    return value_of(found[0], scale) if len(found) == 1 and found[0].start() == 0 else None

@@ -1,137 +1,107 @@
 """Where a store lies, an SQLite file or a database in PostgreSQL, and what the two have in common.
 
-Both speak the SQL of this room: SQLite's, with question marks, of which PostgreSQL takes all but the types
-and the marks. What differs has a method here.
+Both are sent the same SQL, in SQLite's types and with question marks. What differs has a method of the same
+name in `metaeval.llm.store.sqlite` and `metaeval.llm.store.postgres`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
+from urllib.parse import unquote
 
-from metaeval.base.errors import MetaevalError, MissingExtraError
-from metaeval.llm.store.address import is_address
+from metaeval.base.errors import MetaevalError, MissingExtraError, StoppedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
+    from metaeval.llm.store.postgres import ServerDatabase, Session
+    from metaeval.llm.store.sqlite import FileDatabase, FileSession
+
+VERSION = 1
+"""Of the layout of tables."""
+
+_HOST = r"(?:\[[^\]@/?#\s]*\]|[^\[:@/?#,\s]*)(?::\d*)?"
+_ADDRESS = re.compile(
+    r"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>[^:@/?#\s]*)(?::(?P<password>[^:@/?#\s]*))?@)?"
+    rf"(?P<where>{_HOST}(?:,{_HOST})*(?:/[^:@/?#\s]*)?)(?:\?(?P<query>[^@?#\s]*))?"
+)
+# What may be written down of the options; any other may be a password, or a part of one.
+_PLAIN = {"host", "hostaddr", "port", "user", "dbname", "service", "passfile", "target_session_attrs"}
+_PLAIN |= {"sslmode", "sslrootcert", "sslcert", "sslkey"}
+UNREADABLE = (
+    "the store's address cannot be read; write it as postgresql://USER@HOST:PORT/DATABASE, and "
+    "@ : / ? # & and % of a password as %40 %3A %2F %3F %23 %26 and %25"
+)
 
 
-class UndoneError(MetaevalError):
+class UndoneError(StoppedError):
     """A transaction was undone, through no fault of its own; it may be made again."""
 
 
-class Cursor(Protocol):
-    """What a statement found or did."""
-
-    @property
-    def rowcount(self) -> int:
-        """How many rows it changed."""
-
-    def fetchone(self) -> Any:  # noqa: ANN401 - a row, or None
-        """Return the next row; None behind the last."""
-
-    def fetchall(self) -> list[Any]:
-        """Return all rows that are left."""
-
-    def __iter__(self) -> Iterator[Any]: ...
+Database: TypeAlias = "FileDatabase | ServerDatabase"
+"""Where a store lies."""
+StoreConnection: TypeAlias = "FileSession | Session"
+"""A connection to a store; a statement outside a transaction is one of its own."""
 
 
-class StoreConnection(Protocol):
-    """A connection to a store; a statement outside a transaction is one of its own."""
-
-    def execute(self, sql: str, values: Sequence[Any] = ..., /) -> Cursor:
-        """Execute a statement."""
-
-    def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> Cursor:
-        """Execute a statement with each of several values."""
-
-    def create(self, *tables: str) -> None:
-        """Create tables and indexes that are not there; each is ``CREATE … IF NOT EXISTS``."""
-
-    def begin(self) -> None:
-        """Begin a transaction that writes."""
-
-    def alone(self) -> None:
-        """Let no one else write until the transaction ends."""
-
-    def commit(self) -> None:
-        """Commit; raise an error only if nothing was committed."""
-
-    def rollback(self) -> None:
-        """Undo the transaction, if there is one."""
-
-    def now(self) -> float:
-        """Return the time in seconds, by the one clock of all who use the store."""
-
-    def hold(self, name: str) -> bool:
-        """Take a lock that this process keeps as long as it lives; false if it is taken, be it by itself."""
-
-    def held(self, name: str) -> bool:
-        """Say whether a process that lives holds a lock."""
-
-    def let_go(self, name: str, *, for_good: bool = True) -> None:
-        """Release a lock; ``for_good``: no one waits for it."""
-
-    def close(self) -> None:
-        """Close the connection."""
-
-
-class Database(Protocol):
-    """Where a store lies."""
-
-    name: str
-    """As messages and run folders have it: without a password."""
-
-    def exists(self) -> bool:
-        """Say whether a store is there."""
-
-    def open_to_read(self) -> StoreConnection:
-        """Open a store to read it; a missing one is created, a read-only one is not changed."""
-
-    def open_to_write(self) -> StoreConnection:
-        """Open a store to write to it."""
-
-    def sentences(self) -> AbstractContextManager[None]:
-        """Turn errors of the database inside the block into a `MetaevalError` of one sentence."""
-
-    def version(self, connection: Any) -> int:  # noqa: ANN401 - its own
-        """Return the version of the layout."""
-
-    def size(self, connection: Any) -> int:  # noqa: ANN401
-        """Return how many bytes the store takes on the disk."""
-
-    def faults(self, connection: Any, most: int = 100) -> list[str]:  # noqa: ANN401
-        """Return what is wrong with the file, as far as the database itself can tell."""
-
-    def shrink(self, connection: Any) -> None:  # noqa: ANN401
-        """Give free space back to the disk, unless that would disturb others."""
-
-    def state(self) -> list[int] | None:
-        """Return a value that changes whenever the store does; None if there is none."""
-
-
-def database_at(given: str | os.PathLike[str] | Database | None = None) -> Database:
+def database_at(place: str | os.PathLike[str] | Database | None = None) -> Database:
     """Return where a store lies: a path, or ``postgresql://…``.
 
     None is ``METAEVAL_STORE``, else a file in the user's cache folder.
     """
-    if given is None or isinstance(given, (str, os.PathLike)):
-        text = os.fspath(given) if given is not None else os.environ.get("METAEVAL_STORE") or _usual()
-        if is_address(text):
-            try:
-                from metaeval.llm.store.server import ServerDatabase
-            except ImportError as error:  # no psycopg, or none of PostgreSQL's own library
-                raise MissingExtraError("a store in PostgreSQL", "postgres") from error
-            return ServerDatabase(text)
-        from metaeval.llm.store.file import FileDatabase
+    if place is not None and not isinstance(place, (str, os.PathLike)):
+        return place
+    text = os.fspath(place) if place is not None else os.environ.get("METAEVAL_STORE", "")
+    if is_address(text):
+        try:
+            from metaeval.llm.store.postgres import ServerDatabase
+        except ImportError as error:  # no psycopg, or none of PostgreSQL's own library
+            raise MissingExtraError("a store in PostgreSQL", "postgres") from error
+        return ServerDatabase(text)
+    from metaeval.llm.store.sqlite import FileDatabase
 
-        return FileDatabase(Path(text).expanduser())
-    return given
+    if place is None and not text:
+        import platformdirs
+
+        return FileDatabase(Path(platformdirs.user_cache_dir("metaeval")) / "replies.sqlite")
+    return FileDatabase(Path(text).expanduser())
 
 
-def _usual() -> str:
-    import platformdirs
+def is_address(text: str) -> bool:
+    """Say whether this is the address of a database, and no path."""
+    return text.lstrip().startswith(("postgresql:", "postgres:"))
 
-    return str(Path(platformdirs.user_cache_dir("metaeval")) / "replies.sqlite")
+
+class ServerAddress(NamedTuple):
+    """An address as libpq takes it: ``postgresql://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE``."""
+
+    text: str
+    name: str
+    """The address without passwords."""
+    secrets: tuple[str, ...]
+    """The passwords, each as it is and as it stands in the text."""
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Read an address; what cannot be read is not repeated, for a part of it may be a password."""
+        text = text.strip()
+        parts = _ADDRESS.fullmatch(text)
+        if parts is None or not text.isprintable():
+            raise MetaevalError(UNREADABLE)
+        options = [option.partition("=") for option in (parts["query"] or "").split("&")]
+        plain = ["=".join((name, value)) for name, _, value in options if name in _PLAIN]
+        secrets = [parts["password"], *(value for name, _, value in options if name not in _PLAIN)]
+        user = "" if parts["user"] is None else f"{parts['user']}@"
+        name = f"{parts['scheme']}{user}{parts['where']}{'?' if plain else ''}{'&'.join(plain)}"
+        return cls(text, name, tuple(form for one in secrets if one for form in (one, unquote(one))))
+
+    @staticmethod
+    def shown(store: str) -> str:
+        """Return a path as it is, and an address as it may be written down."""
+        if not is_address(store):
+            return store
+        try:
+            return ServerAddress.read(store).name
+        except MetaevalError:
+            return "postgresql://"

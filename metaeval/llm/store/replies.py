@@ -7,25 +7,19 @@ killed loses only what it had not committed.
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Self, TypeVar
 
 from metaeval.base.errors import MetaevalError
-from metaeval.llm.store.claims import Claims
-from metaeval.llm.store.database import database_at
-from metaeval.llm.store.file import VERSION
-from metaeval.llm.store.rows import columns, put, reply_in
-from metaeval.llm.store.texts import request_in
+from metaeval.llm.calls.request import Reply, Request
+from metaeval.llm.store.database import Database, StoreConnection, database_at
+from metaeval.llm.store.rows import COLUMNS, put, reply_in, request_in
+from metaeval.llm.store.sharing import Claims
 from metaeval.llm.store.writer import Writer
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-
-    from metaeval.llm.calls.request import Reply, Request
-    from metaeval.llm.store.database import Database, StoreConnection
 
 T = TypeVar("T")
 
@@ -33,7 +27,7 @@ _CHUNK = 500
 _LOOK_AGAIN = 0.1  # seconds until a lock is tried again
 
 
-class Taken(NamedTuple):
+class Claimed(NamedTuple):
     """Outcome of a claim: the reply is there, or this process may ask, or (neither) another process asks."""
 
     ours: bool
@@ -59,11 +53,12 @@ class Store:
         """Where it lies, for messages and run folders."""
         if not create and not self.database.exists():
             raise MetaevalError(f"there is no store at {self.name}; name another with METAEVAL_STORE")
-        self._claims = Claims()
+        self.claims = Claims()
+        """Of this process; used in the thread that writes."""
         self._reading = threading.Lock()
         with self.sentences():
             self._reader = self.database.open_to_read()
-        self._writer = Writer(self.database.open_to_write, self.sentences, self._claims.close)
+        self._writer = Writer(self.database, self.claims.close)
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -81,11 +76,6 @@ class Store:
         with self._reading:
             self._reader.close()
 
-    @property
-    def columns(self) -> str:
-        """The columns of a reply, as the file has them now: whoever writes first upgrades it."""
-        return columns(self.database.version(self._reader))
-
     def get(self, key: str) -> Reply | None:
         """Return the reply kept under a key."""
         return self.get_many([key]).get(key)
@@ -93,22 +83,26 @@ class Store:
     def get_many(self, keys: Iterable[str]) -> dict[str, Reply]:
         """Return the replies of the keys that the store has."""
         wanted = list(dict.fromkeys(keys))
-        found: dict[str, Reply] = {}
+        replies: dict[str, Reply] = {}
         with self._reading, self.sentences():
-            kept = self.columns
             for start in range(0, len(wanted), _CHUNK):
                 chunk = wanted[start : start + _CHUNK]
-                marks = ",".join("?" * len(chunk))
-                for one in self._reader.execute(_get(kept, marks), chunk):
-                    found[one[0]] = reply_in(one)
-        return found
+                replies |= {row[0]: reply_in(row) for row in _rows(self._reader, COLUMNS, chunk)}
+        return replies
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return what a query finds, for `metaeval.llm.store.tools`."""
+        """Return the rows of a query, for `metaeval.llm.store.tools`."""
         return self.reading(lambda connection: connection.execute(sql, values).fetchall())
 
+    def rows_of(self, keys: Sequence[str], columns: str) -> Iterator[tuple[Any, ...]]:
+        """Yield some columns, the key first, of each reply that there is, in the order of the keys."""
+        for start in range(0, len(keys), _CHUNK):
+            chunk = list(dict.fromkeys(keys[start : start + _CHUNK]))
+            rows = {row[0]: row for row in self.reading(lambda c, chunk=chunk: _rows(c, columns, chunk))}  # type: ignore[misc]
+            yield from (rows[key] for key in chunk if key in rows)
+
     def reading(self, look: Callable[[StoreConnection], T]) -> T:
-        """Return what a look at the database finds."""
+        """Return what a look at the database gives."""
         with self._reading, self.sentences():
             return look(self._reader)
 
@@ -125,13 +119,13 @@ class Store:
         """Store a reply as `put` does, without blocking the event loop."""
         return await self.soon(lambda connection: self._put(connection, request, reply), request.key)
 
-    async def claim(self, key: str) -> Taken:
+    async def claim(self, key: str) -> Claimed:
         """Return the reply of a key, or claim the key for this process; neither if another process has it."""
         return await self.soon(lambda connection: self._claim(connection, key), key)
 
     def release(self, key: str) -> None:
         """Release the claim of a key that brought no reply, without waiting until that is written."""
-        self._writer.send(lambda connection: self._claims.release(connection, key), key)
+        self._writer.send(lambda connection: self.claims.release(connection, key), key)
 
     def flush(self) -> None:
         """Wait until all changes that were sent are written."""
@@ -139,7 +133,7 @@ class Store:
 
     def write(self, change: Callable[[StoreConnection], T]) -> T:
         """Make a change in the writer thread, and return its result once it is committed."""
-        return self._writer.write(change)
+        return self._writer.send(change).result()
 
     async def soon(self, change: Callable[[StoreConnection], T], key: str = "") -> T:
         """Make a change, about a key perhaps, as `write` does, without blocking the event loop."""
@@ -159,35 +153,34 @@ class Store:
             if held:
                 self.write(lambda connection: connection.let_go(name, for_good=False))
 
-    def shrink(self) -> None:
-        """Give the space of deleted replies back to the disk, unless another process uses the store."""
-        self.reading(self.database.shrink)
-
     def sentences(self) -> AbstractContextManager[None]:
         """Turn errors of the database inside the block into a `MetaevalError`."""
         return self.database.sentences()
 
     def _put(self, connection: StoreConnection, request: Request, reply: Reply) -> Reply:
         key = request.key
-        kept = put(connection, key, request, reply, time.time())
-        self._claims.release(connection, key)
+        kept = put(connection, key, request.fields, reply, time.time())
+        self.claims.release(connection, key)
         return reply if kept else self._kept(connection, key) or reply
 
-    def _claim(self, connection: StoreConnection, key: str) -> Taken:
-        ours = self._claims.take(connection, key)
+    def _claim(self, connection: StoreConnection, key: str) -> Claimed:
+        ours = self.claims.take(connection, key)
         # Looked up after that: another process may have kept the reply, and released its claim, just before.
         reply = self._kept(connection, key)
         if reply is None or not reply.final:
-            return Taken(ours)
+            return Claimed(ours)
         if ours:
-            self._claims.release(connection, key)
-        return Taken(False, reply)
+            self.claims.release(connection, key)
+        return Claimed(False, reply)
 
     def _kept(self, connection: StoreConnection, key: str) -> Reply | None:
-        """Return the reply of a key over the writer's connection, whose store has the present version."""
-        found = connection.execute(_get(columns(VERSION), "?"), (key,)).fetchone()
-        return None if found is None else reply_in(found, key)
+        """Return the reply of a key over the writer's connection."""
+        rows = _rows(connection, COLUMNS, [key])
+        return reply_in(rows[0], key) if rows else None
 
 
-def _get(what: str, marks: str) -> str:
-    return f"SELECT {what} FROM replies WHERE key IN ({marks})"  # noqa: S608 - names and question marks
+def _rows(connection: StoreConnection, columns: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
+    marks = ",".join("?" * len(keys))
+    sql = f"SELECT {columns} FROM replies WHERE key IN ({marks})"  # noqa: S608 - names and question marks
+    rows: list[tuple[Any, ...]] = connection.execute(sql, keys).fetchall()
+    return rows

@@ -1,160 +1,175 @@
-"""A reply as a row of the store: its columns, and a digest that detects damage.
+"""Rows of a store: replies with a digest that detects damage, and their requests, each text of them once.
 
 The key of a row covers the request (`metaeval.llm.calls.request.key_of`); the digest covers key and reply.
 Without it, a flipped bit on the disk could turn a score of 4 into one of 5.
+
+Requests repeat most of what they say: settings, instructions, examples, a profile. So the settings of a
+request (all but its attempt and its messages) and each message are kept compressed under their hash, and the
+row of a reply holds the hashes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Mapping
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from metaeval.llm.calls.request import CallFailure, Reply, well_formed
-from metaeval.llm.store.texts import TEXTS, DamagedReplyError, keep, request_in
+from metaeval.llm.calls.request import CallFailure, Reply, canonical, key_of, well_formed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from metaeval.llm.calls.request import Request
     from metaeval.llm.store.database import StoreConnection
-    from metaeval.llm.store.file import FileConnection
 
-Row = tuple[Any, ...]
-
-_LARGEST = 2**63 - 1  # a whole number of either database
-_UNKNOWN = "none"  # the digest of a row of version 1, which has none
-_STEP = 250  # rows, after which the progress is shown
-
-_TYPES: Mapping[str, str] = {
-    "text": "TEXT NOT NULL",
-    "finish_reason": "TEXT",
-    "refusal": "TEXT",
-    "model": "TEXT",
-    "fingerprint": "TEXT",
-    "prompt_tokens": "INTEGER",
-    "completion_tokens": "INTEGER",
-    "cached_tokens": "INTEGER",
-    "queue_seconds": "REAL NOT NULL",
-    "service_seconds": "REAL NOT NULL",
-    "raw": "TEXT NOT NULL",
-    "error_kind": "TEXT",
-    "error_message": "TEXT",
-    "error_code": "TEXT",
-    "sent": "TEXT",
+_TABLES = {
+    "replies": """key TEXT PRIMARY KEY, request TEXT NOT NULL, provider TEXT NOT NULL, asked TEXT NOT NULL,
+        error_kind TEXT, prompt_tokens INTEGER, completion_tokens INTEGER, reply BLOB NOT NULL,
+        created REAL NOT NULL, digest BLOB""",
+    "texts": "hash TEXT PRIMARY KEY, text BLOB NOT NULL",
+    "claims": "key TEXT PRIMARY KEY, owner TEXT NOT NULL",
+    "budgets": "study TEXT, part TEXT, used INTEGER NOT NULL, PRIMARY KEY (study, part)",
+    "leases": "study TEXT, lane TEXT, held TEXT NOT NULL, PRIMARY KEY (study, lane)",
+    "batches": """rowid INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, run TEXT NOT NULL,
+        provider TEXT NOT NULL, model TEXT NOT NULL, address TEXT NOT NULL, state TEXT NOT NULL,
+        requests INTEGER NOT NULL, usd REAL NOT NULL, changes TEXT NOT NULL,
+        file TEXT NOT NULL, id TEXT NOT NULL""",
+    "batch_requests": """key TEXT PRIMARY KEY, batch TEXT NOT NULL, request TEXT NOT NULL, sent TEXT NOT NULL,
+        tries INTEGER NOT NULL""",
 }
-_REPLY = ",".join(_TYPES)
-_REPLY_BEFORE = _REPLY.replace(",sent", ",NULL")  # up to version 2
-_KEPT = f"{_REPLY},created,digest"
+SCHEMA = (
+    *(f"CREATE TABLE IF NOT EXISTS {name} ({columns})" for name, columns in _TABLES.items()),
+    "CREATE INDEX IF NOT EXISTS requests_of_batch ON batch_requests (batch)",
+)
+"""Makes all tables of a store, in SQLite's types."""
+COLUMNS = "key,reply,created,digest"
+"""What `reply_in` reads."""
 
-TABLE = f"""CREATE TABLE IF NOT EXISTS replies (
-    key TEXT PRIMARY KEY, request TEXT NOT NULL, provider TEXT NOT NULL, asked TEXT NOT NULL,
-    {",".join(f"{name} {kind}" for name, kind in _TYPES.items())}, created REAL NOT NULL, digest INTEGER)"""
 # The first reply stays; only a failed call is replaced.
-_PUT = f"""INSERT INTO replies (key,request,provider,asked,{_KEPT})
-    VALUES ({",".join("?" * (len(_TYPES) + 6))}) ON CONFLICT (key) DO UPDATE SET
-    {",".join(f"{c}=excluded.{c}" for c in _KEPT.split(","))}
-    WHERE replies.error_kind IS NOT NULL"""  # noqa: S608 - nothing but the names above
+_PUT = """INSERT INTO replies VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO UPDATE SET
+    error_kind=excluded.error_kind, prompt_tokens=excluded.prompt_tokens,
+    completion_tokens=excluded.completion_tokens, reply=excluded.reply, created=excluded.created,
+    digest=excluded.digest WHERE replies.error_kind IS NOT NULL"""
+# Another process may keep the same at the same time.
+_KEEP = "INSERT INTO texts VALUES (?,?) ON CONFLICT (hash) DO UPDATE SET text = excluded.text"
+_BROKEN = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError, zlib.error)
+"""What a row that was changed after it was written may raise."""
+_AT_ONCE = 5000  # rows
+_MOST_TOKENS = 1 << 53
 
 
-def columns(version: int) -> str:
-    """Return the columns that `reply_in` reads, of a store of that version."""
-    kept = _REPLY if version > 2 else _REPLY_BEFORE
-    return f"key,{kept},created,{'digest' if version > 1 else repr(_UNKNOWN)}"
+class DamagedReplyError(sqlite3.DatabaseError):
+    """A row that was changed after it was written; the rest of the file can be used."""
+
+    def __init__(self, key: object) -> None:
+        super().__init__(
+            f"the reply {str(key)[:12]!r} is not what was kept; `metaeval store prune --damaged` deletes "
+            "such replies, and they are asked for again"
+        )
 
 
 def put(
-    connection: StoreConnection,
-    key: str,
-    request: Request | Mapping[str, Any],
-    reply: Reply,
-    created: float,
+    connection: StoreConnection, key: str, request: Mapping[str, Any], reply: Reply, created: float
 ) -> bool:
-    """Keep the reply to a request, or to its fields; false if one is stored already."""
-    fields = request if isinstance(request, Mapping) else vars(request)
-    model = fields["provider"], fields["model"]
+    """Keep the reply to a request, given by its fields; false if one is stored already."""
+    model = request["provider"], request["model"]
     return put_held(connection, key, keep(connection, request), model, reply, created=created)
 
 
 def put_held(
-    connection: StoreConnection,
-    key: str,
-    held: str,
-    model: tuple[str, str],
-    reply: Reply,
-    *,
-    created: float,
+    connection: StoreConnection, key: str, held: str, model: tuple[str, str], reply: Reply, *, created: float
 ) -> bool:
     """Keep a reply as `put` does; the texts of its request are kept already, for a provider and model."""
-    given = (*reply[:11], *(reply.error or (None, None, None)), reply.sent or None)
-    plain = [_AS[kind.split()[0]](value) for kind, value in zip(_TYPES.values(), given, strict=True)]
-    row = (
-        *(key, held, *model),
-        *(*plain, created, digest(key, *plain, created)),
-    )
-    return connection.execute(_PUT, row).rowcount == 1
+    packed = _packed(json.dumps(reply, ensure_ascii=False, default=str))
+    kind = None if reply.error is None else reply.error.kind
+    tokens = (_tokens(reply.prompt_tokens), _tokens(reply.completion_tokens))
+    row = (key, held, *model, kind, *tokens, packed, created, _digest(key, packed, created))
+    return bool(connection.execute(_PUT, row).rowcount == 1)
 
 
-def digest(*kept: object) -> int:
-    """Return a 64-bit digest of the key, the columns of the reply and the time."""
-    if kept[-2] is None:  # nothing was sent otherwise: the digest of version 2, so that its rows stay
-        kept = (*kept[:-2], kept[-1])
-    text = "\x1f".join(map(str, kept)).encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big", signed=True)
+def reply_in(row: Sequence[Any], key: str | None = None) -> Reply:
+    """Return the reply in the `COLUMNS` of a row; raise `DamagedReplyError` if it was changed."""
+    kept_under, packed, created, digest = row
+    whole = isinstance(packed, bytes) and digest == _digest(kept_under, packed, created)
+    if not whole or (key is not None and kept_under != key):
+        raise DamagedReplyError(kept_under)
+    values = json.loads(zlib.decompress(packed))
+    values[11] = values[11] and CallFailure(*values[11])
+    return Reply._make(values)
 
 
-def reply_in(found: Sequence[Any], key: str | None = None) -> Reply:
-    """Return the reply in the `columns` of a row; raise `DamagedReplyError` if it was changed."""
-    given = found[0]
-    sound = found[-1] in (_UNKNOWN, digest(*found[:-1]))  # a row of version 1 has no digest
-    if not sound or (key is not None and given != key):
-        raise DamagedReplyError(given)
-    error = None if found[12] is None else CallFailure(found[12], found[13] or "", found[14] or "")
-    return Reply._make((*found[1:12], error, found[15] or ""))
+def keep(connection: StoreConnection, request: Mapping[str, Any]) -> str:
+    """Keep the texts of a request, given by its fields, and return what its row holds."""
+    settings = canonical({n: v for n, v in request.items() if n not in ("attempt", "messages")})
+    messages = [(role, content, _hash(content)) for role, content in request["messages"]]
+    texts = {_hash(settings): settings, **{hashed: content for _, content, hashed in messages}}
+    marks = ",".join("?" * len(texts))
+    rows = connection.execute(f"SELECT hash, text FROM texts WHERE hash IN ({marks})", [*texts])  # noqa: S608
+    for hashed, packed in rows.fetchall():
+        with contextlib.suppress(*_BROKEN):  # what is damaged is replaced
+            if _unpacked(packed) == texts[hashed]:
+                del texts[hashed]
+    connection.executemany(_KEEP, [(hashed, _packed(texts[hashed])) for hashed in sorted(texts)])
+    hashes = [[role, hashed] for role, _, hashed in messages]
+    return canonical({"attempt": request["attempt"], "settings": _hash(settings), "messages": hashes})
 
 
-def upgrade(connection: FileConnection, advance: Callable[[int], object]) -> None:
-    """Bring a store of version 1, without digests, or 2, with whole requests, up to date.
+def request_in(connection: StoreConnection, held: str | bytes, key: str) -> dict[str, Any]:
+    """Return the fields of a request from its column; raise `DamagedReplyError` if its key is another."""
 
-    Parameters
-    ----------
-    connection
-        In a transaction, so that the store is upgraded as a whole or stays as it is.
-    advance
-        Called with the number of rows that were just copied.
-    """
-    has_digest = "digest" in {column[1] for column in connection.execute("PRAGMA table_info(replies)")}
-    connection.create_function("reply_digest", -1, digest, deterministic=True)
-    made = "digest" if has_digest else f"reply_digest(key,{_REPLY_BEFORE},created)"
-    connection.execute("ALTER TABLE replies RENAME TO old_replies")
-    connection.create(TABLE, TEXTS)
-    # Bytes, for a text of a damaged row may be none; such a row is kept as it is, and stays damaged.
-    rows = connection.execute(
-        "SELECT rowid, CAST(key AS TEXT), CAST(request AS BLOB) FROM old_replies ORDER BY rowid"
-    )
-    for done, (number, key, held) in enumerate(rows, 1):
-        texts = None
-        with contextlib.suppress(DamagedReplyError):
-            texts = keep(connection, request_in(connection, held, key))
-        connection.execute(
-            f"INSERT INTO replies SELECT key,coalesce(?,request),provider,asked,{_REPLY_BEFORE},"  # noqa: S608 - names
-            f"created,{made} FROM old_replies WHERE rowid = ?",
-            (texts, number),
-        )
-        if done % _STEP == 0:
-            advance(_STEP)
-    connection.execute("DROP TABLE old_replies")
+    def text(hashed: object) -> str:
+        ((packed,),) = connection.execute("SELECT text FROM texts WHERE hash = ?", (str(hashed),)).fetchall()
+        return _unpacked(packed)
+
+    try:
+        row = json.loads(held)
+        messages = [[role, text(hashed)] for role, hashed in row["messages"]]
+        request = {"attempt": row["attempt"], **json.loads(text(row["settings"])), "messages": messages}
+        if key_of(request) == key:
+            return request
+    except _BROKEN:
+        pass
+    raise DamagedReplyError(key)
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else well_formed(str(value))
+def drop_unused(connection: StoreConnection) -> None:
+    """Delete the texts that no request uses, be it answered or in a batch."""
+    connection.alone()  # else a reply to come might use one that is being deleted
+    unused = {hashed for (hashed,) in connection.execute("SELECT hash FROM texts")}
+    for held in _all_held(connection):
+        with contextlib.suppress(*_BROKEN):
+            row = json.loads(held)
+            unused.difference_update([row["settings"], *(hashed for _, hashed in row["messages"])])
+    connection.executemany("DELETE FROM texts WHERE hash = ?", [(hashed,) for hashed in sorted(unused)])
 
 
-def _whole(value: Any) -> int | None:  # noqa: ANN401 - what a provider sent for a number of tokens
-    """Return a whole number that can be stored; None for any other."""
-    return None if value is None or not 0 <= value <= _LARGEST else int(value)
+def _all_held(connection: StoreConnection) -> Iterator[str | bytes]:
+    """Yield what the rows of all requests hold, some at a time: there may be many millions."""
+    for table in ("batch_requests", "replies"):
+        sql = f"SELECT key, request FROM {table} WHERE key > ? ORDER BY key LIMIT {_AT_ONCE}"  # noqa: S608
+        last = ""
+        while rows := connection.execute(sql, (last,)).fetchall():
+            yield from (held for _, held in rows)
+            last = rows[-1][0]
 
 
-# A database converts a value to the type of its column. Done here first: the digest is of the stored value.
-_AS: Mapping[str, Callable[[Any], object]] = {"TEXT": _text, "INTEGER": _whole, "REAL": float}
+def _digest(key: object, packed: bytes, created: object) -> bytes:
+    return hashlib.blake2b(f"{key} {created!r} ".encode("utf-8", "replace") + packed, digest_size=8).digest()
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _packed(text: str) -> bytes:
+    return zlib.compress(well_formed(text).encode())
+
+
+def _unpacked(packed: bytes) -> str:
+    return zlib.decompress(packed).decode()
+
+
+def _tokens(number: int | None) -> int | None:
+    """Return a number of tokens that every database takes."""
+    return number if number is not None and 0 <= number < _MOST_TOKENS else None

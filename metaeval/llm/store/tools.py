@@ -1,35 +1,34 @@
-"""Operations on a whole store: describe it, delete replies, export and import them."""
+"""Operations on a whole store: describe it, delete replies, export, import and copy them."""
 
 from __future__ import annotations
 
 import datetime as dt
 import itertools
 import json
+import os
 import sqlite3
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.files import replacing
 from metaeval.base.progress import progress
-from metaeval.llm.calls.request import Message
-from metaeval.llm.store.lines import lines_in
-from metaeval.llm.store.rows import put, reply_in
-from metaeval.llm.store.texts import DamagedReplyError, drop_unused
+from metaeval.llm.calls.request import Message, Reply, key_of
+from metaeval.llm.store.rows import COLUMNS, DamagedReplyError, drop_unused, put, reply_in
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from metaeval.llm.calls.request import Reply
     from metaeval.llm.store.database import StoreConnection
     from metaeval.llm.store.replies import Store
-    from metaeval.llm.store.rows import Row
 
-_CHUNK = 500
+_AT_ONCE = 500  # rows
+_COLUMNS = f"key,request,{COLUMNS}"
 _DAY = 86400.0
+_Try = Annotated[int, Field(strict=True, ge=0, lt=1000)]
 
 
 class ModelCount(NamedTuple):
@@ -58,7 +57,7 @@ class Info(NamedTuple):
 
 
 class ImportedReplies(NamedTuple):
-    """How many replies of a file were new, and how many were there already."""
+    """How many replies of a file or a store were new, and how many were there already."""
 
     added: int
     present: int
@@ -73,17 +72,14 @@ class Conversation(NamedTuple):
 
 def info(store: Store) -> Info:
     """Count what is in a store."""
-    found = store.rows(
-        # Cast, for a file that is damaged may hold anything.
-        "SELECT CAST(provider || '/' || asked AS TEXT), count(*) - count(error_kind), count(error_kind), "
-        "CAST(coalesce(sum(1.0 * prompt_tokens), 0) AS BIGINT), "
-        "CAST(coalesce(sum(1.0 * completion_tokens), 0) AS BIGINT) "
-        "FROM replies GROUP BY provider, asked ORDER BY provider, asked"
+    # Cast, for a file that is damaged may hold anything.
+    tokens = (f"CAST(coalesce(sum(1.0 * {n}_tokens), 0) AS BIGINT)" for n in ("prompt", "completion"))
+    rows = store.rows(
+        f"SELECT CAST(provider || '/' || asked AS TEXT), count(*) - count(error_kind), count(error_kind), "  # noqa: S608
+        f"{','.join(tokens)} FROM replies GROUP BY 1"
     )
-    models = tuple(ModelCount(*row) for row in found)
-    ((oldest, newest),) = store.rows(
-        "SELECT CAST(min(created) AS DOUBLE PRECISION), CAST(max(created) AS DOUBLE PRECISION) FROM replies"
-    )
+    models = tuple(sorted(ModelCount(*row) for row in rows))
+    ((oldest, newest),) = store.rows("SELECT min(created), max(created) FROM replies")
     size = store.reading(store.database.size)
     with store.sentences():
         return Info(
@@ -99,27 +95,27 @@ def info(store: Store) -> Info:
 
 def problems(store: Store) -> list[str]:
     """Return what is wrong with the file, and how many replies are damaged; empty if nothing is."""
-    found = store.reading(store.database.faults)
-    damaged = 0 if found else len(_damaged(store))
+    faults = store.reading(store.database.faults)
+    damaged = 0 if faults else len(_damaged(store))
     if damaged:
-        found.append(
+        faults.append(
             f"{damaged:,} replies are not what was kept; `metaeval store prune --damaged` deletes them, and "
             "they are asked for again"
         )
-    return found
+    return faults
 
 
-def _damaged(store: Store) -> list[int]:
-    """Return the row numbers of replies that are not what was kept, or not of what was asked."""
-    found = []
+def _damaged(store: Store) -> list[str]:
+    """Return the keys of replies that are not what was kept, or not of what was asked."""
+    damaged = []
     with store.sentences():
-        for number, request, *kept in _all_rows(store, "rowid", -1):
+        for key, request, *row in _all_rows(store):
             try:
-                store.request_in(request, kept[0])
-                reply_in(kept)
+                store.request_in(request, key)
+                reply_in(row)
             except DamagedReplyError:
-                found.append(number)
-    return found
+                damaged.append(key)
+    return damaged
 
 
 def _check_file(store: Store) -> None:
@@ -129,20 +125,20 @@ def _check_file(store: Store) -> None:
             raise sqlite3.DatabaseError(text)
 
 
-def describe(found: Info, wrong: Sequence[str] = ()) -> str:
-    """Return what `info` and `problems` found as text."""
+def describe(counts: Info, wrong: Sequence[str] = ()) -> str:
+    """Return the results of `info` and `problems` as text."""
     lines = [
-        f"store     {found.path}",
-        f"size      {found.bytes / 1e6:,.1f} MB",
-        f"replies   {found.replies:,}",
-        f"failures  {found.failures:,}",
+        f"store     {counts.path}",
+        f"size      {counts.bytes / 1e6:,.1f} MB",
+        f"replies   {counts.replies:,}",
+        f"failures  {counts.failures:,}",
     ]
-    if found.oldest:
-        lines.append(f"from      {found.oldest} to {found.newest}")
+    if counts.oldest:
+        lines.append(f"from      {counts.oldest} to {counts.newest}")
     lines += [
         f"          {m.model}: {counted(m.replies, 'reply', 'replies')}, {counted(m.failures, 'failure')}, "
         f"{m.prompt_tokens:,} + {m.completion_tokens:,} tokens"
-        for m in found.models
+        for m in counts.models
     ]
     return "\n".join([*lines, *(f"problem   {text}" for text in wrong)])
 
@@ -188,19 +184,19 @@ def prune(
     _check_file(store)
     each = [values]
     if damaged:
-        where.append("rowid = ?")
-        each = [[*values, number] for number in _damaged(store)]
+        where.append("key = ?")
+        each = [[*values, key] for key in _damaged(store)]
     clause = f" WHERE {' AND '.join(where)}" if where else ""
 
     def delete(connection: StoreConnection) -> int:
-        deleted = connection.executemany(f"DELETE FROM replies{clause}", each).rowcount  # noqa: S608 - fixed texts
+        count: int = connection.executemany(f"DELETE FROM replies{clause}", each).rowcount  # noqa: S608 - fixed texts
         drop_unused(connection)
-        return deleted
+        return count
 
-    deleted = store.write(delete)
-    if deleted:
-        store.shrink()
-    return deleted
+    count = store.write(delete)
+    if count:
+        store.reading(store.database.shrink)
+    return count
 
 
 def export_jsonl(store: Store, path: str | os.PathLike[str], keys: Iterable[str] | None = None) -> int:
@@ -223,15 +219,13 @@ def export_jsonl(store: Store, path: str | os.PathLike[str], keys: Iterable[str]
         replacing(path) as temporary,
         temporary.open("w", encoding="utf-8", newline="\n") as file,
     ):
-        for key, request, *kept in (
-            _all_rows(store, "key", "") if keys is None else _rows_of(store, list(keys))
-        ):
-            reply = reply_in(kept)
+        for key, request, *row in _all_rows(store) if keys is None else store.rows_of(list(keys), _COLUMNS):
+            reply = reply_in(row)
             record = {
                 "key": key,
                 "request": store.request_in(request, key),
                 "reply": {**reply._asdict(), "error": reply.error and reply.error._asdict()},
-                "created": _iso(kept[-2]),
+                "created": _iso(row[-2]),
             }
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
             count += 1
@@ -240,31 +234,39 @@ def export_jsonl(store: Store, path: str | os.PathLike[str], keys: Iterable[str]
 
 def conversations(store: Store, keys: Iterable[str]) -> dict[str, Conversation]:
     """Return the conversations of some keys; unknown keys are left out."""
-    found = {}
     with store.sentences():
-        for key, request, *kept in _rows_of(store, list(keys)):
-            messages = store.request_in(request, key)["messages"]
-            found[key] = Conversation(tuple(Message(*m) for m in messages), reply_in(kept))
-    return found
+        return {
+            key: Conversation(
+                tuple(Message(*m) for m in store.request_in(request, key)["messages"]), reply_in(row)
+            )
+            for key, request, *row in store.rows_of(list(keys), _COLUMNS)
+        }
 
 
-def _all_rows(store: Store, by: str, last: int | str) -> Iterator[Row]:
-    """Yield a column, the request and the columns of every reply, by that column, from behind ``last``."""
-    while rows := store.rows(
-        f"SELECT {by},request,{store.columns} FROM replies WHERE {by} > ? ORDER BY {by} LIMIT {_CHUNK}",  # noqa: S608 - fixed
-        (last,),
-    ):
+def _all_rows(store: Store) -> Iterator[tuple[Any, ...]]:
+    """Yield `_COLUMNS` of every reply, by its key."""
+    sql = f"SELECT {_COLUMNS} FROM replies WHERE key > ? ORDER BY key LIMIT {_AT_ONCE}"  # noqa: S608 - fixed
+    last = ""
+    while rows := store.rows(sql, (last,)):
         yield from rows
         last = rows[-1][0]
 
 
-def _rows_of(store: Store, keys: Sequence[str]) -> Iterator[Row]:
-    for start in range(0, len(keys), _CHUNK):
-        chunk = keys[start : start + _CHUNK]
-        marks = ",".join("?" * len(chunk))
-        sql = f"SELECT key,request,{store.columns} FROM replies WHERE key IN ({marks})"  # noqa: S608 - question marks only
-        found = {row[0]: row for row in store.rows(sql, chunk)}
-        yield from (found[key] for key in dict.fromkeys(chunk) if key in found)
+class _RequestFields(BaseModel):
+    provider: str
+    model: str
+    messages: list[tuple[str, str]]
+    attempt: _Try
+    replicate: _Try
+
+
+class _ReplyLine(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    key: str
+    request: dict[str, Any]
+    reply: Reply
+    created: str
 
 
 def import_jsonl(store: Store, path: str | os.PathLike[str]) -> ImportedReplies:
@@ -275,13 +277,35 @@ def import_jsonl(store: Store, path: str | os.PathLike[str]) -> ImportedReplies:
     """
 
     def add(connection: StoreConnection) -> ImportedReplies:
-        added = seen = 0
-        for line in lines_in(Path(path)):
-            added += put(connection, *line)
-            seen += 1
-        return ImportedReplies(added, seen - added)
+        added = count = 0
+        with Path(path).open("rb") as file:
+            for line in filter(bytes.strip, file):
+                count += 1
+                added += put(connection, *_read(line, f"{path}, line {count}"))
+        return ImportedReplies(added, count - added)
 
     return store.write(add)
+
+
+def _read(line: bytes, where: str) -> tuple[str, dict[str, Any], Reply, float]:
+    """Return key, fields of the request, reply and time in a line of a file."""
+    try:
+        record = _ReplyLine.model_validate_json(line.decode())
+        _RequestFields.model_validate(record.request)
+        key, created = key_of(record.request), dt.datetime.fromisoformat(record.created).timestamp()
+    except UnicodeDecodeError as error:
+        raise MetaevalError(f"{where}: is no text in UTF-8: {error.reason}") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        why = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            why = ": ".join([*([".".join(map(str, first["loc"]))] if first["loc"] else []), first["msg"]])
+        raise MetaevalError(
+            f"{where}: this is no reply as `metaeval store export` writes it ({why[:200]})"
+        ) from None
+    if key != record.key:
+        raise MetaevalError(f"{where}: the request was changed after it was sent; its key differs")
+    return key, record.request, record.reply, created
 
 
 def copy(source: Store, target: Store) -> ImportedReplies:
@@ -289,34 +313,25 @@ def copy(source: Store, target: Store) -> ImportedReplies:
 
     Some at a time are committed: a copy that broke off goes on when it is made again.
     """
-    added = seen = 0
+    added = 0
     ((total,),) = source.rows("SELECT count(*) FROM replies")
-    rows = _all_rows(source, "key", "")
+    rows = _all_rows(source)
     with source.sentences(), progress("copying", total) as advance:
-        while some := list(itertools.islice(rows, _CHUNK)):
-            added += _copy(source, target, some)
-            seen += len(some)
+        while some := list(itertools.islice(rows, _AT_ONCE)):
+            replies = {key: reply_in(row, key) for key, _, *row in some}
+            there = target.get_many(replies)
+            new = [
+                (key, source.request_in(request, key), replies[key], row[-2])
+                for key, request, *row in some
+                if key not in there or replies[key].final > there[key].final
+            ]
+            added += target.write(lambda c, new=new: sum(put(c, *reply) for reply in new))  # type: ignore[misc]
             advance(len(some))
-    return ImportedReplies(added, seen - added)
-
-
-def _copy(source: Store, target: Store, rows: Sequence[Row]) -> int:
-    there = target.get_many(key for key, *_ in rows)
-    replies = {key: reply_in(kept, key) for key, _, *kept in rows}
-    new = [
-        (key, request, replies[key], kept[-2])
-        for key, request, *kept in rows
-        if key not in there or replies[key].final > there[key].final
-    ]
-    return target.write(
-        lambda connection: sum(
-            put(connection, key, source.request_in(request, key), *reply) for key, request, *reply in new
-        )
-    )
+    return ImportedReplies(added, total - added)
 
 
 def _iso(seconds: float) -> str:
     try:
         return dt.datetime.fromtimestamp(seconds, tz=dt.UTC).isoformat(timespec="microseconds")
-    except (ValueError, OverflowError, OSError) as error:
+    except (ValueError, TypeError, OverflowError, OSError) as error:
         raise sqlite3.DatabaseError(f"a reply came at {seconds}, which is no time") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,10 @@ from metaeval.llm.calls.terms import phrases
 from metaeval.llm.replies.reader import used_up
 from metaeval.llm.replies.thought import thought_in
 from metaeval.reports.report.encode import Texts
+from metaeval.stats.coefficients.tables import Ints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from metaeval.llm.store.tools import Conversation
-    from metaeval.stats.coefficients.tables import Ints
 
 MOST_TEXT = 16_000_000
 """So many characters of prompts and replies a page holds, lines that are repeated counted once."""

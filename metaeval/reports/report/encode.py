@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.coefficients.tables import Floats
 
 _DIGITS = 9  # many more than are printed, so that nothing is rounded twice to another last digit
 

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from metaeval.engine.figures.figure import figure_payload
-from metaeval.engine.sheet import Column
+from metaeval.base.records import Kind
+from metaeval.base.simulation import Simulation
+from metaeval.engine.board import Board, SecondEstimate
+from metaeval.engine.figures.figure import Figure, figure_payload
+from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.engine.standings import BLOCKS
 from metaeval.reports.report.encode import decimals, number, numbers
-from metaeval.reports.report.units import listed_groups
+from metaeval.reports.report.units import Sample, Units, listed_groups
 from metaeval.reports.sheets import cells, is_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-
-    from metaeval.base.records import Kind
-    from metaeval.base.simulation import Simulation
-    from metaeval.engine.board import Board, SecondEstimate
     from metaeval.engine.drilldown import GroupColumn, Groups
-    from metaeval.engine.figures.figure import Figure
-    from metaeval.engine.results import PeopleLine, RankedCell
-    from metaeval.engine.sheet import Form, Sheet
+    from metaeval.engine.ranking import PeopleLine, RankedCell
     from metaeval.reports.report.calls import Calls
-    from metaeval.reports.report.units import Sample, Units
 
-_FORMAT = 2
 COSTS = (
+    Column("unread", "unread", "share"),
+    Column("unread_first", "unread, in\u00a0order", "share"),
+    Column("unread_second", "unread, swapped", "share"),
     Column("usd_per_text", "USD /\u00a0text", "usd"),
     Column("tokens_per_text", "tokens /\u00a0text", "count"),
     Column("reasoning_tokens_per_text", "reasoning /\u00a0text", "count"),
@@ -91,7 +88,6 @@ class Report:
         """Return the report as one JSON object, which the script of the page reads."""
         board, second = self.board, self._second
         return {
-            "format": _FORMAT,
             "title": self.title,
             "metaeval": self.version,
             "dataset": {"name": self.dataset, "units": self.shown.total},

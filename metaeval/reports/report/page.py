@@ -9,14 +9,12 @@ import hashlib
 import html
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metaeval.base.errors import MetaevalError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _ASSETS = Path(__file__).parent / "assets"
 
@@ -90,7 +88,7 @@ def report_page(payload: Mapping[str, Any], *, static: str = "") -> str:
 
 
 def with_sheets(page: str, view: str, sheets: Sequence[Mapping[str, Any]]) -> str:
-    """Return a page with other sheets in a view, in the place of those that it had.
+    """Return a page with other sheets in a view; what it shows without scripts stays.
 
     Parameters
     ----------
@@ -101,7 +99,8 @@ def with_sheets(page: str, view: str, sheets: Sequence[Mapping[str, Any]]) -> st
     """
     payload = payload_of(page)
     payload["sheets"] = [s for s in payload["sheets"] if s.get("view") != view] + [*sheets]
-    return with_payload(page, payload)
+    packed = _packed(payload)
+    return _PAYLOAD.sub(lambda _: packed, page, count=1)
 
 
 def payload_of(page: str) -> dict[str, Any]:
@@ -116,12 +115,6 @@ def payload_of(page: str) -> dict[str, Any]:
     if found is None:
         raise MetaevalError("the page is not a report of metaeval; run the study again to write one")
     return dict(json.loads(gzip.decompress(base64.b64decode(found[0]))))
-
-
-def with_payload(page: str, payload: Mapping[str, Any]) -> str:
-    """Return a page with another payload; what it shows without scripts stays."""
-    packed = _packed(payload)
-    return _PAYLOAD.sub(lambda _: packed, page, count=1)
 
 
 def _packed(payload: Mapping[str, Any]) -> str:

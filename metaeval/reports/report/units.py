@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,10 @@ import numpy as np
 
 from metaeval.evaluators.grid import NO_ROW, OK, STATUSES, Grid
 from metaeval.reports.report.encode import Texts, coded
+from metaeval.stats.coefficients.tables import Ints
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from metaeval.engine.drilldown import Groups, UnitView
-    from metaeval.stats.coefficients.tables import Ints
 
 MOST_UNITS = 5_000
 """So many units a page holds; of more, a sample."""

@@ -6,21 +6,18 @@ import contextlib
 import datetime as dt
 import decimal
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from metaeval.base.errors import shown
+from metaeval.base.errors import Problem, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from numpy.typing import NDArray
-
-    from metaeval.base.errors import Problem
     from metaeval.sources.tables.table import Table
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -61,9 +58,6 @@ def number_column(
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
         numbers = values.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0  # -0.0 is 0.0 in some formats
         return numbers, _infinite(table, column, numbers)
-    read = _numbers_in(values, missing)
-    if read is not None:
-        return read, []
     cells = _cells(values)
     cells[[isinstance(c, str) and c.strip() in missing for c in cells]] = None
     kinds = {type(c) for c in cells} - {type(None)}
@@ -83,20 +77,6 @@ def number_column(
         if c is not None and families[type(c)] != "number"
     ]
     return numbers, problems
-
-
-def _numbers_in(values: pd.Series[Any], missing: Collection[str]) -> NDArray[np.float64] | None:
-    """Convert texts that are all plain numbers or empty; None if any is not."""
-    if not isinstance(values.dtype, pd.StringDtype):
-        return None
-    texts = pa.array(values, from_pandas=True)
-    given = pc.if_else(pc.is_in(texts, pa.array(["", *missing], texts.type)), None, texts)
-    try:
-        numbers = pc.cast(given, pa.float64())
-    except pa.ArrowInvalid:
-        return None
-    sound = pc.all(pc.is_finite(numbers)).as_py() is not False
-    return numbers.to_numpy(zero_copy_only=False) + 0.0 if sound else None
 
 
 def _cells(values: pd.Series[Any]) -> NDArray[np.object_]:

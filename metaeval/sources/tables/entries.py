@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from metaeval.base.errors import nearest
 from metaeval.base.records import USER_RATER
 from metaeval.base.validation import Strict
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Self
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 

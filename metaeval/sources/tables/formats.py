@@ -9,14 +9,16 @@ import itertools
 import json
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import DataError, Problem, nearest, one_of
-from metaeval.sources.tables.rows import only_data
+from metaeval.base.errors import DataError, Problem, one_of
 from metaeval.sources.tables.table import (
     SUFFIXES,
     Table,
@@ -25,11 +27,8 @@ from metaeval.sources.tables.table import (
     header_problems,
     read_content,
     read_delimited,
+    unknown_suffix,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 ALL_SUFFIXES = (*SUFFIXES, ".txt", ".ndjson", ".json", ".xlsx", ".xlsm")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -37,99 +36,72 @@ _SNIFFED = 200  # records
 _SEEN = 1_000_000  # bytes
 _ENCODINGS = ("cp1252", "gb18030", "shift_jis", "euc_kr", "big5", "cp1251", "cp1253", "cp1254", "cp1250")
 _WESTERN = "‘’‚“”„–—…•€°«»¿¡£§©®™·´"
-_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _DECIMAL = r"[+-]?\d+(,\d+)?"
 _PERCENT = r"[+-]?\d+([.,]\d+)?\s*%"
+_QUALTRICS = '{"ImportId"'
+_MOST_CELLS = 50_000_000  # of a workbook; with more, hardly a cell holds anything
 
 
 def read_any(path: Path, part: str | None = None) -> tuple[Table | None, list[Problem]]:
-    """Read a table whose format, separator and encoding are found out.
+    """Read a table with one of `ALL_SUFFIXES`; ``read_as`` says which separator and encoding were found out.
 
-    Parameters
-    ----------
-    path
-        A file with one of `ALL_SUFFIXES`.
-    part
-        The sheet of a workbook; the first that is not empty, if left out.
-
-    Returns
-    -------
-    tuple
-        As of `metaeval.sources.tables.table.read_table`; ``read_as`` of the table says what was found out.
+    ``part`` is the sheet of a workbook; the first that is not empty, if left out.
     """
     suffix = path.suffix.lower()
     if suffix not in ALL_SUFFIXES:
-        near = nearest(suffix, ALL_SUFFIXES) if suffix else ""
-        raise DataError(f"{path.name!r} has an unknown suffix; use one of {', '.join(ALL_SUFFIXES)}{near}")
+        raise unknown_suffix(path, ALL_SUFFIXES)
     content = content_of(path)
     if isinstance(content, Problem):
         return None, [content]
-    if suffix == ".parquet":
-        return read_content(path.name, content, suffix)
     if suffix in (".xlsx", ".xlsm"):
         return _read_workbook(path.name, content, part)
-    if _is_damaged(content):  # it is UTF-8, but for some bytes: say which
-        return read_content(path.name, content, suffix if suffix in SUFFIXES else ".csv")
-    return _read_text(path.name, suffix, *_in_utf8(content))
-
-
-def _read_text(name: str, suffix: str, content: bytes, encoding: str) -> tuple[Table | None, list[Problem]]:
+    content, encoding = (content, "") if suffix == ".parquet" else _in_utf8(content)
     if suffix == ".json":
-        return _read_json(name, content)
-    if suffix in (".jsonl", ".ndjson"):
-        return read_content(name, content, ".jsonl")
+        return _read_json(path.name, content)
+    if suffix in (".parquet", ".jsonl", ".ndjson"):
+        return read_content(path.name, content, suffix.replace("ndjson", "jsonl"))
     separator = _separator(content, "\t" if suffix == ".tsv" else ",")
-    table, problems = read_delimited(name, content, separator)
+    table, problems = read_delimited(path.name, content, separator)
     if table is None:
         return None, problems
-    told = [f"{encoding} text"] if encoding else []
-    told += [f"separated by {_SEPARATORS[separator]}"] if separator != "," else []
-    table, header = only_data(table)
-    return replace(_with_points(table, comma=separator != ","), read_as=", ".join(told + header)), problems
+    read_as = [f"{encoding} text"] if encoding else []
+    read_as += [f"separated by {_SEPARATORS[separator]}"] if separator != "," else []
+    table, left_out = only_data(table)
+    table = _with_points(table, comma=separator != ",")
+    return replace(table, read_as=", ".join(read_as + left_out)), problems
 
 
 def _in_utf8(content: bytes) -> tuple[bytes, str]:
-    """Return the text in UTF-8, and its encoding if that was another."""
-    for mark, name in _MARKS.items():
-        if content.startswith(mark):
-            return content.decode(name, "replace").encode(), "UTF-16"
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        name = "cp1252" if _is_western(content) else _guessed(content)
-        return content.decode(name, "replace").encode(), name
-    return content.removeprefix(codecs.BOM_UTF8), ""
-
-
-def _is_damaged(content: bytes) -> bool:
-    """Say whether a text that is no UTF-8 is so for the most part."""
+    """Return a text in UTF-8, and its encoding if that was another."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace").encode(), "UTF-16"
     try:
         content.decode()
     except UnicodeDecodeError:
         text = content.decode("utf-8", "replace")
-        wrong = text.count("\ufffd")
-        return sum(c > "\x7f" for c in text) > 2 * wrong
-    return False
-
-
-def _is_western(content: bytes) -> bool:
-    """Say whether the text has the letters of Western Europe; a guess is often wrong on few of them."""
-    found = re.findall(r"[^\x00-\x7f]+", content.decode("cp1252", "replace"))
-    known = all(c.isalpha() or c in _WESTERN for run in found for c in run)
-    return known and 2 * sum(len(run) == 1 for run in found) >= len(found)
+        if sum(c > "\x7f" for c in text) > 2 * text.count("\ufffd"):
+            return content, ""  # UTF-8 with wrong bytes, which the reader names
+        encoding = _guessed(content)
+        return content.decode(encoding, "replace").encode(), encoding
+    return content.removeprefix(codecs.BOM_UTF8), ""
 
 
 def _guessed(content: bytes) -> str:
+    """Return Western Europe's encoding if only its letters are there, on few of which guesses go wrong."""
+    runs = re.findall(r"[^\x00-\x7f]+", content.decode("cp1252", "replace"))
+    known = all(c.isalpha() or c in _WESTERN for run in runs for c in run)
+    if known and 2 * sum(len(run) == 1 for run in runs) >= len(runs):
+        return "cp1252"
     from charset_normalizer import from_bytes
 
-    found = from_bytes(content, cp_isolation=list(_ENCODINGS)).best()
-    return found.encoding if found is not None else "cp1252"
+    best = from_bytes(content, cp_isolation=list(_ENCODINGS)).best()
+    return best.encoding if best is not None else "cp1252"
 
 
 def _separator(content: bytes, usual: str) -> str:
     """Return what separates the fields: the most columns that all records have, else the usual one."""
     lines = content[:_SEEN].decode("utf-8", "ignore").splitlines(keepends=True)
-    found = {}
+    fits = {}
     for separator in dict.fromkeys([usual, *_SEPARATORS]):
         try:
             records = [r for r in itertools.islice(csv.reader(lines, delimiter=separator), _SNIFFED) if r]
@@ -137,31 +109,30 @@ def _separator(content: bytes, usual: str) -> str:
             continue
         n = len(records[0]) if records else 0
         alike = sum(len(r) == n for r in records) / max(1, len(records))
-        found[separator] = (alike if n > 1 else 0.0, n)
-    return max(found, key=lambda s: found[s], default=usual)
+        fits[separator] = (alike if n > 1 else 0.0, n)
+    return max(fits, key=lambda s: fits[s], default=usual)
 
 
 def _with_points(table: Table, *, comma: bool) -> Table:
     """Return the table without percent signs and, if wanted, decimal commas, in columns of numbers."""
     frame = table.frame.copy()
     for column in frame.columns:
-        percent = frame[column].head(_SNIFFED).str.contains(r"\d\s*%\s*$").any()
-        if not comma and not percent:
-            continue
         texts = frame[column].str.strip()
-        given = texts[texts.str.contains(r"\d")]  # else a word for no answer
-        if percent and given.str.fullmatch(_PERCENT).all():
+        numbers = texts[texts.str.contains(r"\d")]  # the others are words for no answer
+        percent = len(numbers) > 0 and numbers.str.fullmatch(_PERCENT).all()
+        if percent:
             texts = texts.str.replace(r"\s*%", "", regex=True)
-            given = texts[given.index]
-        if comma and given.str.contains(",").any() and given.str.fullmatch(_DECIMAL).all():
+            numbers = texts[numbers.index]
+        if comma and numbers.str.contains(",").any() and numbers.str.fullmatch(_DECIMAL).all():
             texts = texts.str.replace(",", ".")
-        frame[column] = texts
+        if comma or percent:
+            frame[column] = texts
     return replace(table, frame=frame)
 
 
 def _read_json(name: str, text: bytes) -> tuple[Table | None, list[Problem]]:
     try:
-        content = json.loads(text)
+        records = _records(json.loads(text))
     except ValueError as error:
         if b"\n" in text.strip():  # one object per line, in a file with the suffix of the other format
             table, _ = read_content(name, text, ".jsonl")
@@ -170,32 +141,19 @@ def _read_json(name: str, text: bytes) -> tuple[Table | None, list[Problem]]:
         return None, [Problem(name, None, None, f"is not JSON: {error}")]
     except RecursionError:
         return None, [Problem(name, None, None, "nests its values too deeply to be read")]
-    records = _records(content)
     if isinstance(records, str):
         return None, [Problem(name, None, None, records)]
     return Table(name, frame_of(records), np.arange(1, len(records) + 1)), []
 
 
 def _records(content: Any) -> list[dict[str, Any]] | str:  # noqa: ANN401 - any JSON value
-    """Return the records of a JSON file, or why there are none."""
+    """Return the only list of records in a JSON file, or why there is none."""
+    lists = [content]
     if isinstance(content, dict):
-        lists = {k: v for k, v in content.items() if _are_records(v)}
-        values = list(content.values())
-        if len(lists) == 1:
-            content = next(iter(lists.values()))
-        elif len(lists) > 1:
-            return f"holds several lists of objects ({', '.join(lists)}); give a file with one"
-        elif values and all(isinstance(v, list) for v in values) and len({len(v) for v in values}) == 1:
-            content = [dict(zip(content, row, strict=True)) for row in zip(*values, strict=True)]
-        elif values and all(isinstance(v, dict) and v.keys() == values[0].keys() for v in values):
-            # A frame of pandas names the column, then the row; anything else names the record.
-            if all(str(k).isdecimal() for k in values[0]):
-                content = [{c: content[c][row] for c in content} for row in values[0]]
-            else:
-                content = [{"key": key, **record} for key, record in content.items()]
-    if not _are_records(content):
-        return "holds no list of objects; a table is one, such as [{…}, {…}]"
-    return list(content)
+        lists = [value for value in content.values() if _are_records(value)]
+    if len(lists) == 1 and _are_records(lists[0]):
+        return list(lists[0])
+    return "must hold one list of objects; a table is one, such as [{…}, {…}]"
 
 
 def _are_records(value: object) -> bool:
@@ -211,14 +169,22 @@ def _read_workbook(name: str, content: bytes, part: str | None) -> tuple[Table |
             book = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
     except Exception as error:  # noqa: BLE001 - whatever a broken archive raises in a library of its own
         return None, [Problem(name, None, None, f"cannot be read as a workbook: {error}")]
-    sheets = [s for s in book.worksheets if any(v is not None for row in s.values for v in row)]
+    for sheet in book.worksheets:
+        if (size := sheet.max_row * sheet.max_column) > _MOST_CELLS:
+            last = f"{openpyxl.utils.get_column_letter(sheet.max_column)}{sheet.max_row}"
+            message = f"has {size:,} cells up to {last} in the sheet {sheet.title!r}; delete what is far away"
+            return None, [Problem(name, None, None, message)]
+    sheets = {
+        s.title: s
+        for s in book.worksheets
+        if any(v is not None for row in s.iter_rows(values_only=True) for v in row)
+    }
     if not sheets:
         return None, [Problem(name, None, None, "is empty; it needs a header and rows")]
-    titles = [s.title for s in sheets]
     if part is not None:
-        one_of(part, titles, f"{name!r} has no sheet", "there are", error=DataError)
-    sheet = sheets[titles.index(part) if part is not None else 0]
-    cells = [list(row) for row in sheet.values]
+        one_of(part, sheets, f"{name!r} has no sheet", "there are", error=DataError)
+    sheet = sheets[next(iter(sheets)) if part is None else part]
+    cells = [list(row) for row in sheet.iter_rows(values_only=True)]
     for merged in sheet.merged_cells.ranges:
         left, top, right, bottom = merged.bounds
         for row, column in itertools.product(range(top, bottom + 1), range(left, right + 1)):
@@ -227,17 +193,15 @@ def _read_workbook(name: str, content: bytes, part: str | None) -> tuple[Table |
     header, depth = _header(cells[first:])
     kept = [i for i, column in enumerate(zip(*cells[first:], strict=True)) if set(column) != {None}]
     rows = [i for i in range(first + depth, len(cells)) if set(cells[i]) != {None}]
-    names = [header[i] for i in kept]
-    if wrong := header_problems(name, names):
-        return None, wrong
-    names = [h or f"column {i + 1}" for h, i in zip(names, kept, strict=True)]
-    records = [dict(zip(names, (cells[r][i] for i in kept), strict=True)) for r in rows]
+    if problems := header_problems(name, [header[i] for i in kept]):
+        return None, problems
+    records = [{header[i] or f"column {i + 1}": cells[row][i] for i in kept} for row in rows]
     if not records:
         return None, [Problem(name, None, None, f"has a header but no rows in the sheet {sheet.title!r}")]
-    told = [f"sheet {sheet.title!r} of {counted(len(sheets), 'sheet')}"] if len(sheets) > 1 else []
-    told += ["a header of two rows"] if depth > 1 else []
-    table, more = only_data(Table(name, frame_of(records), np.array(rows) + 1))
-    return replace(table, read_as=", ".join(told + more)), []
+    read_as = [f"sheet {sheet.title!r} of {counted(len(sheets), 'sheet')}"] if len(sheets) > 1 else []
+    read_as += ["a header of two rows"] if depth > 1 else []
+    table, left_out = only_data(Table(name, frame_of(records), np.array(rows) + 1))
+    return replace(table, read_as=", ".join(read_as + left_out)), []
 
 
 def _header(rows: Sequence[Sequence[Any]]) -> tuple[list[str], int]:
@@ -258,3 +222,41 @@ def _header(rows: Sequence[Sequence[Any]]) -> tuple[list[str], int]:
         own = "" if b is None else str(b).strip()
         names.append(over if own in ("", over) else f"{over} {own}".strip())
     return names, 2
+
+
+def only_data(table: Table) -> tuple[Table, list[str]]:
+    """Return the table without blank rows and rows that explain its header, and what was left out."""
+    blank = np.logical_and.reduce([is_blank(table.frame[c]) for c in table.frame.columns])
+    frame, rows = table.frame[~blank], table.rows[~blank]
+    left_out = [f"without {counted(int(blank.sum()), 'blank row')}"] if blank.any() else []
+    names = [str(c).strip() for c in frame.columns]
+    names = names if len(set(names)) == len(names) else [*frame.columns]
+    above = 0  # rows that explain the header
+    if len(frame) > 2 and any(str(v).startswith(_QUALTRICS) for v in frame.iloc[1]):
+        above, read_as = 2, "a header of three rows"
+    elif len(frame) > 2 and _repeats_names(names, frame):
+        above, read_as = 1, "a header of two rows"
+    if above:
+        names, left_out = _questions(names, frame), [*left_out, read_as]
+    frame, rows = frame.iloc[above:], rows[above:]
+    return replace(table, frame=frame.set_axis(names, axis=1).reset_index(drop=True), rows=rows), left_out
+
+
+def _questions(names: Sequence[str], frame: pd.DataFrame) -> list[str]:
+    """Return the questions in the first row for names of columns; one that stands twice keeps its code."""
+    plain = [" ".join(str(v).split()) for v in frame.iloc[0]]
+    return [t if t and plain.count(t) == 1 else n for n, t in zip(names, plain, strict=True)]
+
+
+def _repeats_names(names: Sequence[str], frame: pd.DataFrame) -> bool:
+    """Say whether the first row has questions below codes: ``Response ID`` below ``ResponseId``."""
+
+    def plain(text: object) -> str:
+        return re.sub(r"[\W_]", "", str(text)).casefold()
+
+    return sum(plain(a) == plain(b) != "" for a, b in zip(names, frame.iloc[0], strict=True)) > 1
+
+
+def is_blank(values: pd.Series[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Say of each cell whether it is empty."""
+    return (values.isna() | (values.astype(str).str.strip() == "")).to_numpy(dtype=bool)

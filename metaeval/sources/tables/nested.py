@@ -6,42 +6,28 @@ Columns that repeat, such as ``text_1`` and ``text_2``, become rows in the same 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, nearest, unknown
 from metaeval.sources.tables.entries import fill, pattern_of, placeholders
-from metaeval.sources.tables.rows import is_blank
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.formats import is_blank
+from metaeval.sources.tables.table import Table
 
 _LONGEST = 50  # elements of a list, up to which each has its own column
 
 
 def flattened(table: Table, explode: Sequence[str] = (), *, whole: bool = False) -> Table:
-    """Return a table without nested values.
+    """Return a table without nested values: mappings and lists.
 
-    Parameters
-    ----------
-    table
-        Its cells may hold mappings and lists.
-    explode
-        Columns of lists, by their paths: each element becomes a row of its own. A row whose list is empty
-        stays. Or patterns of columns that share a placeholder, such as ``text_{n}`` and ``rating_{n}``: each
-        of its values becomes a row, with the value in the column ``n``, unless all cells there are blank.
-    whole
-        Leave the other lists as they are.
-
-    Raises
-    ------
-    DataError
-        If one of ``explode`` is no column of lists, and no pattern of columns.
+    Each element of a list in a column of ``explode`` (its path) becomes a row of its own; a row whose list is
+    empty stays. Of patterns of columns that share a placeholder, such as ``text_{n}`` and ``rating_{n}``,
+    each value of it becomes a row, with the value in the column ``n``, unless all cells there are blank.
+    ``whole`` leaves the other lists as they are.
     """
     given, keep = table.frame, None if whole else explode
     table = replace(table, frame=_flat(table.frame, keep))

@@ -3,57 +3,45 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
 
+from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem, nearest
-from metaeval.sources.tables.csv_fast import read_sound
-from metaeval.sources.tables.parquet import TooLargeError, read_parquet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 SUFFIXES: tuple[str, ...] = (".parquet", ".csv", ".jsonl", ".tsv")
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _BOM = b"\xef\xbb\xbf"
-_BATCH = 20_000  # records
-_SPARSEST = 100  # cells per byte of a JSONL file; with more, every line has keys of its own
-_LINE_PROBLEMS = 1000  # at most; a file of another kind would have one per line
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_MARK = "\x1f"  # stands for a delimiter of several characters: Arrow takes one
+_BLOCK = 2**31 - 1  # bytes that Arrow reads at a time, at most
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as read, with unchanged values, and the rows and columns of the source.
-
-    Parameters
-    ----------
-    name
-        Name of the file, as the user knows it.
-    frame
-        The values; text stays text, whatever it looks like.
-    rows
-        For each row of ``frame`` its row in the source, as a spreadsheet shows it (a JSONL file has no
-        header, there it is the line).
-    labels
-        Name in the source of a column that was renamed.
-    value_labels
-        For each row the source column that the rating or score came from, if there are several.
-    """
+    """A table as read, with unchanged values, and the rows and columns of the source."""
 
     name: str
+    """Name of the file, as the user knows it."""
     frame: pd.DataFrame
+    """The values; text stays text, whatever it looks like."""
     rows: NDArray[np.int64]
+    """For each row its row in the source, as a spreadsheet shows it; of a JSONL file the line."""
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Name in the source of a column that was renamed."""
     value_labels: NDArray[np.object_] | None = None
+    """For each row the source column that the rating or score came from, if there are several."""
     read_as: str = ""
     """What was found out of the file: its encoding, separator or sheet; empty if nothing had to be."""
 
@@ -76,20 +64,20 @@ def from_frame(frame: pd.DataFrame, name: str) -> Table:
 def read_table(path: Path) -> tuple[Table | None, list[Problem]]:
     """Read a table; the format follows the suffix, which must be one of `SUFFIXES`.
 
-    Returns
-    -------
-    tuple
-        The table (None if it cannot be used), and problems of the file: encoding, ragged rows, broken lines.
-        Values are not checked.
+    It is None if it cannot be used. Problems are those of the file: encoding, ragged rows, broken lines.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise DataError(
-            f"{path.name!r} has an unknown suffix; use one of {', '.join(SUFFIXES)}"
-            f"{nearest(suffix, SUFFIXES) if suffix else ''}"
-        )
+        raise unknown_suffix(path, SUFFIXES)
     content = content_of(path)
     return (None, [content]) if isinstance(content, Problem) else read_content(path.name, content, suffix)
+
+
+def unknown_suffix(path: Path, allowed: Sequence[str]) -> DataError:
+    """Return the error of a file whose format is not known."""
+    suffix = path.suffix.lower()
+    near = nearest(suffix, allowed) if suffix else ""
+    return DataError(f"{path.name!r} has an unknown suffix; use one of {', '.join(allowed)}{near}")
 
 
 def content_of(path: Path) -> bytes | Problem:
@@ -98,9 +86,8 @@ def content_of(path: Path) -> bytes | Problem:
         content = path.read_bytes()
     except OSError as error:
         return Problem(path.name, None, None, f"cannot be read: {error.strerror}")
-    return (
-        content if content.strip() else Problem(path.name, None, None, "is empty; it needs a header and rows")
-    )
+    empty = Problem(path.name, None, None, "is empty; it needs a header and rows")
+    return content if content.strip() else empty
 
 
 def read_content(name: str, content: bytes, suffix: str) -> tuple[Table | None, list[Problem]]:
@@ -109,7 +96,22 @@ def read_content(name: str, content: bytes, suffix: str) -> tuple[Table | None, 
         return _read_parquet(name, content)
     if suffix == ".jsonl":
         return _read_jsonl(name, content)
-    return read_delimited(name, content, _DELIMITERS[suffix])
+    return read_delimited(name, content, "\t" if suffix == ".tsv" else ",")
+
+
+def _read_parquet(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
+    try:
+        table = pq.ParquetFile(io.BytesIO(content)).read()
+    except MemoryError:
+        message = "does not fit in memory; leave out columns that are not needed"
+    except (pa.ArrowException, OSError) as error:
+        message = f"cannot be read as a Parquet file: {str(error).splitlines()[0]}"
+    else:
+        twice = [column for column in table.column_names if table.column_names.count(column) > 1]
+        if not twice:
+            return from_frame(arrow_frame(table), name), []
+        message = f"cannot be read as a Parquet file: two columns have the name {twice[0]!r}; rename one"
+    return None, [Problem(name, None, None, message)]
 
 
 def arrow_frame(table: pa.Table) -> pd.DataFrame:
@@ -119,16 +121,117 @@ def arrow_frame(table: pa.Table) -> pd.DataFrame:
     return frame
 
 
-def _read_parquet(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
+def read_delimited(name: str, content: bytes, delimiter: str) -> tuple[Table | None, list[Problem]]:
+    """Read fields that are separated by ``delimiter``, in UTF-8, below a header; see `read_table`."""
+    content = content.removeprefix(_BOM)
     try:
-        return from_frame(arrow_frame(read_parquet(content)), name), []
-    except TooLargeError as error:
-        message = str(error)
-    except MemoryError:
-        message = "does not fit in memory; leave out columns that are not needed"
-    except (pa.ArrowException, OSError) as error:
-        message = f"cannot be read as a Parquet file: {str(error).splitlines()[0]}"
-    return None, [Problem(name, None, None, message)]
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        row = None if content.startswith(_UTF16) else content[: error.start].count(b"\n") + 1
+        return None, [Problem(name, row, None, _not_utf8(content, error))]
+    records = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    blank: list[int] = []
+    number = 0
+    try:
+        header = next(records, [])
+        # Arrow takes a quotation mark in any place, and a blank line for a row of empty cells.
+        if any(sign in text for sign in ('"', "\n\n", "\n\r", "\r\r")):
+            for number, record in enumerate(records, start=2):
+                if not record:
+                    blank.append(number)
+    except csv.Error as error:
+        message = f"is not valid CSV: {error}; look for a stray quotation mark"
+        return None, [Problem(name, max(number, 1) + 1, None, message)]
+    if problems := header_problems(name, header):
+        return None, problems
+
+    def ragged(fields: int) -> str:
+        hint = "too few" if fields < len(header) else "too many; quote a text that holds the delimiter"
+        return f"has {fields} fields, the header has {len(header)}: {hint}"
+
+    columns = [h if h.strip() else f"column {n}" for n, h in enumerate(header, start=1)]
+    frame, rows, problems = _fields(name, content, columns, delimiter, ragged, quote='"')
+    kept = (rows > 1) & ~np.isin(rows, blank)
+    return Table(name, frame[kept].reset_index(drop=True), rows[kept]), problems
+
+
+def read_headerless(
+    path: Path, columns: Sequence[str], delimiter: str = "\t", *, latin: bool = False
+) -> tuple[Table | None, list[Problem]]:
+    """Read a file without a header and without quotes, as releases of MovieLens and MIND are.
+
+    ``latin`` says that a file that is not UTF-8 is Latin-1. Rows are counted from 1; a line that has more or
+    fewer fields than there are columns is a problem.
+    """
+    content = content_of(path)
+    if isinstance(content, Problem):
+        return None, [content]
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        if not latin:
+            line = content[: error.start].count(b"\n") + 1
+            return None, [Problem(path.name, line, None, "is not UTF-8; take the file as it was released")]
+        text = content.decode("latin-1")
+
+    def ragged(fields: int) -> str:
+        return f"has {counted(fields, 'field')}; it needs {len(columns)}: {', '.join(columns)}"
+
+    marked = text.replace(delimiter, _MARK).encode()
+    frame, rows, problems = _fields(path.name, marked, columns, _MARK, ragged, quote=False)
+    kept = (frame != "").any(axis=1).to_numpy()
+    return Table(path.name, frame[kept].reset_index(drop=True), rows[kept]), problems
+
+
+def _fields(
+    name: str,
+    content: bytes,
+    columns: Sequence[str],
+    delimiter: str,
+    ragged: Callable[[int], str],
+    *,
+    quote: str | bool,
+) -> tuple[pd.DataFrame, NDArray[np.int64], list[Problem]]:
+    """Return all records as texts, their numbers, and a problem for each of another number of fields."""
+    problems: list[Problem] = []
+
+    def skip(row: arrow_csv.InvalidRow) -> str:
+        problems.append(Problem(name, row.number, None, ragged(row.actual_columns)))
+        return "skip"
+
+    names = [str(at) for at in range(len(columns))]
+    table = arrow_csv.read_csv(
+        io.BytesIO(content),
+        # Rows have numbers only in a single thread.
+        arrow_csv.ReadOptions(
+            column_names=names, use_threads=False, block_size=min(len(content) + 1, _BLOCK)
+        ),
+        arrow_csv.ParseOptions(
+            delimiter=delimiter,
+            quote_char=quote,
+            newlines_in_values=True,
+            ignore_empty_lines=False,
+            invalid_row_handler=skip,
+        ),
+        arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+    )
+    frame = arrow_frame(table).set_axis(list(columns), axis=1)
+    rows = np.setdiff1d(np.arange(1, len(frame) + len(problems) + 1), [p.row for p in problems])
+    return frame, rows, problems
+
+
+def header_problems(name: str, header: Sequence[str]) -> list[Problem]:
+    """Return what is wrong with the names of columns."""
+    if not any(header):
+        return [Problem(name, 1, None, "the first row has no column names")]
+    again = [column for n, column in enumerate(header) if column and column in header[:n]]
+    return [Problem(name, 1, column, "two columns have this name; rename one") for column in again]
+
+
+def _not_utf8(content: bytes, error: UnicodeDecodeError) -> str:
+    if content.startswith(_UTF16):
+        return "is UTF-16; save the file as UTF-8"
+    return f"is not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
 
 
 def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
@@ -149,18 +252,9 @@ def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]
         except RecursionError:
             message = "nests its values too deeply to be read"
         problems.append(Problem(name, number, None, message))
-        if len(problems) >= _LINE_PROBLEMS:
-            break
-    columns = {column for record in records for column in record}
-    if not columns:
-        return None, problems or [
-            Problem(name, None, None, "holds only empty objects; it needs keys and values")
-        ]
-    if len(records) * len(columns) > _SPARSEST * len(content):
-        message = (
-            f"has {len(columns):,} keys in {len(records):,} lines; the lines of a table share their keys"
-        )
-        return None, [*problems, Problem(name, None, None, message)]
+    if not any(records):
+        message = "holds only empty objects; it needs keys and values"
+        return None, problems or [Problem(name, None, None, message)]
     return Table(name, frame_of(records), np.asarray(rows, dtype=np.int64)), problems
 
 
@@ -190,89 +284,31 @@ def _refuse_constant(word: str) -> float:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
-def read_delimited(name: str, content: bytes, delimiter: str) -> tuple[Table | None, list[Problem]]:
-    """Read fields that are separated by ``delimiter``, in UTF-8; see `read_table`."""
-    content = content.removeprefix(_BOM)
-    sound = read_sound(content, delimiter)
-    if sound is not None and not header_problems(name, sound[0]):
-        return _table(name, sound[0], arrow_frame(sound[1])), []
-    return _read_records(name, content, delimiter)
+def json_lines(path: Path, keys: Mapping[str, type]) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
+    """Yield row and object of each line of a large file, perhaps gzip'ed; or what is wrong with the line.
 
-
-def _read_records(name: str, content: bytes, delimiter: str) -> tuple[Table | None, list[Problem]]:
-    """Read a file record by record, and find its problems."""
-    problems: list[Problem] = []
-    header: list[str] = []
-    batch: list[list[str]] = []
-    tables: list[pa.Table] = []
-    rows: list[int] = []
-    number = 0
+    Each object must have ``keys``, each a text (``str``) or a number (``float``).
+    """
     try:
-        text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
-        for number, record in enumerate(csv.reader(text, delimiter=delimiter, strict=True), start=1):
-            if number == 1:
-                header = record
-            elif len(record) == len(header):
-                batch.append(record)
-                rows.append(number)
-                if len(batch) == _BATCH:
-                    tables.append(_arrow(batch, len(header)))
-                    batch = []
-            elif record:  # a blank line counts as a row, but says nothing
-                few = len(record) < len(header)
-                hint = "too few" if few else "too many; quote a text that holds the delimiter"
-                message = f"has {len(record)} fields, the header has {len(header)}: {hint}"
-                problems.append(Problem(name, number, None, message))
-    except csv.Error as error:
-        message = f"is not valid CSV: {error}; look for a stray quotation mark"
-        return None, [*problems, Problem(name, number + 1, None, message)]
-    except UnicodeDecodeError:
-        return None, [_where_not_utf8(name, content, delimiter)]
-    if wrong_header := header_problems(name, header):
-        return None, [*wrong_header, *problems]
-    whole = pa.concat_tables([*tables, _arrow(batch, len(header))])
-    return _table(name, header, arrow_frame(whole), np.asarray(rows, dtype=np.int64)), problems
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for row, line in enumerate(file, start=1):
+                if line.strip():
+                    yield row, _checked(path.name, row, line, keys)
+    except (OSError, EOFError) as error:
+        message = getattr(error, "strerror", None) or str(error)
+        raise DataError(f"{str(path)!r} cannot be read: {message}") from error
 
 
-def _table(
-    name: str, header: Sequence[str], frame: pd.DataFrame, rows: NDArray[np.int64] | None = None
-) -> Table:
-    frame.columns = [h if h.strip() else f"column {n}" for n, h in enumerate(header, start=1)]
-    return Table(name, frame, np.arange(2, len(frame) + 2) if rows is None else rows)
-
-
-def _arrow(records: Sequence[Sequence[str]], columns: int) -> pa.Table:
-    """Return records as an Arrow table, which takes a fifth of the memory of Python lists."""
-    cells: Iterable[Sequence[str]] = zip(*records, strict=True) if records else [()] * columns
-    return pa.table([pa.array(c, pa.string()) for c in cells], [str(i) for i in range(columns)])
-
-
-def header_problems(name: str, header: Sequence[str]) -> list[Problem]:
-    """Return what is wrong with the names of columns."""
-    if not any(header):
-        return [Problem(name, 1, None, "the first row has no column names")]
-    first = {column: n for n, column in reversed([*enumerate(header)])}
-    again = [column for n, column in enumerate(header) if column and first[column] != n]
-    return [Problem(name, 1, column, "two columns have this name; rename one") for column in again]
-
-
-def _not_utf8(content: bytes, error: UnicodeDecodeError) -> str:
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "is UTF-16; save the file as UTF-8"
-    return f"is not UTF-8 (byte 0x{content[error.start]:02x}); save the file as UTF-8"
-
-
-def _where_not_utf8(name: str, content: bytes, delimiter: str) -> Problem:
+def _checked(name: str, row: int, line: bytes, keys: Mapping[str, type]) -> dict[str, Any] | Problem:
     try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as found:
-        error = found
-    message = _not_utf8(content, error)
-    if "UTF-16" in message:
-        return Problem(name, None, None, message)
-    # The invalid byte becomes an "x", so that a row that begins with it is counted.
-    sound = content[: error.start].decode("utf-8") + "x"
-    records = list(csv.reader(io.StringIO(sound, newline=""), delimiter=delimiter))
-    header, last = records[0], records[-1]
-    column = header[len(last) - 1] if len(records) > 1 and len(last) <= len(header) else None
-    return Problem(name, len(records), column, message)
+        record = json_object(line)
+    except (ValueError, RecursionError) as error:
+        return Problem(name, row, None, f"is not a JSON object: {error}")
+    for key, kind in keys.items():
+        value = record.get(key)
+        wanted = "a text" if kind is str else "a number"
+        if value is None or value == "":
+            return Problem(name, row, key, f"is missing; it must be {wanted}")
+        if isinstance(value, bool) or not isinstance(value, str if kind is str else int | float):
+            return Problem(name, row, key, f"is {value!r}; it must be {wanted}")
+    return record

@@ -7,16 +7,12 @@ and every measure is computed from the weighted table.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import ratio
-from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
-
-if TYPE_CHECKING:
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.weighted.sums import Matrix
+from metaeval.stats.weighted.sums import Clusters, Matrix, by_cluster, dense, in_blocks
 
 KAPPAS = ("kappa", "linear", "quadratic")
 """Cohen's kappa, plain and with linear and quadratic weights."""
@@ -29,31 +25,23 @@ class LabelAgreement:
     tables: Floats
     """Shape (k · k, n_clusters): units by the first rater's label, then the second's."""
     k: int
+    nominal: bool = False
+    """Whether labels have no order: kappa and alpha are all that is measured then."""
 
     @classmethod
-    def of(cls, first: Ints, second: Ints, k: int, clusters: Clusters) -> LabelAgreement:
+    def of(
+        cls, first: Ints, second: Ints, k: int, clusters: Clusters, *, nominal: bool = False
+    ) -> LabelAgreement:
         """Count units by their labels, which are positions in ``range(k)`` of shape (n,), and cluster."""
         cell = first.astype(np.int64) * k + second
-        return cls(dense(by_cluster(np.ones(len(cell)), cell, k * k, clusters)), k)
+        return cls(dense(by_cluster(np.ones(len(cell)), cell, k * k, clusters)), k, nominal)
 
     def at(self, weights: Floats) -> Floats:
-        """Return every measure under each column of weights.
+        """Return every measure, shape (measures, columns), under columns of weights; NaN where not defined.
 
-        Kappa is that of Cohen (1960), and of Cohen (1968) with the distance of two labels' positions as
-        weight, or its square; alpha is Krippendorff's (2011), ordinal, of two raters. Linear weights are the
-        sum of the disagreements at every cut (Vanbelle & Albert 2009, Statistical Methodology 6, 157), so
-        that the kappas of the cuts come with them.
-
-        Parameters
-        ----------
-        weights
-            How often each cluster is there, shape (n_clusters, columns).
-
-        Returns
-        -------
-        ndarray
-            Shape (measures, columns): `KAPPAS`, alpha, kappa of 'the label at position 1 or above', 2 or
-            above, and so on, then alpha of the same; NaN where a measure is not defined.
+        The measures are `KAPPAS`, alpha, kappa of 'the label at position 1 or above', 2 or above, and so on,
+        then alpha of the same; of nominal labels kappa, and nominal alpha. Linear kappa weighs the kappas of
+        the cuts (Vanbelle & Albert 2009, Statistical Methodology 6, 157).
         """
         return self.of_sums(self.sums(weights))
 
@@ -75,6 +63,9 @@ class LabelAgreement:
         differ = n - np.einsum("iib->b", table)
         by_chance = n * n - (rows * columns).sum(axis=0)
         found = [_kappa(differ, by_chance, n)]
+        if self.nominal:
+            pairs = 4 * n * n - np.square(rows + columns).sum(axis=0)
+            return np.stack([*found, 1.0 - ratio((2 * n - 1) * 2 * differ, pairs)])
 
         # Counts up to each cut: by the first rater, the second, both.
         low_rows, low_columns = (np.cumsum(v, axis=0)[:-1] for v in (rows, columns))

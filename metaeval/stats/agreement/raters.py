@@ -6,15 +6,12 @@ A missing value is NaN. So is an agreement that is undefined: without units, or 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from metaeval.stats.coefficients.exact import common_denominator
-from metaeval.stats.coefficients.tables import Floats, Ints, changes, encode, lengths
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from metaeval.stats.coefficients.tables import Floats, Ints, changes, common_denominator, encode, lengths
 
 Weights: TypeAlias = Literal["linear", "quadratic"]
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
@@ -153,28 +150,12 @@ def mean_absolute_error(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def centre(values: ArrayLike, group: ArrayLike, n_groups: int) -> Floats:
-    """Subtract its group's mean from each value, so that equal deviations tie.
+    """Subtract its group's mean from each value, so that equal deviations tie; NaN stays NaN, and out of it.
 
-    Deviations of ratings, and of means of ratings, are correctly rounded quotients of whole numbers: 2 - 5/3
-    and 3 - 8/3 are the same float.
-
-    Parameters
-    ----------
-    values
-        Shape (n,). NaN stays NaN and does not enter the mean.
-    group, n_groups
-        Shape (n,), whole numbers in ``range(n_groups)``.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, a value is infinite, or a group is out of range.
+    Values and groups, in ``range(n_groups)``, have shape (n,). Deviations of ratings, and of means of
+    ratings, are correctly rounded quotients of whole numbers: 2 - 5/3 and 3 - 8/3 are the same float.
     """
-    v, g = _array(values, "units"), np.asarray(group)
-    if v.shape != g.shape:
-        raise ValueError(f"values and group must be of one shape, not of {v.shape} and {g.shape}")
-    if g.size and (g.dtype.kind not in "iu" or g.min() < 0 or g.max() >= n_groups):
-        raise ValueError(f"group must hold whole numbers from 0 to {n_groups - 1}")
+    v, g = np.asarray(values, dtype=np.float64), np.asarray(group)
     found, there = np.full(len(v), np.nan), ~np.isnan(v)
     v, g = v[there], g[there].astype(np.int64)
     counts = np.bincount(g, minlength=n_groups).astype(np.float64)

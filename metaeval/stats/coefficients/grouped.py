@@ -6,16 +6,23 @@ A coefficient is NaN where it is undefined: fewer than two units, or a constant 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from itertools import combinations_with_replacement
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from metaeval.stats.coefficients.tables import ContingencyTables, Floats, Ints, changes, encode, lengths
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
+from metaeval.stats.coefficients.tables import (
+    ContingencyTables,
+    Floats,
+    Ints,
+    changes,
+    encode,
+    lengths,
+    squarable,
+)
+from metaeval.stats.resampling.threads import one_thread
 
 _FEW_VALUES = 12  # up to here one pass per value is cheaper than one per bit
 _SAFE = 1e60  # spreads between 1/_SAFE and _SAFE can be squared and summed without overflow or underflow
@@ -50,21 +57,33 @@ def _of_arrays(x: ArrayLike, y: ArrayLike, coefficient: str) -> float:
     return float(grouped(tables, [coefficient])[0, 0])
 
 
-def grouped(tables: ContingencyTables, coefficients: Sequence[str]) -> Floats:
-    """Compute coefficients of every group.
-
-    Parameters
-    ----------
-    tables
-        Cells of all groups.
-    coefficients
-        Any of ``pearson``, ``spearman``, ``kendall``.
+@one_thread()
+def correlation_matrix(x: Floats, coefficient: str) -> tuple[Floats, Ints]:
+    """Correlate every row of a table, shape (rows, n), with every other, on the columns that both have.
 
     Returns
     -------
-    ndarray
-        Shape (len(coefficients), n_groups).
+    r, n : ndarray
+        Shape (rows, rows): the coefficients, NaN where undefined, and the number of columns that both have.
     """
+    there = ~np.isnan(x)
+    n = (there.astype(np.float64) @ there.T).astype(np.int64)
+    if coefficient != "kendall":
+        import pandas as pd
+
+        # Less one of a row's own values, so that a large offset costs no digits.
+        shifted = np.stack([squarable(row - row[t.argmax()]) for row, t in zip(x, there, strict=True)])
+        method: Literal["pearson", "spearman"] = "spearman" if coefficient == "spearman" else "pearson"
+        return pd.DataFrame(shifted.T).corr(method, min_periods=2).to_numpy(), n
+    r = np.full(n.shape, np.nan)
+    for i, j in combinations_with_replacement(range(len(x)), 2):
+        both = there[i] & there[j]
+        r[i, j] = r[j, i] = kendall(x[i, both], x[j, both])
+    return r, n
+
+
+def grouped(tables: ContingencyTables, coefficients: Sequence[str]) -> Floats:
+    """Compute any of ``pearson``, ``spearman``, ``kendall`` by group, shape (coefficients, n_groups)."""
     found = np.full((len(coefficients), tables.n_groups), np.nan)
     if not tables.count.size:
         return found

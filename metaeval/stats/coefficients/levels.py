@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from metaeval.stats.coefficients.exact import GroupSums
 from metaeval.stats.coefficients.grouped import grouped
-from metaeval.stats.coefficients.tables import BLOCK, Coded, ContingencyTables, Floats, Ints, encode
+from metaeval.stats.coefficients.tables import (
+    BLOCK,
+    Coded,
+    ContingencyTables,
+    Floats,
+    GroupSums,
+    Ints,
+    encode,
+)
 from metaeval.stats.resampling.cluster_sums import ratio
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 Undefined: TypeAlias = Literal["skip", "zero"]
 
@@ -60,29 +64,21 @@ def estimate(
     mask: NDArray[np.bool_] | None = None,
     undefined: Undefined = "skip",
 ) -> dict[tuple[str, str], Estimates]:
-    """Correlate every row of x with its row of y, at every level.
+    """Correlate every row of x with its row of y, at every level: (level, coefficient) → `Estimates`.
 
     Parameters
     ----------
-    x
-        Scores, shape (rows, n).
-    y
-        Truth, shape (rows, n), or (m, n) together with ``y_row``.
+    x, y
+        Scores, shape (rows, n), and truth of the same shape, or (m, n) together with ``y_row``, shape
+        (rows,): which row of y belongs to each row of x.
     groupings
         Name of each level → the group of each of the n units.
     coefficients
         Any of ``pearson``, ``spearman``, ``kendall``.
-    y_row
-        Shape (rows,): which row of y belongs to each row of x.
     mask
         Shape (rows, n): units that enter; all if None. Values elsewhere must be finite all the same.
     undefined
         Leave groups without a defined coefficient out of the mean, or count them as zero.
-
-    Returns
-    -------
-    dict
-        (level, coefficient) → `Estimates`.
     """
     rows = len(x)
     y_row = np.arange(rows) if y_row is None else y_row

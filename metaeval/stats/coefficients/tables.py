@@ -6,21 +6,19 @@ make 25 cells per group; continuous scores make as many cells as units.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats: TypeAlias = "NDArray[np.float64]"
 Ints: TypeAlias = "NDArray[np.integer[Any]]"
 
-BLOCK = (
-    2**19
-)  # units worked through at a time, so that what they need stays in the cache and is allocated once
+BLOCK = 2**19  # units worked through at a time, so that what they need stays in the cache
 _SMALL_RANGE = 255  # whole numbers that differ by at most this are coded without sorting
 
 
@@ -82,7 +80,7 @@ class ContingencyTables:
         kx, ky = len(x.values), len(y.values)
         space = n_groups * kx * ky
         if space >= 2**62:
-            return cls._of_wide(x, y, np.asarray(group), n_groups)
+            return cls.merged(x, y, np.ravel(group), np.ones(x.codes.size), n_groups)
         columns = (np.asarray(group).ravel(), x.codes.ravel(), y.codes.ravel())
         n = len(columns[0])
         if space <= max(4 * n, 4096):
@@ -105,18 +103,8 @@ class ContingencyTables:
         return cls(groups, x_codes, y_codes, count, n_groups, x.values, y.values)
 
     @classmethod
-    def _of_wide(cls, x: Coded, y: Coded, group: Ints, n_groups: int) -> ContingencyTables:
-        """Do the same where group, x and y do not fit into one 64-bit key together."""
-        columns = (group, x.codes.ravel(), y.codes.ravel())
-        order = np.lexsort(columns[::-1])
-        g, a, b = (c[order] for c in columns)
-        first = np.flatnonzero(changes(g) | changes(a) | changes(b))
-        count = lengths(first, len(order)).astype(np.float64)
-        return cls(g[first], a[first], b[first], count, n_groups, x.values, y.values)
-
-    @classmethod
     def merged(cls, x: Coded, y: Coded, group: Ints, count: Floats, n_groups: int) -> ContingencyTables:
-        """Add up cells of which several may have one group, x and y."""
+        """Add up cells of which several may have one group, x and y; the three need not fit into one key."""
         order = np.lexsort((y.codes.ravel(), x.codes.ravel(), group))
         g, a, b = (c.ravel()[order] for c in (group, x.codes, y.codes))
         first = np.flatnonzero(changes(g) | changes(a) | changes(b))
@@ -186,7 +174,7 @@ def distinct(keys: Ints) -> tuple[Ints, Ints]:
     return np.flatnonzero(there), (np.cumsum(there) - 1)[keys]
 
 
-def changes(values: Ints) -> NDArray[np.bool_]:
+def changes(values: Floats | Ints) -> NDArray[np.bool_]:
     """Mark the first of each run of equal values."""
     fresh = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=fresh[1:])
@@ -201,12 +189,78 @@ def lengths(first: Ints, n: int) -> Ints:
     return runs
 
 
-def labels(values: ArrayLike, n: int, shape: tuple[int, ...], what: str) -> Ints:
-    """Check labels, one per unit and in ``range(n)``, and return them as 64-bit integers.
+_LARGEST_DENOMINATOR = 2**20
+_SQUARABLE = 200  # binary exponent; products of four such numbers are in range
+_EXACT = 2.0**53  # whole numbers below this are exact as floats
 
-    Raises `ValueError` if the shape is another one, or a label is out of range.
+
+def squarable(values: Floats) -> Floats:
+    """Scale values by a power of two where their squares would overflow or underflow.
+
+    This changes no correlation coefficient in any digit. Values of usual size are returned as they are.
     """
-    found: Ints = np.asarray(values)
-    if found.shape != shape or (found.size and not 0 <= found.min() <= found.max() < n):
-        raise ValueError(f"each unit needs a {what} from 0 to {n - 1}")
-    return found.astype(np.int64, copy=False)
+    exponent = math.frexp(float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0)))[1]
+    return values if abs(exponent) < _SQUARABLE else np.ldexp(values, -exponent)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSums:
+    """Exact sums and counts of groups."""
+
+    sums: tuple[Fraction, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, values: Floats, group: Ints, n_groups: int) -> GroupSums:
+        """Sum finite values, shape (n,), by group, shape (n,)."""
+        counts = np.bincount(group, minlength=n_groups)
+        denominator = common_denominator(values)
+        if denominator is not None and np.abs(values).sum() * denominator < _EXACT:
+            whole = np.bincount(group, weights=np.rint(values * denominator), minlength=n_groups)
+            sums = tuple(Fraction(int(s), denominator) for s in whole)
+        else:
+            sums = _sums_of_floats(values, group, n_groups)
+        return cls(sums, tuple(map(int, counts)))
+
+    def means(self) -> Floats:
+        """Return the mean of each group, correctly rounded, shape (n_groups,); NaN for an empty group."""
+        return np.array(
+            [s / n if n else math.nan for s, n in zip(self.sums, self.counts, strict=True)], dtype=float
+        )
+
+
+def common_denominator(values: Floats) -> int | None:
+    """Return the least d that makes each value the float nearest to a fraction over d; None above 2**20."""
+    distinct = np.unique(values)
+    if not distinct.size or max(-distinct[0], distinct[-1]) >= _EXACT / _LARGEST_DENOMINATOR:
+        return None  # whole numbers at this size: the sum of floats is exact without a denominator
+    denominator = 1
+    while True:
+        off = distinct[np.rint(distinct * denominator) / denominator != distinct]
+        if not off.size:
+            return denominator
+        fraction = Fraction(float(off[0])).limit_denominator(_LARGEST_DENOMINATOR)
+        together = math.lcm(denominator, fraction.denominator)
+        if float(fraction) != off[0] or together > _LARGEST_DENOMINATOR or together == denominator:
+            return None
+        denominator = together
+
+
+def _sums_of_floats(values: Floats, group: Ints, n_groups: int) -> tuple[Fraction, ...]:
+    """Split values into slices of few bits, whose sums are exact (after Rump et al. 2008)."""
+    sums = [Fraction(0)] * n_groups
+    headroom = math.ceil(math.log2(len(values) + 2))
+    rest = values
+    while rest.any():
+        exponent = headroom + math.frexp(float(np.abs(rest).max()))[1]
+        if exponent > 1000:  # the largest floats leave no room for a sum: scale them down, exactly
+            large = np.abs(rest) > 1
+            scaled = _sums_of_floats(np.where(large, np.ldexp(rest, -128), 0.0), group, n_groups)
+            others = _sums_of_floats(np.where(large, 0.0, rest), group, n_groups)
+            return tuple(2**128 * a + b for a, b in zip(scaled, others, strict=True))
+        unit = math.ldexp(0.75, exponent + 1)
+        part = (rest + unit) - unit
+        for i, s in enumerate(np.bincount(group, weights=part, minlength=n_groups)):
+            sums[i] += Fraction(float(s))
+        rest = rest - part
+    return tuple(sums)

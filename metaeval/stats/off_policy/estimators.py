@@ -1,25 +1,126 @@
-"""Off-policy estimates as sums by cluster: a log is read once, in parts, and then every resample is cheap."""
+"""Off-policy estimates as sums by cluster: what each round adds, then every resample is cheap.
+
+A round is one exposure: an action, an item at a position, that the logging policy chose with probability p
+and that the evaluated policy would choose with probability π. Its weight is w = π / p; y is its outcome, q
+the outcome that a model predicts for the action, v the mean prediction over the evaluated policy's actions.
+Every estimate but one is a sum over rounds divided by another one; SNDR adds two such ratios:
+
+============  ===================  =====  ==========================================================
+estimator     above                below  source
+============  ===================  =====  ==========================================================
+naive         y                    1      the mean outcome of the log: of the policy that made it
+direct        v                    1      Dudík, Langford & Li 2011
+ips           ŵ y                  1      Horvitz & Thompson 1952; Dudík et al. 2011
+snips         ŵ y                  ŵ      Swaminathan & Joachims 2015
+dr            v + ŵ (y - q)        1      Dudík et al. 2011
+sndr          v                    1      Thomas & Brunskill 2016; plus Σ ŵ (y - q) / Σ ŵ
+switch-dr     v + ŵ (y - q)        1      Wang, Agarwal & Dudík 2017
+dros          v + ŵ (y - q)        1      Su, Dimakopoulou, Krishnamurthy & Dudík 2020
+============  ===================  =====  ==========================================================
+
+ŵ is w, or a function of it: clipped, min(w, c); trimmed, w where w ≤ c and else 0; shrunk, λ w / (w² + λ).
+Switch-DR trims, DRos shrinks.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.overlap import WeightTotals
-from metaeval.stats.off_policy.terms import CHOSEN, PLAIN, Estimator, Weighting
-from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio
+from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.off_policy.terms import Change, Rounds
-
+EstimatorName: TypeAlias = Literal["naive", "direct", "ips", "snips", "dr", "sndr", "switch-dr", "dros"]
+ESTIMATORS: tuple[EstimatorName, ...] = get_args(EstimatorName)
+Change: TypeAlias = Literal["none", "clip", "trim", "shrink"]
+CHOSEN: dict[EstimatorName, Change] = {"switch-dr": "trim", "dros": "shrink"}
+"""Estimators whose weights are changed by a number that the data choose."""
+MODELLED: tuple[EstimatorName, ...] = ("direct", "dr", "sndr", "switch-dr", "dros")
+"""Estimators that need a model of outcomes."""
+UNWEIGHTED: tuple[EstimatorName, ...] = ("naive", "direct")
 GRID = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0, 10_000.0)
 """Thresholds, and roots of λ, among which the data choose."""
 _MOST = 2**14  # clusters that are resampled; of more, random ones stand together
+
+
+class Weighting(NamedTuple):
+    """How weights are changed: at most ``at`` (clip), 0 above it (trim), or shrunk by λ = ``at``."""
+
+    change: Change = "none"
+    at: float = np.inf
+
+    def of(self, weight: Floats) -> Floats:
+        """Return the changed weights."""
+        match self.change:
+            case "clip":
+                return np.minimum(weight, self.at)
+            case "trim":
+                return np.where(weight <= self.at, weight, 0.0)
+            case "shrink":
+                return self.at * weight / (weight**2 + self.at)
+            case "none":
+                return weight
+
+
+PLAIN = Weighting()
+
+
+class Estimator(NamedTuple):
+    """An estimator and what it does to weights."""
+
+    name: EstimatorName
+    weighting: Weighting = PLAIN
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounds:
+    """Rounds of a log, shape (n,) each."""
+
+    outcome: Floats
+    weight: Floats
+    """The evaluated policy's probability of the logged action, divided by the logging policy's."""
+    predicted: Floats | None = None
+    """A model's outcome of the logged action."""
+    expected: Floats | None = None
+    """Its mean over the evaluated policy's actions."""
+    count: Floats | None = None
+    """How often a round counts among those in which the policy would act; None: each once. Where a log has
+    rows of users at their own pace, and the policy serves users alike, it is less than 1 for busy ones."""
+
+    @property
+    def counts(self) -> Floats:
+        """How often each round counts."""
+        return np.ones(len(self.outcome)) if self.count is None else self.count
+
+    def terms(self, estimator: Estimator) -> tuple[Floats, Floats]:
+        """Return what the rounds add above and below the division, shape (n,) each.
+
+        Of SNDR these are the terms of its correction; `policy_sums` adds the direct method.
+        """
+        y = self.outcome
+        if estimator.name == "naive":
+            return y, np.ones(len(y))
+        changed = estimator.weighting.of(self.weight)
+        if estimator.name in ("ips", "snips"):
+            return changed * y, self.counts if estimator.name == "ips" else changed
+        if self.predicted is None or self.expected is None:
+            raise ValueError(f"the estimator {estimator.name} needs predicted and expected outcomes")
+        expected = self.expected * self.counts
+        if estimator.name == "direct":
+            return expected, self.counts
+        if estimator.name == "sndr":
+            return changed * (y - self.predicted), changed
+        return expected + changed * (y - self.predicted), self.counts
+
+    def bias(self, weighting: Weighting) -> Floats:
+        """Return what the rounds add to the estimated bias of changed weights, (w - ŵ) (y - q)."""
+        if self.predicted is None:
+            raise ValueError("the bias of changed weights is judged by predicted outcomes")
+        return (self.weight - weighting.of(self.weight)) * (self.outcome - self.predicted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +130,8 @@ class PolicySums:
     estimators: tuple[Estimator, ...]
     """With the numbers that the data choose."""
     statistic: ClusterSums
-    """The estimates, as a function of cluster weights, under which the numbers are chosen again."""
+    """The estimates, and then each divided by the naive mean (the value of the logging policy), as a function
+    of cluster weights, under which the numbers are chosen again."""
     weights: dict[Weighting, WeightTotals]
     varied: bool
     """Whether there is more than one outcome among the rounds whose weight is not 0."""
@@ -41,10 +143,9 @@ class PolicySums:
 
 
 def blocks(n_clusters: int) -> Ints:
-    """Return the block of each cluster, which is resampled whole.
+    """Return the block of each cluster, which is resampled whole: the cluster itself.
 
-    That is the cluster itself. More than 16,384 clusters are put together into so many blocks at random: sums
-    then fit in memory, and resamples are as good.
+    More than 16,384 are put together at random: sums then fit in memory, and resamples are as good.
     """
     if n_clusters <= _MOST:
         return np.arange(n_clusters)
@@ -54,21 +155,20 @@ def blocks(n_clusters: int) -> Ints:
 def policy_sums(
     parts: Iterable[tuple[Rounds, Ints]], n_clusters: int, estimators: Sequence[Estimator]
 ) -> PolicySums:
-    """Sum the rounds' terms; Switch-DR and DRos without a number get the best one for the data.
+    """Sum the terms of rounds and the cluster of each, a part of the log at a time.
 
-    That number has the least estimated mean squared error among `GRID` (Su et al. 2020): the squared mean of
-    (w - ŵ)(y - q), and the squared standard error.
-
-    Parameters
-    ----------
-    parts
-        The rounds and the cluster of each, in ``range(n_clusters)``, a part of the log at a time.
+    Switch-DR and DRos without a number get the one with the least estimated mean squared error among `GRID`
+    (Su et al. 2020): the squared mean of (w - ŵ)(y - q), and the squared standard error.
     """
     bins, block = min(n_clusters, _MOST), blocks(n_clusters)
     candidates = [_candidates(e) for e in estimators]
-    every = list(dict.fromkeys(c for of in candidates for c in of))
-    places = [[every.index(c) for c in of] for of in candidates]
-    judged = {at for of in places if len(of) > 1 for at in of}
+    naive, direct = Estimator("naive"), Estimator("direct")
+    corrected = [i for i, e in enumerate(estimators) if e.name == "sndr"]
+    every = list(
+        dict.fromkeys([naive, *([direct] if corrected else []), *(c for group in candidates for c in group)])
+    )
+    places = [[every.index(c) for c in group] for group in candidates]
+    judged = {at for group in places if len(group) > 1 for at in group}
     weightings = list(dict.fromkeys([PLAIN, *(e.weighting for e in every)]))
     above, below, bias = np.zeros((3, len(every), bins))
     weight, n = np.zeros((len(weightings), bins)), np.zeros(bins)
@@ -97,36 +197,33 @@ def policy_sums(
         for i, weighting in enumerate(weightings)
     }
     varied = bool(least < most)
-    if not judged:
-        return PolicySums(tuple(every), mean_of(above, below), totals, varied)
-    choice = _Choice(places, bins)
-    sums = np.stack([above, below, bias, above**2, above * below, below**2])
-    statistic = ClusterSums(sums, choice.values, smooth=False)
-    (chosen,) = choice.made(statistic.sums(np.ones((bins, 1)))).T
-    return PolicySums(tuple(every[at] for at in chosen), statistic, totals, varied)
+    first = np.array([[group[0]] for group in places])
 
-
-class _Choice(NamedTuple):
-    """Which candidate of each estimator has the least estimated mean squared error, by sums over clusters."""
-
-    places: list[list[int]]
-    n_clusters: int
-
-    def made(self, sums: Floats) -> Ints:
-        """Return the place of the candidate that is chosen, shape (estimators, columns)."""
+    def chosen(sums: Floats) -> Ints:
+        """Return the candidate of each estimator with the least error, shape (estimators, columns)."""
+        if not judged:
+            return np.repeat(first, sums.shape[-1], axis=1)
         above, below, bias, aa, ab, bb = sums
         value = ratio(above, below)
-        squared = (aa - 2 * value * ab + value**2 * bb) * self.n_clusters / max(1, self.n_clusters - 1)
+        squared = (aa - 2 * value * ab + value**2 * bb) * bins / max(1, bins - 1)
         error = bias**2 + squared  # of the sum: all candidates are divided by the same number
-        return np.stack([np.array(of)[error[of].argmin(axis=0)] for of in self.places])
+        return np.stack([np.array(group)[error[group].argmin(axis=0)] for group in places])
 
-    def values(self, sums: Floats) -> Floats:
-        """Return the estimates by the candidates that are chosen, shape (estimators, columns)."""
-        return np.take_along_axis(ratio(sums[0], sums[1]), self.made(sums), axis=0)
+    def values(sums: Floats) -> Floats:
+        means = ratio(sums[0], sums[1])
+        found = np.take_along_axis(means, chosen(sums), axis=0)
+        if corrected:
+            found[corrected] += means[every.index(direct)]
+        return np.concatenate([found, ratio(found, np.broadcast_to(means[:1], found.shape))])
+
+    squared = [bias, above**2, above * below, below**2] if judged else []
+    statistic = ClusterSums(np.stack([above, below, *squared]), values, smooth=not judged)
+    best = chosen(statistic.sums(np.ones((bins, 1))))[:, 0]
+    return PolicySums(tuple(every[at] for at in best), statistic, totals, varied)
 
 
 def _candidates(estimator: Estimator) -> list[Estimator]:
-    change: Change | None = CHOSEN.get(estimator.name)
+    change = CHOSEN.get(estimator.name)
     if change is None or estimator.weighting != PLAIN:
         return [estimator]
     return [estimator._replace(weighting=Weighting(change, g if change == "trim" else g**2)) for g in GRID]
@@ -137,9 +234,9 @@ def standard_error(above: Floats, below: Floats) -> Floats:
 
     NaN of fewer than two clusters.
     """
-    value = ratio(above.sum(axis=1), below.sum(axis=1))
     n = above.shape[1]
     if n < 2:
         return np.full(len(above), np.nan)
+    value = ratio(above.sum(axis=1), below.sum(axis=1))
     influence = (above - value[:, None] * below) / below.sum(axis=1, keepdims=True)
     return np.asarray(np.sqrt((influence**2).sum(axis=1) * n / (n - 1)))

@@ -1,4 +1,4 @@
-"""How far a log overlaps with what it is to be weighted to: propensities, weights and balance, by bin.
+"""How far a log overlaps with what it is weighted to: propensities, weights, balance and support.
 
 A row has the propensity p and the weight w = π / p, where π is what the evaluated policy would have done. If
 the propensities are right and none is 0, the weights of a bin add up to the policy's own mass in it.
@@ -7,17 +7,19 @@ the propensities are right and none is 0, the weights of a bin add up to the pol
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import ratio
 
-if TYPE_CHECKING:
-    from metaeval.stats.coefficients.tables import Floats, Ints
-
-QUANTILES = (0.01, 0.05, 0.25, 0.5)
-THRESHOLDS = (0.001, 0.01, 0.1)
+THIN, OFTEN = 5, 20
+"""An action that the policy would show ``OFTEN`` times or more, and the log shows fewer than ``THIN`` times,
+is as good as not shown."""
+WORST = 5
+"""Standard errors beyond which the worst of many differences is no chance."""
+_ENOUGH = 20  # showings from which an action's frequency is compared with its propensities
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,78 +50,85 @@ class WeightTotals:
         return self.largest / self.total if self.total else 0.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BinOverlap:
-    """Propensities and weights of the rows of each of B bins; NaN for a bin without rows."""
+def balance(values: Floats, rows: Floats, weight: Floats, target: Floats) -> tuple[Floats, Floats]:
+    """Return standardised mean differences of covariates without and with weights, shape (covariates,) each.
 
-    n: Ints
-    minimum: Floats
-    """The least propensity."""
-    quantiles: Floats
-    """Of the propensities, shape (B, quantiles)."""
-    below: Floats
-    """The share of the rows with a propensity below each threshold, shape (B, thresholds)."""
-    weights: list[WeightTotals]
-
-
-def overlap_of(propensity: Floats, weight: Floats, bin_of: Ints, expected: Floats) -> BinOverlap:
-    """Describe propensities and weights by bin.
-
-    Parameters
-    ----------
-    propensity, weight, bin_of
-        Of each row, shape (n,); bins are numbered from 0.
-    expected
-        What the weights of each bin should add up to, shape (B,).
-    """
-    n_bins = len(expected)
-    order = np.argsort(bin_of.astype(np.int16), kind="stable")  # by counting, for numbers are small
-    n = np.bincount(bin_of, minlength=n_bins)
-    parts = np.split(propensity[order], np.cumsum(n)[:-1])
-    quantiles = [np.quantile(p, (0, *QUANTILES)) if len(p) else np.full(5, np.nan) for p in parts]
-    below = [[np.count_nonzero(p < t) / max(1, len(p)) for t in THRESHOLDS] for p in parts]
-    total, squares = (np.bincount(bin_of, w, n_bins).astype(np.float64) for w in (weight, weight**2))
-    largest = np.zeros(n_bins)
-    np.maximum.at(largest, bin_of, weight)
-    found = np.array(quantiles).reshape(n_bins, -1)
-    return BinOverlap(
-        n,
-        found[:, 0],
-        found[:, 1:],
-        np.where(n[:, None] > 0, np.array(below).reshape(n_bins, -1), np.nan),
-        [WeightTotals(*map(float, of)) for of in zip(expected, total, squares, largest, strict=True)],
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Balance:
-    """Standardised mean differences of covariates, shape (covariates,): log less target, in target's SDs."""
-
-    before: Floats
-    after: Floats
-    """Under the weights."""
-
-
-def balance(values: Floats, rows: Floats, weight: Floats, target: Floats) -> Balance:
-    """Compare covariates of a log with those that it is weighted to.
-
-    The numbers are those of units, such as items, that have the same covariates in each of their rows.
-
-    Parameters
-    ----------
-    values
-        Of each unit, shape (units, covariates).
-    rows, weight
-        How many rows of the log are about each unit, and what their weights add up to.
-    target
-        How much each unit counts where the log is weighted to; at least one counts.
-
-    Returns
-    -------
-    Balance
-        NaN for a covariate that does not vary.
+    They are log less target in the target's standard deviations; NaN for a covariate that does not vary.
+    ``values``, shape (units, covariates), are of units such as items; ``rows`` says how many rows of the log
+    are about each, ``weight`` what their weights add up to, ``target`` how much it counts where the log is
+    weighted to.
     """
     mean = target @ values / target.sum()
     spread = np.sqrt(np.maximum(target @ (values - mean) ** 2 / target.sum(), 0.0))
-    before, after = (ratio(of @ values / of.sum() - mean, spread) for of in (rows, weight))
-    return Balance(before, after)
+    before, after = (ratio(w @ values / w.sum() - mean, spread) for w in (rows, weight))
+    return before, after
+
+
+class Support(NamedTuple):
+    """Shares of a policy's mass."""
+
+    unshown: float
+    """On actions that the log never shows at that place."""
+    by_chance: float
+    """What chance would leave out, estimated."""
+    error: float
+    """Its standard error."""
+    thin: float
+    """On actions that the policy would show often (`OFTEN`), and the log hardly does (`THIN`)."""
+    misplaced: float
+    """What logged propensities misplace, beyond chance."""
+
+
+UNKNOWN = Support(*[np.nan] * 5)
+"""Of a policy of which only the probabilities of the logged actions are known."""
+
+
+def support_of(shown: Floats, inverse: Floats, squares: Floats, mass: Floats) -> Support:
+    """Return how much of a policy is on actions that a log does not show, or shows with wrong propensities.
+
+    Chance leaves out actions that a log could have shown. If the propensities are right, the policy's mass on
+    them is, in expectation, that of the actions shown once, each by its weight (after Good 1953).
+
+    The mean of 1 / p over the rounds of a place, where an action was shown, and 0 elsewhere, has expectation
+    1 if p is the probability with which it was shown. How far it is off counts by the policy's mass on the
+    action, if that is more than `WORST` standard errors, and the action was shown 20 times or more.
+
+    All have the shape (places, actions), a place being a position or a group of contexts: how often the log
+    shows the action, the sums of 1 / p and of 1 / p² over these rounds, p the logged propensity, and the
+    policy's probabilities, summed over the rounds of the place.
+    """
+    total, n = mass.sum(), np.maximum(shown.sum(axis=1, keepdims=True), 1)
+    mean = inverse / n
+    single = (mass * inverse / n)[shown == 1] / total
+    thin = (shown < THIN) & (mass >= OFTEN)
+    error = np.sqrt(np.maximum(squares / n - mean**2, 0.0) / n)
+    off = np.abs(mean - 1)
+    beyond = (off > WORST * error + 1e-9) & (shown >= _ENOUGH)
+    shares = (
+        mass[shown == 0].sum() / total,
+        single.sum(),
+        np.sqrt((single**2).sum()),
+        mass[thin].sum() / total,
+        (mass * off)[beyond].sum() / total,
+    )
+    return Support(*map(float, shares))
+
+
+def worst_imbalance(code: Ints, weight: Floats) -> tuple[float, float]:
+    """Return the largest difference that weights make to the share of a category of the context.
+
+    A context does not depend on the action, so that sound weights leave its distribution as it is. ``code``
+    is the category of each round, from 0. The two numbers are of the category that is the furthest off
+    chance: the weighted share less the share, in standard deviations of belonging to it, and in standard
+    errors, contexts given; 0, 0 of a single category.
+    """
+    mean = weight.mean()
+    count, total, squares = (np.bincount(code, by) for by in (None, weight, (weight - mean) ** 2))
+    share, weighted = count / count.sum(), total / max(total.sum(), 1e-300)
+    spread = np.sqrt(share * (1 - share))
+    # Linearised: squares of what a weight is off their mean, times 1 - s in the category and s outside it.
+    error = np.sqrt(squares * (1 - 2 * share) + share**2 * squares.sum()) / max(total.sum(), 1e-300)
+    there = (spread > 0) & (error > 0)
+    z = np.divide(weighted - share, error, where=there, out=np.zeros_like(error))
+    worst = int(np.abs(z).argmax())
+    return (float((weighted - share)[worst] / spread[worst]), float(z[worst])) if there.any() else (0.0, 0.0)

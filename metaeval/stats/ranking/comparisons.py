@@ -6,15 +6,15 @@ library evalica, which takes one set at a time; a test holds them to it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.resampling.threads import one_thread
 
 PRIOR = 1.0
 """Ties of every player with an opponent of fixed strength, so that no strength is infinite."""
@@ -51,10 +51,7 @@ class Games:
         return np.unique(np.concatenate([self.first, self.second]))
 
     def matrix(self, group: Ints, n_groups: int) -> Floats:
-        """Return the points of each player against each other one, shape (n_groups, n_players, n_players).
-
-        ``group`` is the group of each comparison, in ``range(n_groups)``.
-        """
+        """Return the points of each player against each other one, shape (n_groups, n_players, n_players)."""
         n = self.n_players
         there = (group * n + self.first) * n + self.second
         back = (group * n + self.second) * n + self.first
@@ -69,35 +66,19 @@ def bradley_terry(points: ArrayLike, *, tolerance: float = _TOLERANCE) -> Floats
 
     The chance that i beats j is 1 / (1 + exp(s_j - s_i)). Each player also has ``PRIOR`` ties with an
     opponent of strength 0: without it one that always wins has no finite strength. Newton's method, all sets
-    at once.
+    at once, ends at a step below ``tolerance``; the error is about its square.
 
-    Parameters
-    ----------
-    points
-        Shape (…, players, players): points of the row's player against the column's, a tie half a point each.
-        Of single precision, strengths are so too.
-    tolerance
-        The step of a log strength below which Newton's method ends; the error is about its square.
-
-    Returns
-    -------
-    ndarray
-        Shape (…, players): log strengths, their mean 0; NaN for a player without a comparison.
-
-    Raises
-    ------
-    ValueError
-        If ``points`` is not square.
+    ``points``, shape (…, players, players), are those of the row's player against the column's, a tie half a
+    point each; of single precision, strengths are so too. Strengths have shape (…, players) and mean 0; NaN
+    for a player without a comparison.
     """
-    given = np.asarray(points)
-    given = given if given.dtype == np.float32 else given.astype(np.float64, copy=False)
-    if given.ndim < 2 or given.shape[-1] != given.shape[-2]:
-        raise ValueError(f"points must be square in its last two axes, not of shape {given.shape}")
-    n = given.shape[-1]
-    flat = given.reshape(-1, n, n)
+    values = np.asarray(points)
+    values = values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
+    n = values.shape[-1]
+    flat = values.reshape(-1, n, n)
     step = max(1, _CELLS // max(1, n * n))
     parts = [_newton(flat[at : at + step], tolerance) for at in range(0, len(flat), step)]
-    return np.concatenate([np.zeros((0, n), given.dtype), *parts]).reshape(given.shape[:-1])
+    return np.concatenate([np.zeros((0, n), values.dtype), *parts]).reshape(values.shape[:-1])
 
 
 def _newton(points: Floats, tolerance: float) -> Floats:
@@ -134,48 +115,28 @@ def _centred(values: Floats) -> Floats:
     """Return values with their mean 0 along the last axis, NaN left out."""
     there = ~np.isnan(values)
     mean = np.where(there, values, 0.0).sum(axis=-1) / np.maximum(1, there.sum(axis=-1))
-    centred: Floats = values - mean[..., None]
-    return centred
+    return np.asarray(values - mean[..., None])
 
 
 def average_win_rate(points: ArrayLike) -> Floats:
-    """Return the mean over opponents of the share of points won against each.
+    """Return the mean over opponents of the share of points won against each; points as in `bradley_terry`.
 
-    Parameters
-    ----------
-    points
-        As in `bradley_terry`.
-
-    Returns
-    -------
-    ndarray
-        Shape (…, players), from 0 to 1; NaN for a player without a comparison.
+    Shape (…, players), from 0 to 1; NaN for a player without a comparison.
     """
-    given = np.asarray(points, dtype=np.float64)
-    games = given + np.swapaxes(given, -1, -2)
-    rates = np.divide(given, games, out=np.zeros_like(given), where=games > 0)
+    won = np.asarray(points, dtype=np.float64)
+    games = won + np.swapaxes(won, -1, -2)
+    rates = np.divide(won, games, out=np.zeros_like(won), where=games > 0)
     opponents = (games > 0).sum(axis=-1)
-    mean: Floats = np.where(opponents > 0, rates.sum(axis=-1) / np.maximum(1, opponents), np.nan)
-    return mean
+    return np.where(opponents > 0, rates.sum(axis=-1) / np.maximum(1, opponents), np.nan)
 
 
 def elo(games: Games, weights: ArrayLike) -> Floats:
     """Return Elo ratings after a sequence of comparisons, for many sequences at once.
 
-    Ratings begin at 1000; a difference of 400 is odds of ten to one. They depend on the order.
-
-    Parameters
-    ----------
-    games
-        The comparisons, in their order.
-    weights
-        How often each stands in a sequence, shape (comparisons, sequences). A comparison of weight w moves
-        ratings w times as far, which for a small ``ELO_K`` is nearly what w of them do.
-
-    Returns
-    -------
-    ndarray
-        Shape (sequences, n_players); NaN for a player without a comparison in a sequence.
+    Ratings begin at 1000; a difference of 400 is odds of ten to one. They depend on the order of the games.
+    ``weights``, shape (comparisons, sequences), says how often each stands in a sequence: one of weight w
+    moves ratings w times as far, which for a small ``ELO_K`` is nearly what w of them do. The result has
+    shape (sequences, n_players); NaN for a player without a comparison in a sequence.
     """
     weight = np.asarray(weights, dtype=np.float64)
     ratings = np.full((games.n_players, weight.shape[1]), ELO_START)
@@ -188,3 +149,101 @@ def elo(games: Games, weights: ArrayLike) -> Floats:
         played[a] |= w > 0
         played[b] |= w > 0
     return np.where(played, ratings, np.nan).T
+
+
+CYCLES_BY_CHANCE = 0.25
+"""The share of cycles when a fair coin decides every pair: 2 of the 8 outcomes of a triple."""
+
+_SIDES = 3  # of a triple
+_CACHED = 2**18  # of the matrices that are multiplied at a time, so that they stay in the processor's cache
+_EXACT = 2**12  # players up to which sums of a row's products are exact in single precision
+_NEAR = 1e-3  # last step of the strengths, which leaves an error of its square
+
+
+class Triads(NamedTuple):
+    """Counts of tournaments, arrays of shape (tournaments,)."""
+
+    triples: Floats
+    """Triples of which all three pairs are decided."""
+    cycles: Floats
+    expected: Floats
+    """Cycles that Bradley and Terry's model expects, fitted to the same wins."""
+    in_cycles: Ints
+    """Players in a strongly connected component of more than one: they are all in a cycle together."""
+    players: Ints
+    """Players that won or lost a decided pair."""
+
+
+@one_thread()
+def triads(winner: Ints, loser: Ints, tournament: Ints, weight: Floats | float = 1.0) -> Triads:
+    """Count the triples of each tournament.
+
+    Each pair stands once, with players in ``range(len(tournament))``; ``tournament`` of each player ascends
+    from 0. If ``weight`` is the probability of each win, a pair may stand twice; triples and cycles are
+    expectations.
+    """
+    size = np.bincount(tournament)
+    start = np.cumsum(size) - size
+    counts = np.zeros((3, len(size)))
+    pairs = np.bincount(tournament[winner], minlength=len(size))
+    # Tournaments of a batch have one size, that of the largest: similar ones come together.
+    by_size = np.argsort(size, kind="stable")
+    by_size = by_size[pairs[by_size] >= _SIDES]
+    place = np.full(len(size), len(by_size))
+    place[by_size] = np.arange(len(by_size))
+    of_pair = place[tournament[winner]]
+    order = np.argsort(of_pair, kind="stable")
+    of_pair, first = of_pair[order], start[tournament]
+    row, column = ((side - first[side])[order] for side in (winner, loser))
+    weights = np.broadcast_to(weight, len(winner))[order]
+    for low, high in _batches(size[by_size]):
+        at = slice(*np.searchsorted(of_pair, (low, high)))
+        n = int(size[by_size[high - 1]])
+        wins = np.zeros((high - low, n, n), np.float32 if n < _EXACT else np.float64)
+        wins[of_pair[at] - low, row[at], column[at]] = weights[at]
+        counts[:, by_size[low:high]] = _counted(wins)
+    played, cyclic = np.zeros((2, len(tournament)), bool)
+    played[winner] = played[loser] = True
+    cyclic[_in_cycles(winner, loser, len(tournament))] = True
+    players, in_cycles = (np.bincount(tournament[which], minlength=len(size)) for which in (played, cyclic))
+    triples, cycles, expected = counts
+    return Triads(triples, cycles, expected, in_cycles, players)
+
+
+def _batches(size: Ints) -> Iterator[tuple[int, int]]:
+    """Yield where batches of tournaments begin and end; their sizes ascend."""
+    low = 0
+    while low < len(size):
+        high = low + 1
+        while high < len(size) and (high + 1 - low) * int(size[high]) ** 2 <= _CACHED:
+            high += 1
+        yield low, high
+        low = high
+
+
+def _counted(wins: Floats) -> Floats:
+    """Return triples, cycles and expected cycles, shape (3, tournaments)."""
+    lost = np.swapaxes(wins, -1, -2)
+    decided = wins + lost
+    cycles = _sums(wins @ wins, lost) / 3
+    triples = cycles + _sums(lost @ wins, decided) / 2
+    power = np.exp(np.nan_to_num(bradley_terry(wins, tolerance=_NEAR)))[..., None]
+    chances = decided * (power / (power + np.swapaxes(power, -1, -2)))
+    # Both ways round a cycle are counted by the one matrix of chances.
+    expected = _sums(chances @ chances, np.swapaxes(chances, -1, -2)) / 3
+    return np.stack([triples, cycles, np.where(triples > 0, expected, 0.0)])
+
+
+def _sums(one: Floats, other: Floats) -> Floats:
+    """Return the sum of products of each tournament; each row's sum is exact in its own precision."""
+    return np.asarray(np.einsum("tij,tij->ti", one, other).sum(axis=-1, dtype=np.float64))
+
+
+def _in_cycles(winner: Ints, loser: Ints, n: int) -> Ints:
+    """Return the players in strongly connected components of more than one."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    wins = csr_array((np.ones(len(winner)), (winner, loser)), shape=(n, n))
+    _, component = connected_components(wins, connection="strong")
+    return np.flatnonzero(np.bincount(component)[component] > 1)

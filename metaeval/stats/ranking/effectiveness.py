@@ -8,17 +8,13 @@ read.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.coefficients.tables import Floats, Ints
 
 _EPSILON = 0.00001  # trec_eval's smoothing of inferred average precision
 POOLED = -1.0
@@ -46,6 +42,10 @@ class JudgedLists:
         """Say which items of the lists are relevant, shape (lists, depth)."""
         return self.first(cutoff) >= rel
 
+    def irrelevant(self, rel: float) -> NDArray[np.bool_]:
+        """Say which items of the lists are judged and not relevant, shape (lists, depth)."""
+        return np.asarray((self.labels < rel) & (self.labels != POOLED))
+
     def n_relevant(self, rel: float) -> Ints:
         """Return how many relevant items are known, in the list or not."""
         return np.asarray(self.counts[:, self.grades >= rel].sum(axis=1))
@@ -67,34 +67,30 @@ def ndcg(
 ) -> Floats:
     """Compute the normalised discounted cumulative gain (Järvelin & Kekäläinen 2002).
 
-    Parameters
-    ----------
-    dcg
-        ``log2``: the gain is the label, discounted by log2(rank + 1). ``exp-log2``: the gain is 2**label - 1.
-        ``jk``: Järvelin and Kekäläinen's own discount, 1 at ranks 1 and 2 and then log2(rank), as in LensKit.
-    gains
-        Label → gain; those left out are their own. A negative gain counts as 0.
+    With ``log2``, the gain is the label, discounted by log2(rank + 1); with ``exp-log2`` it is 2**label - 1;
+    ``jk`` has Järvelin and Kekäläinen's own discount, 1 at ranks 1 and 2 and then log2(rank), as in LensKit.
+    ``gains`` has other gains by label; a negative one counts as 0.
     """
 
     def gain_of(labels: Floats) -> Floats:
-        found = np.nan_to_num(labels)
-        for label, gain in (gains or {}).items():
-            found = np.where(labels == label, gain, found)
-        found = np.maximum(found, 0.0)
-        return np.asarray(2.0**found - 1 if dcg == "exp-log2" else found)
+        gain = np.nan_to_num(labels)
+        for label, instead in (gains or {}).items():
+            gain = np.where(labels == label, instead, gain)
+        gain = np.maximum(gain, 0.0)
+        return np.asarray(2.0**gain - 1 if dcg == "exp-log2" else gain)
 
     # Without a cutoff the ideal list has all relevant items, more than the list may be long.
     longest = cutoff or max(lists.labels.shape[1], int(lists.counts.sum(axis=1).max(initial=0)))
     ranks = np.arange(1, longest + 1)
     discount = 1 / (np.log2(np.maximum(ranks, 2)) if dcg == "jk" else np.log2(ranks + 1))
     labels = lists.first(cutoff)
-    found = np.asarray(gain_of(labels) @ discount[: labels.shape[1]])
+    gained = np.asarray(gain_of(labels) @ discount[: labels.shape[1]])
     of_grade = gain_of(lists.grades)
     best_first = np.argsort(-of_grade, kind="stable")
     ends = np.minimum(np.cumsum(lists.counts[:, best_first], axis=1), longest)
     reached = np.append(0.0, np.cumsum(discount))[ends]
     ideal = np.diff(reached, axis=1, prepend=0.0) @ of_grade[best_first]
-    return _over(found, ideal)
+    return _over(gained, ideal)
 
 
 def precision(lists: JudgedLists, *, cutoff: int, rel: float = 1) -> Floats:
@@ -142,8 +138,9 @@ def judged(lists: JudgedLists, *, cutoff: int | None = None) -> Floats:
 
 def bpref(lists: JudgedLists, *, rel: float = 1) -> Floats:
     """Share of judged irrelevant items that rank below relevant ones (Buckley & Voorhees 2004)."""
-    hits, misses = lists.relevant(rel), (lists.labels < rel) & (lists.labels != POOLED)
-    n, n_not = lists.n_relevant(rel), _n_irrelevant(lists, rel)
+    hits, misses = lists.relevant(rel), lists.irrelevant(rel)
+    n = lists.n_relevant(rel)
+    n_not = lists.counts[:, (lists.grades < rel) & (lists.grades != POOLED)].sum(axis=1)
     above = np.minimum(np.cumsum(misses, axis=1), n[:, None])
     lost = np.divide(above, np.minimum(n, n_not)[:, None], out=np.zeros(above.shape), where=above > 0)
     return _over((hits * (1 - lost)).sum(axis=1), n)
@@ -154,31 +151,29 @@ def inferred_ap(lists: JudgedLists, *, rel: float = 1) -> Floats:
 
     What was pooled and not judged has the label -1. What was not pooled counts as not relevant.
     """
-    hits, misses = lists.relevant(rel), (lists.labels < rel) & (lists.labels != POOLED)
-    before = np.arange(hits.shape[1])
+    hits, misses = lists.relevant(rel), lists.irrelevant(rel)
     good: Ints = np.cumsum(hits, axis=1) - hits  # above each rank
     bad, pooled = np.cumsum(misses, axis=1), np.cumsum(lists.labels == POOLED, axis=1)
     share = (good + _EPSILON) / (good + bad + 2 * _EPSILON)
-    at = (1 + (good + bad + pooled) * share) / (before + 1)
+    at = (1 + (good + bad + pooled) * share) / np.arange(1, hits.shape[1] + 1)
     return _over((at * hits).sum(axis=1), lists.n_relevant(rel))
 
 
-def compatibility(lists: JudgedLists, *, p: float = 0.95, normalize: bool = True) -> Floats:
+def compatibility(
+    lists: JudgedLists, *, p: float = 0.95, normalize: bool = True, depth: int | str = 1000
+) -> Floats:
     """Rank-biased overlap with the nearest ideal list (Clarke, Vtyurina & Smucker 2021, TOIS 39, 2).
 
     The ideal list has all items with a label above 0, the higher ones first; items of one label come in the
-    order of the list, then those that are not in it. It is compared down to the end of the longer of the two.
-
-    Parameters
-    ----------
-    p
-        Persistence: the weight of each further rank.
-    normalize
-        Whether the overlap is divided by that of the ideal list with itself.
+    order of the list, then those that are not in it. Both are compared down to ``depth``, beyond their ends
+    too, as the authors' program does it; if it is ``longest``, to the end of the longer one. ``p`` is the
+    weight of each further rank; if ``normalize``, the overlap is divided by that of the ideal list with
+    itself.
     """
     positive = np.flatnonzero(lists.grades > 0)
     n = lists.counts[:, positive].sum(axis=1)
-    ends = np.maximum(lists.lengths, n)
+    ends = np.maximum(lists.lengths, n) if depth == "longest" else np.full(len(n), depth, dtype=np.int64)
+    n = np.minimum(n, ends)
     weights = p ** np.arange(ends.max(initial=0), dtype=np.float64)
     to_rank = np.append(0.0, np.cumsum(weights))
     by_rank = np.append(0.0, np.cumsum(weights / np.arange(1, len(weights) + 1)))
@@ -189,7 +184,7 @@ def compatibility(lists: JudgedLists, *, p: float = 0.95, normalize: bool = True
         row = cell // lists.labels.shape[1]
         of_row = np.bincount(row, minlength=len(n))
         place = np.arange(len(row)) + (above - np.cumsum(of_row) + of_row)[row]
-        before = by_rank[np.maximum(cell - row * lists.labels.shape[1], place)]
+        before = by_rank[np.minimum(np.maximum(cell - row * lists.labels.shape[1], place), ends[row])]
         overlap += of_row * by_rank[ends] - np.bincount(row, before, len(n))
         above += lists.counts[:, k]
     best = to_rank[n] + n * (by_rank[ends] - by_rank[n]) if normalize else to_rank[ends]
@@ -210,10 +205,6 @@ MEASURES: dict[str, Callable[..., Floats]] = {
     "Compat": compatibility,
 }
 """The name of each in ``ir_measures``."""
-
-
-def _n_irrelevant(lists: JudgedLists, rel: float) -> Ints:
-    return np.asarray(lists.counts[:, (lists.grades < rel) & (lists.grades != POOLED)].sum(axis=1))
 
 
 def _over(above: Floats | Ints, below: Floats | Ints) -> Floats:

@@ -1,4 +1,4 @@
-"""Agreement in order: of pairs of units, of pairs of generators, and clusters of evaluators.
+"""Agreement in order: of pairs of units, of two labels or of generators, and clusters of evaluators.
 
 Differences below 2**-40 of the largest value (about a trillionth) count as ties: they may be rounding.
 """
@@ -6,35 +6,19 @@ Differences below 2**-40 of the largest value (about a trillionth) count as ties
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from metaeval.stats.coefficients.tables import BLOCK, changes, labels, lengths
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.coefficients.tables import BLOCK, Floats, Ints, changes, lengths
 
 MAX_PAIRS = 20_000_000  # with more pairs than this, units are sampled
 _BITS = 40  # differences are whole multiples of 2**-_BITS of the largest value
-_MOST_FOLDS = 1000  # so that distance, kind and two folds fit into one 64-bit key
 
 
-@dataclass(frozen=True, slots=True)
-class PairAccuracy:
-    """Share of pairs that the score orders, or ties, as the truth does; NaN without a pair."""
-
-    accuracy: float
-    n_pairs: int
-
-
-@dataclass(frozen=True, slots=True)
-class PairCalibration:
+class PairCalibration(NamedTuple):
     """Pairwise accuracy with a tie threshold that was chosen on other users."""
 
     accuracy: float
@@ -42,100 +26,64 @@ class PairCalibration:
     threshold: Floats
     """Shape (n_folds,), in units of the score: the largest difference that counts as a tie."""
     n_pairs: int
-    """Evaluated pairs."""
 
 
-def pairwise_accuracy(
-    x: ArrayLike, y: ArrayLike, group: ArrayLike, n_groups: int, eps: float = 0.0, *, seed: int = 0
-) -> PairAccuracy:
-    """Compute the pairwise accuracy at a given tie threshold (acc_eq; Deutsch, Foster & Freitag 2023).
+def tied_share(y: Floats, group: Ints) -> float:
+    """Return the share of the pairs within groups that the truth ties, which calling all pairs ties reaches.
 
-    A pair is right if truth and score order it alike and the scores differ by more than ``eps``, or if the
-    truth ties it and the scores differ by at most ``eps``.
-
-    Parameters
-    ----------
-    x, y
-        Scores and truth, shape (n,), finite.
-    group
-        Shape (n,), in ``range(n_groups)``; pairs are formed within groups.
-    eps
-        In units of the score, at least zero.
-    seed
-        Of the sample: with more than 20 million pairs, units are sampled so that about so many pairs remain.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a value is not finite, a group is out of range or ``eps`` is negative.
+    ``y`` and ``group`` have shape (n,); NaN without a pair.
     """
-    a, b, groups = _checked(x, y, group, n_groups)
-    if not eps >= 0:
-        raise ValueError(f"eps must be at least zero, not {eps}")
-    a, exponent = _scaled(a)
-    b, _ = _scaled(b)
-    with np.errstate(over="ignore"):
-        limit = np.rint(np.ldexp(eps, -exponent))
-    right = n_pairs = 0
-    for left, other in _pairs(groups, seed):
-        distance, tied, alike = _compared(a, b, left, other)
-        right += int(np.count_nonzero(np.where(tied, distance <= limit, alike & (distance > limit))))
-        n_pairs += left.size
-    return PairAccuracy(right / n_pairs if n_pairs else math.nan, n_pairs)
+    cells = np.stack([group, np.rint(_scaled(y)[0])])
+    of_cell = np.unique(cells, axis=1, return_inverse=True)[1].ravel()
+    tied, pairs = (int((n * (n - 1)).sum()) for n in (np.bincount(of_cell), np.bincount(group)))
+    return tied / pairs if pairs else math.nan
 
 
 def tie_calibrated_accuracy(
-    x: ArrayLike,
-    y: ArrayLike,
-    group: ArrayLike,
-    n_groups: int,
-    fold: ArrayLike,
-    *,
-    n_folds: int,
-    seed: int = 0,
+    x: ArrayLike, y: ArrayLike, group: ArrayLike, fold: ArrayLike, *, n_folds: int, seed: int = 0
 ) -> PairCalibration:
     """Compute the pairwise accuracy with tie calibration on held-out users.
 
-    This is acc_eq* of Deutsch, Foster & Freitag (2023, "Ties Matter"), cross-fitted: each fold uses the
-    threshold, zero or the distance of a pair, that maximises the accuracy on the other folds' pairs: the
-    smallest, if several do; zero, if there are none. A pair is evaluated in a fold if both its units are in
-    it, and trains a fold if neither is. So a pair across two folds is never evaluated, and trains the others.
+    A pair is right if truth and score order it alike and the scores differ by more than a threshold, or if
+    the truth ties it and the scores differ by at most that. This is acc_eq* of Deutsch, Foster & Freitag
+    (2023, "Ties Matter"), cross-fitted: each fold uses the threshold, zero or the distance of a pair, that
+    maximises the accuracy on the other folds' pairs: the smallest, if several do; zero, if there are none. A
+    pair is evaluated in a fold if both its units are in it, and trains a fold if neither is. So a pair across
+    two folds is never evaluated, and trains the others.
 
     Parameters
     ----------
-    x, y, group, n_groups, seed
-        As in `pairwise_accuracy`.
+    x, y, group
+        Scores and truth, finite, and groups, shape (n,); pairs are within groups.
     fold, n_folds
-        Shape (n,), in ``range(n_folds)``: the fold of the unit's user. Each fold costs a pass.
-
-    Raises
-    ------
-    ValueError
-        As in `pairwise_accuracy`; or a fold is out of range, or ``n_folds`` is not from 2 to 1000.
+        The fold of the unit's user, in ``range(n_folds)``, 2 to 1000 of them.
+    seed
+        Of the sample: with more than 20 million pairs, units are sampled so that about so many pairs remain.
     """
-    a, b, groups = _checked(x, y, group, n_groups)
-    if not 2 <= n_folds <= _MOST_FOLDS:
-        raise ValueError(f"a threshold for held-out users needs 2 to {_MOST_FOLDS} folds, not {n_folds}")
-    folds = labels(fold, n_folds, a.shape, "fold")
+    a, b = paired_values(x, y)
+    folds = np.asarray(fold, dtype=np.int64)
     a, exponent = _scaled(a)
     b, _ = _scaled(b)
 
-    # Pairs as keys that sort by distance, then by kind and folds. Discordant pairs are wrong at any threshold
-    # and only counted. Equal keys are merged block by block, so that ratings need next to no memory.
+    # Pairs as 64-bit keys that sort by distance, then by kind and folds. Discordant pairs are wrong at any
+    # threshold and only counted. Equal keys are merged block by block, so ratings need next to no memory.
     kinds = 2 * n_folds**2
-    blocks: list[tuple[Ints, Ints]] = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))]
+    blocks = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))]
     n_pairs = 0
-    for left, other in _pairs(groups, seed):
+    for left, other in _pairs(np.asarray(group), seed):
         distance, tied, alike = _compared(a, b, left, other)
         f, g = folds[left], folds[other]
         n_pairs += int(np.count_nonzero(f == g))
         key = distance.astype(np.int64) * kinds + (tied * n_folds**2 + f * n_folds + g)
         distinct, times = np.unique(key[tied | alike], return_counts=True)
         blocks.append((distinct, times.astype(np.int32)))
-    keys, count = _merged(blocks)
+    keys, count = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    order = np.argsort(keys)
+    keys, count = keys[order], count[order]
+    first = np.flatnonzero(changes(keys))
+    keys, count = keys[first], np.add.reduceat(count, first)
     distances = keys // kinds
     kind = (keys - distances * kinds).astype(np.int32)
-    del keys
     tie, f, g = kind >= n_folds**2, kind // n_folds % n_folds, kind % n_folds
 
     first = np.flatnonzero(changes(distances))
@@ -152,60 +100,70 @@ def tie_calibrated_accuracy(
     return PairCalibration(right / n_pairs if n_pairs else math.nan, np.ldexp(thresholds, exponent), n_pairs)
 
 
+class LabelPairs(NamedTuple):
+    """Pairs of units of a group, one of each of two labels (positions on the scale): shape (n_groups,)."""
+
+    high: int
+    low: int
+    agree: Floats
+    """Pairs in which the unit of the higher label has the higher score."""
+    tie: Floats
+    """Pairs of equal scores."""
+    pairs: Floats
+    """All pairs."""
+
+
+def label_pairs(scores: Floats, labels: Ints, k: int, group: Ints, n_groups: int) -> Iterator[LabelPairs]:
+    """Count pairs of units of a group with different labels, for every two labels.
+
+    Units are counted by group, score and label once; the pairs follow from the counts. ``scores``, ``labels``
+    in ``range(k)`` and ``group`` in ``range(n_groups)`` have shape (n,).
+    """
+    # A cell has the units of one group and score; cells are ordered by both.
+    order = np.lexsort((scores, group))
+    new = changes(group[order]) | changes(scores[order])
+    cell = np.empty(len(order), dtype=np.int64)
+    cell[order] = np.cumsum(new) - 1
+    of_cell = group[order][new]
+    counts = np.stack([np.bincount(cell[labels == label], minlength=len(of_cell)) for label in range(k)])
+    counts = counts.astype(np.float64)
+    # How many units of each label have a lower score in the same group.
+    first = np.searchsorted(of_cell, np.arange(n_groups))
+    below = np.cumsum(counts, axis=1) - counts
+    padded = np.pad(below, ((0, 0), (0, 1)))  # a last group without cells
+    below -= padded[:, first][:, of_cell]
+    of_group = [np.bincount(of_cell, row, n_groups).astype(np.float64) for row in counts]
+    for high in range(k):
+        for low in range(high):
+            agree, tie = (
+                np.bincount(of_cell, counts[high] * of_low[low], n_groups).astype(np.float64)
+                for of_low in (below, counts)
+            )
+            yield LabelPairs(high, low, agree, tie, of_group[high] * of_group[low])
+
+
 def soft_pairwise_accuracy(p_truth: ArrayLike, p_score: ArrayLike) -> float:
     """Compute the soft pairwise accuracy of Thompson, Mathur, Deutsch & Khayrallah (2024).
 
     It is the mean over pairs i < j of ``1 - |p_truth[i, j] - p_score[i, j]|``; NaN where there is no pair.
-
-    Parameters
-    ----------
-    p_truth, p_score
-        Shape (G, G): one-sided p-values that the row's generator beats the column's. Only what lies above the
-        diagonal is read.
-
-    Raises
-    ------
-    ValueError
-        If the matrices are not square and of one shape, or a p-value is not in [0, 1].
+    The p-values, shape (G, G), are one-sided: that the row's generator beats the column's.
     """
     a, b = np.asarray(p_truth, dtype=np.float64), np.asarray(p_score, dtype=np.float64)
-    if a.ndim != 2 or a.shape != b.shape or a.shape[0] != a.shape[1]:
-        raise ValueError(f"p-values must be square matrices of one shape, not of {a.shape} and {b.shape}")
     above = np.triu_indices(len(a), 1)
     p, q = a[above], b[above]
-    if not ((p >= 0) & (p <= 1) & (q >= 0) & (q <= 1)).all():
-        raise ValueError("p-values must be between 0 and 1")
     return float(1 - np.abs(p - q).mean()) if p.size else math.nan
 
 
 def rank_clusters(estimates: ArrayLike, p_worse: ArrayLike, alpha: float) -> Ints:
-    """Assign evaluators to rank clusters.
+    """Assign evaluators to rank clusters, numbered from 1; 0 where the estimate is NaN.
 
     Cluster 1 holds the best evaluator and all that are not significantly worse than it. Cluster 2 holds the
     best of the rest and all of the rest that are not significantly worse than that one; and so on. Tests
     differ in power, so an evaluator of a later cluster may have a higher estimate than one of an earlier.
-
-    Parameters
-    ----------
-    estimates
-        Shape (E,); NaN where undefined. Equal ones keep their order.
-    p_worse
-        Shape (E, E), corrected for the number of tests: small where the column's evaluator is significantly
-        worse than the row's. NaN is not significant.
-
-    Returns
-    -------
-    ndarray
-        Shape (E,): the cluster of each evaluator, from 1; 0 where the estimate is NaN.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit.
+    ``p_worse``, shape (E, E) and corrected for the number of tests, is small where the column's evaluator is
+    significantly worse than the row's; NaN is not significant.
     """
     values, p = np.asarray(estimates, dtype=np.float64), np.asarray(p_worse, dtype=np.float64)
-    if values.ndim != 1 or p.shape != (values.size, values.size):
-        raise ValueError(f"{values.size} estimates need p-values of shape (E, E), not {p.shape}")
     clusters = np.zeros(values.size, dtype=np.int64)
     rest = [int(e) for e in np.argsort(-values, kind="stable") if not np.isnan(values[e])]
     number = 0
@@ -221,14 +179,22 @@ def rank_clusters(estimates: ArrayLike, p_worse: ArrayLike, alpha: float) -> Int
 def weighted_kendall(x: ArrayLike, y: ArrayLike) -> float:
     """Kendall's tau with hyperbolic weights (Vigna 2015), the mean over ranking by x and by y, largest first.
 
-    Entries where x or y is NaN are left out; scipy counts NaN as the smallest value. NaN if fewer than two
-    are left or a variable is constant; ValueError if the arrays are not of one length.
+    Entries where x or y is NaN are left out. NaN if fewer than two are left or a variable is constant;
+    ValueError if the arrays are not of one length.
     """
-    from scipy.stats import weightedtau
-
     a, b = paired_values(x, y)
     there = ~(np.isnan(a) | np.isnan(b))
-    return float(weightedtau(a[there], b[there], rank=True).statistic) if there.sum() > 1 else math.nan
+    return (_ranked_tau(a[there], b[there]) + _ranked_tau(b[there], a[there])) / 2
+
+
+def _ranked_tau(x: Floats, y: Floats) -> float:
+    """Return the weighted tau by the ranks of x, ties by y: scipy's, which takes long to import."""
+    weight = np.empty(len(x))
+    weight[np.lexsort((y, x))[::-1]] = 1 / np.arange(1, len(x) + 1)
+    weights = np.triu(weight[:, None] + weight, 1)
+    signs_x, signs_y = (np.sign(values[:, None] - values) for values in (x, y))
+    scale = math.sqrt((weights * signs_x**2).sum()) * math.sqrt((weights * signs_y**2).sum())
+    return float((weights * signs_x * signs_y).sum() / scale) if scale else math.nan
 
 
 def paired_values(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
@@ -237,13 +203,6 @@ def paired_values(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(f"x and y must be arrays of one length, not of shapes {a.shape} and {b.shape}")
     return a, b
-
-
-def _checked(x: ArrayLike, y: ArrayLike, group: ArrayLike, n_groups: int) -> tuple[Floats, Floats, Ints]:
-    a, b = paired_values(x, y)
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError("values must be finite")
-    return a, b, labels(group, n_groups, a.shape, "group")
 
 
 def _scaled(values: Floats) -> tuple[Floats, int]:
@@ -279,13 +238,3 @@ def _pairs(group: Ints, seed: int) -> Iterator[tuple[Ints, Ints]]:
         other = np.arange(left.size) + (before[start] - before[left]) + left + 1
         yield order[left], order[other]
         start = end
-
-
-def _merged(blocks: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-    """Add the counts of equal keys of all blocks; keys come back sorted."""
-    keys, count = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    blocks.clear()
-    order = np.argsort(keys)
-    keys, count = keys[order], count[order]
-    first = np.flatnonzero(changes(keys))
-    return (keys, count) if first.size == keys.size else (keys[first], np.add.reduceat(count, first))

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from metaeval.stats.coefficients.tables import labels
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.weighted.sums import Clusters
 
 _BLOCK = 2**20  # numbers in the systems that are solved at a time
@@ -31,14 +29,14 @@ class UserAdjusted:
     counts: Floats
     """Shape (n_clusters, G): units."""
     sums: Floats
-    """Shape (n_clusters, G): sums of values, less ``origin`` each."""
-    origin: float
-    """The mean of all values."""
+    """Shape (n_clusters, V * G): sums of values, less ``origin`` each."""
+    origin: Floats
+    """Shape (V,): the mean of all values."""
     cross: Floats | None
     """Shape (n_clusters, G * (G + 1) / 2): cross-products of the generators' indicators, centred within
     users, the upper triangle row by row; None if no effects are removed."""
     centred: Floats
-    """Shape (n_clusters, G): sums of values, centred within users; plain sums if no effects are removed."""
+    """Shape (n_clusters, V * G): ``sums`` of values that are centred within users, if effects are removed."""
 
     @classmethod
     def of(
@@ -50,78 +48,57 @@ class UserAdjusted:
         *,
         users: bool = True,
     ) -> UserAdjusted:
-        """Collect the statistics of n units.
+        """Collect the statistics of finite values, shape (n,), or (V, n) for several values of each unit.
 
-        Parameters
-        ----------
-        values
-            Shape (n,), finite.
-        generator
-            Shape (n,), in ``range(n_generators)``.
-        clusters
-            The units that are resampled together.
-        users
-            Whether the clusters are users, whose effects are removed.
-
-        Raises
-        ------
-        ValueError
-            If shapes differ, a value is not finite, or a label is out of range.
+        ``generator`` has shape (n,), in ``range(n_generators)``; ``users`` says whether the clusters are
+        users, whose effects are removed.
         """
-        v = np.asarray(values, dtype=np.float64)
-        if v.ndim != 1 or not np.isfinite(v).all():
-            raise ValueError("values must be finite and in one dimension")
-        g = labels(generator, n_generators, (v.size,), "generator")
-        c = labels(clusters.of_unit, clusters.n, (v.size,), "cluster")
-
-        origin = float(v.mean()) if v.size else 0.0
-        v = v - origin  # so that a large offset costs no digits
+        v = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        n_units, g, c = v.shape[1], np.asarray(generator, dtype=np.int64), clusters.of_unit
+        origin = v.mean(axis=1) if n_units else np.zeros(len(v))
+        v = v - origin[:, None]  # so that a large offset costs no digits
         cells = c * n_generators + g
         counts = _table(cells, clusters.n, n_generators)
-        sums = _table(cells, clusters.n, n_generators, v)
+        sums = np.hstack([_table(cells, clusters.n, n_generators, own) for own in v])
         if not users:
             return cls(counts, sums, origin, None, sums)
 
         units = np.maximum(np.bincount(c, minlength=clusters.n), 1)
-        means = np.bincount(c, weights=v, minlength=clusters.n) / units
-        centred = _table(cells, clusters.n, n_generators, v - means[c])
+        means = np.stack([np.bincount(c, weights=own, minlength=clusters.n) / units for own in v])
+        centred = np.hstack([_table(cells, clusters.n, n_generators, own) for own in v - means[:, c]])
         row, column = np.triu_indices(n_generators)
         cross = counts[:, row] * counts[:, column] / -units[:, None]
         cross[:, row == column] += counts
         return cls(counts, sums, origin, cross, centred)
 
     def at(self, weights: Floats) -> Floats:
-        """Compute the adjusted mean of each generator under each column of weights.
+        """Compute the adjusted mean of each generator under columns of weights, shape (n_clusters, columns).
 
         It is the generator's effect, where the effects of the generators present sum to zero, plus the
         weighted mean of all values: least squares with fixed effects of users, each unit weighted as its
         cluster, which equals entering clusters repeatedly, as users of their own each time. Without users it
         is the weighted mean of the generator's values.
 
-        Parameters
-        ----------
-        weights
-            Shape (n_clusters, columns), at least zero.
-
         Returns
         -------
         ndarray
-            Shape (G, columns). NaN for a generator without a unit of positive weight. A whole column is NaN
-            if users do not link the generators present (by a chain of users who saw two of them each): then
-            effects of generators cannot be told from effects of users.
+            Shape (V * G, columns). NaN for a generator without a unit of positive weight. A whole column is
+            NaN if users do not link the generators present (by a chain of users who saw two of them each):
+            then effects of generators cannot be told from effects of users.
         """
         n_clusters, n_generators = self.counts.shape
-        found = np.empty((n_generators, weights.shape[1]))
+        found = np.empty((self.sums.shape[1], weights.shape[1]))
         step = max(1, _BLOCK // max(n_generators**2, n_clusters))
         for start in range(0, weights.shape[1], step):
             found[:, start : start + step] = self._of_block(weights[:, start : start + step].T).T
         return found
 
     def _of_block(self, w: Floats) -> Floats:
-        counts, sums = w @ self.counts, w @ self.sums
+        by_generator = (len(w), len(self.origin), self.counts.shape[1])
+        counts, sums = w @ self.counts, (w @ self.sums).reshape(by_generator)
         present = counts > 0
         if self.cross is None:
-            return ratio(sums, counts) + self.origin
+            return (ratio(sums, counts[:, None]) + self.origin[:, None]).reshape(len(w), -1)
         systems = _symmetric(w @ self.cross, counts.shape[1])
         linked = _linked(systems < 0, present)
         # The rows of a system sum to zero: one number added everywhere makes it regular and its solution sum
@@ -132,35 +109,20 @@ class UserAdjusted:
         diagonal = np.einsum("bii->bi", systems)
         diagonal[~present] = 1.0
         systems[~linked] = np.eye(counts.shape[1])
-        effects = np.linalg.solve(systems, (w @ self.centred)[:, :, None])[:, :, 0]
-        total = counts.sum(axis=1)
-        grand = ratio(sums.sum(axis=1), total)
-        means = effects + (grand + self.origin)[:, None]
-        return np.where(present & linked[:, None], means, np.nan)
+        centred = (w @ self.centred).reshape(by_generator)
+        effects = np.linalg.solve(systems, centred.swapaxes(1, 2)).swapaxes(1, 2)
+        grand = ratio(sums.sum(axis=2), counts.sum(axis=1)[:, None])
+        means = effects + (grand + self.origin)[:, :, None]
+        return np.where((present & linked[:, None])[:, None], means, np.nan).reshape(len(w), -1)
 
 
 def top_agreement(a: ArrayLike, b: ArrayLike) -> float:
-    """Share of draws in which two sets of means have the same generator on top.
+    """Share of draws, shape (B, G) from the same resamples, in which two sets of means have the same on top.
 
-    Parameters
-    ----------
-    a, b
-        Shape (B, G), row by row from the same draws. NaN never is on top; of equal values, the first is. A
-        draw without any value in a or b is left out.
-
-    Returns
-    -------
-    float
-        In [0, 1]; NaN if no draw is left.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ.
+    NaN never is on top; of equal values, the first is. A draw without any value in a or b is left out; NaN if
+    no draw is left.
     """
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if x.ndim != 2 or x.shape != y.shape:
-        raise ValueError(f"draws must be matrices of one shape, not of {x.shape} and {y.shape}")
     there = ~(np.isnan(x).all(axis=1) | np.isnan(y).all(axis=1))
     if not there.any():
         return float("nan")

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from metaeval.stats.coefficients.tables import Floats, Ints
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.weighted.sums import Clusters
 
 N_FOLDS = 10
@@ -38,25 +38,11 @@ class Isotonic:
 def isotonic(x: ArrayLike, y: ArrayLike) -> Isotonic:
     """Fit isotonic regression by pool-adjacent-violators (Barlow et al. 1972).
 
-    Parameters
-    ----------
-    x, y
-        Scores and ratings, finite, shape (n,). Units with equal scores are pooled first.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, there is no unit, or a value is not finite.
+    Scores and ratings are finite, shape (n,); units with equal scores are pooled first.
     """
     from scipy.optimize import isotonic_regression
 
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    if a.ndim != 1 or a.shape != b.shape or not len(a):
-        raise ValueError(
-            f"scores and ratings must be of one length above zero, not of shapes {a.shape} and {b.shape}"
-        )
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise ValueError("scores and ratings must be finite; leave out units without one")
     points, where = np.unique(a, return_inverse=True)
     counts = np.bincount(where).astype(np.float64)
     fitted = isotonic_regression(np.bincount(where, b) / counts, weights=counts).x
@@ -78,12 +64,8 @@ class Spread:
     def of(cls, z: Floats, r: Floats, user: Ints, n_users: int) -> Spread:
         """Estimate the variances by the method of moments.
 
-        Parameters
-        ----------
-        z, r
-            Shape (n,): predictions of the common map less a constant, and ratings less predictions.
-        user, n_users
-            Shape (n,), whole numbers in ``range(n_users)``.
+        ``z`` are predictions of the common map less a constant, ``r`` ratings less predictions, of shape
+        (n,).
         """
 
         def total(values: Floats) -> Floats:
@@ -110,17 +92,9 @@ def shifts(z: Floats, r: Floats, user: Ints, block: Ints, spread: Spread) -> Flo
 
     Users have a random shift and slope; their best linear unbiased predictors (Laird & Ware 1982, Biometrics
     38, 963; Robinson 1991, Statistical Science 6, 15) are ``(D Z'Z + s² I)⁻¹ D Z'r`` with ``Z = [1, z]``,
-    ``D`` the variances of shift and slope and ``s²`` that of units. With few other units the prediction is
-    near zero, without any it is zero.
-
-    Parameters
-    ----------
-    z, r, user
-        As for `Spread.of`.
-    block
-        Shape (n,): units of one user and one block are left out together.
-    spread
-        Estimated from other users.
+    ``D`` the variances of shift and slope and ``s²`` that of units, ``spread``, estimated from other users.
+    With few other units the prediction is near zero, without any it is zero. ``z``, ``r`` and ``user`` are
+    those of `Spread.of`; units of one user and one ``block`` are left out together.
     """
     _, of_user = np.unique(user, return_inverse=True)
     _, of_block = np.unique(np.stack([of_user, block]), axis=1, return_inverse=True)
@@ -180,16 +154,9 @@ def cross_fitted(
         Of the ratings; own maps do not leave them.
     n_folds, seed
         Folds of clusters and their draw.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two clusters.
     """
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     user = np.asarray(clusters.of_unit)
-    if clusters.n < 2:
-        raise ValueError("cross-fitting takes two clusters or more: one to fit on, one to predict")
     folds = min(n_folds, clusters.n)
     fold = (np.random.default_rng(seed).permutation(clusters.n) % folds)[user]
     mean, common, own_mean, own = np.empty((4, len(a)))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from typing import Any
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.coefficients.tables import Floats, Ints
 
 _CELLS = 2**22  # predictions made at a time
 
@@ -20,17 +17,9 @@ class OutcomeCells:
     """A log without its rows: how often each action was shown in each situation, and what came of it.
 
     A situation is a context within a fold of clusters, so that a fold's rounds are in situations of its own.
-
-    Parameters
-    ----------
-    context
-        Of each situation, a column of codes per field of the context, shape (situations, fields).
-    fold
-        Of each situation.
-    situation, action
-        Of each cell.
-    n, total
-        Rounds of each cell, which may be 0 in a resample, and the sum of their outcomes.
+    Each has its fold and a column of codes per field of the context, shape (situations, fields). A cell has
+    its situation and action, its rounds, of which there may be 0 in a resample, and the sum of their
+    outcomes.
     """
 
     context: Ints
@@ -57,16 +46,10 @@ class OutcomeModel:
         return self._linked(self.base[situation] + self.effect[self.fold[situation], action])
 
     def under(self, situation: Ints, policy: Floats, row: Ints) -> Floats:
-        """Return mean predictions under a policy.
+        """Return mean predictions under a policy in situations, shape (n,).
 
-        Parameters
-        ----------
-        situation
-            Shape (n,).
-        policy
-            Probabilities of actions, shape (rows, actions).
-        row
-            The row of the policy in each of the situations, shape (n,).
+        ``policy`` has probabilities of actions, shape (rows, actions), ``row`` the row for each of the
+        situations.
         """
         if not self.logistic:
             mean = policy @ self.effect.T

@@ -7,17 +7,12 @@ not bias the estimate; the better the judge follows the ratings, the narrower th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from metaeval.stats.coefficients.tables import labels
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import ratio
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
 
 _NOISE = 1e-12  # a smaller share than this is rounding
 
@@ -53,13 +48,15 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
     n_clusters: int,
     *,
     confidence: float = 0.95,
-    tune: bool = True,
-    pool: bool = True,
 ) -> PredictionPowered:
     """Estimate the mean rating of each generator over all its units.
 
     The estimate is ``mean_rated(y) + lambda * (mean_all(f) - mean_rated(f))`` (PPI++; Angelopoulos, Duchi &
-    Zrnic 2023). Which units are rated must not depend on how good they are.
+    Zrnic 2023). Which units are rated must not depend on how good they are. Lambda minimises the variance
+    over all generators together, which few users tell much better than one lambda each. It is not clipped, so
+    that neither unit nor sign of the judge's scale matters. It is 0 where the judge cannot help (constant
+    scores; every unit rated) and where there is too little to tune on (fewer than three clusters; one with
+    all influence).
 
     Standard errors are clustered: the estimate is linearised, a cluster's influence sums over its units,
     rated or not, and the variance is ``C / (C - 1)`` times the sum of squared influences. So it covers that a
@@ -71,45 +68,18 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
 
     Parameters
     ----------
-    y
-        Ratings, shape (n,); NaN where no person rated.
-    f
-        Judge scores, shape (n,), finite.
-    generator
-        Shape (n,), in ``range(n_generators)``.
-    cluster
-        Shape (n,), in ``range(n_clusters)``: units of one, say of a user, depend on each other.
+    y, f
+        Ratings, NaN where no person rated, and finite judge scores, shape (n,).
+    generator, cluster
+        Shape (n,), in ``range(n_generators)`` and ``range(n_clusters)``; units of a cluster, say of a user,
+        depend on each other.
     confidence
         Of the intervals, between 0 and 1; from Student's t with C - 1 degrees of freedom.
-    tune
-        Choose lambda to minimise the variance: minus the slope of the influences on the rated mean, given
-        those on the correction. It is not clipped, so that neither unit nor sign of the judge's scale
-        matters. It is 0 where the judge cannot help (constant scores; every unit rated) and where there is
-        too little to tune on (C < 3; one cluster with all influence). False: lambda is 1 (Angelopoulos et
-        al. 2023, "Prediction-powered inference"), which needs f on the scale of y.
-    pool
-        Choose one lambda for all generators, which few users tell much better than one for each.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ, a label is out of range, a score is not finite, a rating is infinite, or the
-        confidence is not between 0 and 1.
     """
     from scipy.special import stdtrit
 
     ratings, scores = np.asarray(y, dtype=np.float64), np.asarray(f, dtype=np.float64)
-    if ratings.ndim != 1 or ratings.shape != scores.shape:
-        raise ValueError(
-            f"y and f must be arrays of one length, not of shapes {ratings.shape}, {scores.shape}"
-        )
-    if not np.isfinite(scores).all() or np.isinf(ratings).any():
-        raise ValueError("scores must be finite, and ratings finite or NaN")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
-    g = labels(generator, n_generators, (ratings.size,), "generator")
-    c = labels(cluster, n_clusters, (ratings.size,), "cluster")
-
+    g, c = np.asarray(generator), np.asarray(cluster, dtype=np.int64)
     rated = ~np.isnan(ratings)
     of_rated = g[rated]
     n_units, n_rated = np.bincount(g, minlength=n_generators), np.bincount(of_rated, minlength=n_generators)
@@ -132,31 +102,22 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
     def total(per_cell: Floats) -> Floats:
         return _sums(owner, n_generators, per_cell)
 
-    weight = np.where(n_rated > 0, 0.0 if tune else 1.0, np.nan)
-    of_cell, cell_index = weight[owner], np.arange(cells.size)
-    if tune:
-        spread = total(f_influence**2)
-        largest_score, largest = np.zeros((2, n_generators))
-        np.maximum.at(largest_score, g, np.abs(scores))
-        np.maximum.at(largest, owner, f_influence**2)
-        helps = (n_rated < n_units) & (spread > (_NOISE * largest_score) ** 2)
-        helps &= (n_labelled_clusters > 2) & (largest < (1 - _NOISE) * spread)
-        useful = helps[owner]
-        # Lambda is common to a family of generators; what a cluster adds to it is left out for that cluster.
-        key, family = (
-            (cells % n_clusters, np.zeros(n_clusters, dtype=np.int64)) if pool else (cell_index, owner)
-        )
-        squares, products = (
-            _sums(key, family.size, np.where(useful, f_influence * v, 0.0))
-            for v in (f_influence, y_influence)
-        )
-        n_families = 1 if pool else n_generators
-        whole, together = _sums(family, n_families, squares), _sums(family, n_families, products)
-        common = np.divide(-together, whole, out=np.zeros(n_families), where=whole > 0)
-        weight[helps] = (np.zeros_like(weight) + common)[helps]
-        rest = whole[family] - squares
-        without = np.divide(products - together[family], rest, out=np.zeros(family.size), where=rest > 0)
-        of_cell = np.where(useful, without[key], weight[owner])
+    spread = total(f_influence**2)
+    largest_score, largest = np.zeros((2, n_generators))
+    np.maximum.at(largest_score, g, np.abs(scores))
+    np.maximum.at(largest, owner, f_influence**2)
+    helps = (n_rated < n_units) & (spread > (_NOISE * largest_score) ** 2)
+    helps &= (n_labelled_clusters > 2) & (largest < (1 - _NOISE) * spread)
+    useful, home = helps[owner], cells % n_clusters
+    # Lambda is common to all generators; what a cluster adds to it is left out for that cluster.
+    squares, products = (
+        _sums(home, n_clusters, np.where(useful, f_influence * v, 0.0)) for v in (f_influence, y_influence)
+    )
+    weight = np.where(n_rated > 0, 0.0, np.nan)
+    weight[helps] = -products.sum() / squares.sum() if helps.any() else 0.0
+    rest = squares.sum() - squares
+    without = np.divide(products - products.sum(), rest, out=np.zeros(n_clusters), where=rest > 0)
+    of_cell = np.where(useful, without[home], weight[owner])
 
     def standard_error(influence: Floats) -> Floats:
         return np.asarray(np.sqrt(total(influence**2) * n_labelled_clusters / freedom))

@@ -9,12 +9,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-if TYPE_CHECKING:
-    from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.coefficients.tables import Floats, Ints
+
+
+class QuantileBins(NamedTuple):
+    """Where a number is cut."""
+
+    cuts: Floats
+    """Rising; a value that equals a cut lies below it."""
+
+    @property
+    def n(self) -> int:
+        """How many bins there are."""
+        return len(self.cuts) + 1
+
+    def of(self, values: ArrayLike) -> Ints:
+        """Return the bin of each value, from 0, the lowest."""
+        return np.searchsorted(self.cuts, values, side="left")
+
+
+def quantile_bins(values: ArrayLike, n: int) -> QuantileBins:
+    """Cut a number at its quantiles 1/n, 2/n, and so on, into n bins of about equal size.
+
+    A cut is a value that occurs (the inverted distribution function). Equal values are never split, so that
+    bins differ in size where values are tied, and there are fewer where a value has more than its share.
+    NaN is left out.
+    """
+    given = np.asarray(values, dtype=np.float64)
+    given = given[~np.isnan(given)]
+    if not len(given):
+        return QuantileBins(np.empty(0))
+    cuts = np.quantile(given, np.arange(1, n) / n, method="inverted_cdf")
+    cuts = np.unique(cuts)
+    return QuantileBins(cuts[cuts < given.max()])
+
 
 _C = 1e6  # next to no shrinkage: features are few and rows many
 _TINY = 1e-12
@@ -48,14 +81,10 @@ def cross_fitted(
     ----------
     features
         Shape (n, features).
-    happened
-        0 or 1.
-    weight
-        How many rows each row stands for; 0 leaves it out.
-    cluster
-        Of each row: those of one cluster are in one fold.
-    folds
-        Three or more.
+    happened, weight
+        0 or 1, and how many rows each row stands for; 0 leaves it out.
+    cluster, folds
+        The cluster of each row; those of one are in one of the folds, three or more.
 
     Raises
     ------
@@ -114,7 +143,7 @@ def calibration_of(probability: Floats, happened: Ints, weight: Floats, bins: in
     """
     from sklearn.metrics import roc_auc_score
 
-    from metaeval.stats.regression.quantile_bins import quantile_bins
+    from metaeval.stats.regression.propensity import quantile_bins
 
     cut = quantile_bins(probability[happened == 1], bins)
     of = cut.of(probability)

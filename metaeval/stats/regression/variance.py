@@ -7,19 +7,14 @@ It needs neither balanced data nor iteration; `Design` holds what depends on the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import ratio
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import ArrayLike
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
 
 RESIDUAL = "residual"
 MEAN = "mean"
@@ -70,21 +65,10 @@ class Design:
     def of(cls, factors: Mapping[str, ArrayLike]) -> Design:
         """Count units by level, and by pairs of levels.
 
-        Parameters
-        ----------
-        factors
-            Name → integer codes of shape (n,), any integers. An interaction is a factor of its own, with one
-            code for each combination.
-
-        Raises
-        ------
-        ValueError
-            If there are no factors or no units, lengths differ, codes are not integers, or a factor has one
-            of the names ``residual`` and ``mean``.
+        ``factors`` has integer codes of shape (n,) by name. An interaction is a factor of its own, with one
+        code for each combination.
         """
-        codes = {name: _levels(name, given) for name, given in factors.items()}
-        if len({len(c) for c in codes.values()}) != 1:
-            raise ValueError("there must be at least one factor, and all of one length")
+        codes = {name: np.unique(given, return_inverse=True)[1] for name, given in factors.items()}
         n = len(next(iter(codes.values())))
         sizes = {name: np.bincount(c).astype(np.float64) for name, c in codes.items()}
         n_levels = {name: len(s) for name, s in sizes.items()}
@@ -113,23 +97,8 @@ class Design:
         )
 
     def decompose(self, values: ArrayLike) -> Decomposition:
-        """Estimate the components of each row of values.
-
-        Parameters
-        ----------
-        values
-            Shape (n,) or (rows, n), without missing values: leave their units out of the factors too.
-
-        Raises
-        ------
-        ValueError
-            If the shape does not fit, or a value is not finite.
-        """
+        """Estimate the components of each row of values, shape (n,) or (rows, n), finite."""
         given = np.asarray(values, dtype=np.float64)
-        if given.ndim not in {1, 2} or given.shape[-1] != self.n_units:
-            raise ValueError(f"values must have {self.n_units} columns, not the shape {given.shape}")
-        if not np.isfinite(given).all():
-            raise ValueError("values must be finite: leave units with missing values out of the design")
         rows = np.atleast_2d(given)
         # The sums of squares below do not depend on the mean. Taken off, N · mean² is zero in all of them.
         centred = rows - rows.mean(axis=1, keepdims=True)
@@ -155,17 +124,6 @@ class Design:
         known = dict(zip([*self.codes, RESIDUAL], columns.T, strict=True))
         unknown = np.full(len(columns), np.nan)
         return {name: known.get(name, unknown).reshape(shape) for name in order}
-
-
-def _levels(name: str, given: ArrayLike) -> Ints:
-    """Return the levels as numbers from 0 on, without gaps."""
-    if name in {RESIDUAL, MEAN}:
-        raise ValueError(f"a factor cannot be called {name!r}")
-    raw = np.asarray(given)
-    if raw.ndim != 1 or raw.dtype.kind not in "iu" or not raw.size:
-        raise ValueError(f"factor {name!r} must be an array of integers, one for each unit")
-    codes: Ints = np.unique(raw, return_inverse=True)[1]
-    return codes
 
 
 def _cells(f: Ints, h: Ints, n_f: int, n_h: int) -> tuple[Ints, Ints, Floats]:

@@ -1,7 +1,7 @@
 """The cluster bootstrap, for any statistic that is a function of cluster weights.
 
-Above 100,000 clusters, `bootstrap` takes the jackknife or the bag of little bootstraps in its place, by the
-rule of `metaeval.stats.resampling.many_clusters`.
+Above 100,000 clusters, `bootstrap` takes the jackknife of a smooth statistic
+(`metaeval.stats.resampling.many_clusters`).
 
 The weight of a cluster says how often its units count. The estimate is the statistic at weights of one; a
 bootstrap resample is another column of weights, and so is a jackknife sample, which leaves one cluster out.
@@ -25,15 +25,16 @@ by user and a division (`metaeval.stats.resampling.cluster_sums`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.many_clusters import (
     LIMIT,
-    bag_deviations,
-    bag_interval,
     is_smooth,
     jackknife_deviations,
     jackknife_interval,
@@ -48,13 +49,6 @@ from metaeval.stats.resampling.weights import (
     percentile_interval,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from metaeval.stats.coefficients.tables import Floats
-
 _KEPT = 2**25  # weights that are cached, over all numbers of clusters
 _BYTES = 2**28  # the same as bytes, where there are more; still more are drawn again each time
 
@@ -68,17 +62,9 @@ class Statistic(Protocol):
     """
 
     def at(self, weights: Floats) -> Floats:
-        """Return the values under each column of weights.
+        """Return the values, shape (values, columns), under columns of weights; NaN where one is not defined.
 
-        Parameters
-        ----------
-        weights
-            How often each cluster counts, shape (n_clusters, columns); 0 leaves it out.
-
-        Returns
-        -------
-        ndarray
-            Shape (values, columns); NaN where a value is not defined.
+        Weights, shape (n_clusters, columns), say how often each cluster counts; 0 leaves it out.
         """
 
 
@@ -132,11 +118,9 @@ class Resampler:
     def made_by(self) -> Method:
         """How intervals of smooth statistics are made: the method, or what takes its place above the limit.
 
-        A statistic that is not smooth takes ``bags`` where others take ``jackknife``.
+        A statistic that is not smooth takes percentiles in the jackknife's place, and no stretch.
         """
-        if self.n_clusters <= LIMIT:
-            return self.method
-        return "bags" if self.method in ("bca", "bags") else "jackknife"
+        return self.method if self.n_clusters <= LIMIT else "jackknife"
 
     @property
     def level(self) -> float:
@@ -204,13 +188,10 @@ def bootstrap(
         Whether a resampler that expands intervals also widens them where the jackknife's variance is larger
         (`metaeval.stats.resampling.weights.interval`); otherwise they are percentiles.
     """
-    n, how = resampler.n_clusters, resampler.made_by
+    n = resampler.n_clusters
     value = statistic.at(np.ones((n, 1)))[:, 0]
     least, most = np.moveaxis(np.asarray(bounds, dtype=np.float64), -1, 0)
-    if how == "bags" or (how == "jackknife" and not is_smooth(statistic)):
-        drawn = bag_deviations(statistic, n, resampler.seed)
-        low, high = bag_interval(value, drawn, resampler.level)
-    elif how == "jackknife":
+    if resampler.made_by == "jackknife" and is_smooth(statistic):
         drawn = jackknife_deviations(statistic, n)
         low, high = jackknife_interval(value, drawn, resampler.confidence, least, most)
     else:
@@ -226,11 +207,27 @@ def bootstrap(
     return Estimate(value, np.clip(low, least, most), np.clip(high, least, most), n)
 
 
+def estimated(
+    statistic: Statistic,
+    n_clusters: int,
+    resampler: Resampler | None,
+    *,
+    bounds: tuple[float, float] | Sequence[tuple[float, float]] = (-np.inf, np.inf),
+    stretch: bool = True,
+) -> Estimate[Floats]:
+    """Estimate a statistic as `bootstrap` does; without a resampler it has no intervals."""
+    if resampler is not None:
+        return bootstrap(statistic, resampler.of(n_clusters), bounds=bounds, stretch=stretch)
+    value = statistic.at(np.ones((n_clusters, 1)))[:, 0]
+    return Estimate(value, value * np.nan, value * np.nan, n_clusters)
+
+
 def _ends(
     statistic: Statistic, value: Floats, drawn: Floats, resampler: Resampler, *, stretch: bool
 ) -> tuple[Floats, Floats]:
     """Return the ends of intervals from resamples."""
-    if resampler.method != "bca" and not (resampler.expand and stretch):
+    made_by = resampler.made_by
+    if made_by == "jackknife" or (made_by != "bca" and not (resampler.expand and stretch)):
         return percentile_interval(drawn, resampler.level)
     n = resampler.n_clusters
     return interval(

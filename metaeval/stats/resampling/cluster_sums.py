@@ -19,17 +19,16 @@ array([[1.41421356, 1.        ]])
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
+
+from metaeval.stats.coefficients.tables import Floats, Ints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
     from metaeval.stats.resampling.bootstrap import Statistic
     from metaeval.stats.weighted.sums import Matrix as Weights
 
@@ -108,13 +107,7 @@ def with_average(of_aspects: Floats, axis: int = 0) -> Floats:
 
 
 def mean_of(above: Floats, below: Floats) -> ClusterSums:
-    """Return the ratio of two sums, such as of values and of units.
-
-    Parameters
-    ----------
-    above, below
-        Sums by cluster, shape (values, n_clusters).
-    """
+    """Return the ratio of two sums by cluster, such as of values and of units, shape (values, n_clusters)."""
     return ClusterSums(np.stack([above, below]), lambda sums: ratio(*sums))
 
 
@@ -129,20 +122,7 @@ def ratio(above: Floats, below: Floats | Ints) -> Floats:
 
 
 def summed(values: Floats, use: NDArray[np.bool_], of_unit: Ints, n_clusters: int) -> Floats:
-    """Sum values by cluster over the units in use.
-
-    Parameters
-    ----------
-    values, use
-        Shape (A, U).
-    of_unit
-        Shape (U,): the cluster of each unit.
-
-    Returns
-    -------
-    ndarray
-        Shape (A, n_clusters).
-    """
+    """Sum values by cluster over the units in use: shapes (A, U) and, of the result, (A, n_clusters)."""
     return np.stack(
         [np.bincount(of_unit[u], v[u], n_clusters) for v, u in zip(values, use, strict=True)]
     ).astype(np.float64, copy=False)

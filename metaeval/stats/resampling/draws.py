@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy as np
+import numpy as np
 
 
 def generator(seed: int, *of: str) -> np.random.Generator:

@@ -1,6 +1,6 @@
 """Paired permutation tests: the scores of two evaluators are swapped in random clusters.
 
-Above 100,000 clusters there are t tests in their place (`metaeval.stats.resampling.t_tests`).
+Above 100,000 clusters, statistics that are smooth have t tests in their place (`t_tests`).
 
 Examples
 --------
@@ -19,27 +19,42 @@ difference 0.30, p = 0.007
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.resampling.many_clusters import LIMIT
+from metaeval.stats.coefficients.levels import Grouping, Undefined
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.resampling.cluster_sums import Linear, Stack, WithAverage
+from metaeval.stats.resampling.many_clusters import LIMIT, is_smooth, jackknife_deviations
 from metaeval.stats.resampling.swapped import Permuted, linear, permuted, rounded
-from metaeval.stats.resampling.t_tests import Paired, t_tests
-from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import EQUAL, permutation_p
+from metaeval.stats.resampling.threads import in_threads, one_thread
+from metaeval.stats.resampling.weights import EQUAL, Swaps, permutation_p
 from metaeval.stats.weighted.statistic import Clusters, statistic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from metaeval.stats.coefficients.levels import Undefined
-    from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Statistic
-    from metaeval.stats.resampling.cluster_sums import Linear
-    from metaeval.stats.resampling.weights import Swaps
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Paired tests of E evaluators against each other; arrays have shape (E, E), NaN on the diagonal."""
+
+    difference: Floats
+    """The row's estimate less the column's."""
+    p: Floats
+    """Two-sided."""
+    p_greater: Floats
+    """One-sided: that the row's coefficient is the higher."""
+    made_by: str = "permutations"
+    """Or ``jackknife``."""
+
+    @classmethod
+    def empty(cls, n: int) -> Paired:
+        """Return no test of n evaluators."""
+        return cls(np.full((n, n), np.nan), np.full((n, n), np.nan), np.full((n, n), np.nan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +91,11 @@ class AspectScores:
     def comparable(self, coefficient: str, undefined: Undefined) -> Statistic:
         """Return the statistic of the standardised scores; its sums can be added to those of others.
 
-        Above 100,000 clusters it is that of the scores, for t tests.
+        Above 100,000 clusters a smooth one is that of the scores, for t tests.
         """
-        if self.clusters.n > LIMIT:
-            return self.statistic(coefficient, undefined, addable=False)
+        plain = self.statistic(coefficient, undefined, addable=False) if self.clusters.n > LIMIT else None
+        if plain is not None and is_smooth(plain):
+            return plain
         return _snapped([self.standardized()])[0].statistic(coefficient, undefined)
 
 
@@ -94,25 +110,14 @@ def paired_permutation(
     """Test every pair of evaluators by swapping their standardised scores in random clusters.
 
     A cluster is swapped whole, in all aspects; p = (k + 1) / (n + 1) (Noreen 1989; for correlations with
-    human judgements see Deutsch, Dror & Roth 2021).
-
-    Parameters
-    ----------
-    aspects
-        For each aspect the scores of E evaluators; tested is the mean of the coefficients over aspects.
-    coefficient
-        ``pearson``, ``spearman`` or ``kendall``.
-    swaps
-        Which clusters are swapped in each permutation.
-    undefined
-        Whether groups without a defined coefficient are skipped or count as zero.
+    human judgements see Deutsch, Dror & Roth 2021). ``aspects`` has for each aspect the scores of E
+    evaluators; tested is the mean of the coefficients over aspects.
     """
     n = len(aspects[0])
     if n < 2:
         return Paired.empty(n)
-    if swaps.n_clusters > LIMIT:
-        of = (coefficient, undefined)
-        return t_tests(lambda e: [a[e].statistic(*of, addable=False) for a in aspects], n, swaps)
+    if _by_t([a[0].comparable(coefficient, undefined) for a in aspects], swaps):
+        return t_tests(lambda e: [a[e].comparable(coefficient, undefined) for a in aspects], n, swaps)
     aspects = [_snapped([s.standardized() for s in aspect]) for aspect in aspects]
     statistics = [[s.statistic(coefficient, undefined) for s in aspect] for aspect in aspects]
     swapped = permuted(statistics, swaps)
@@ -122,7 +127,7 @@ def paired_permutation(
 @one_thread()
 def paired_statistics(statistics: Sequence[Sequence[Statistic]], swaps: Swaps) -> Paired | None:
     """Do as `paired_permutation`, of the statistics of `AspectScores.comparable`; None if it takes scores."""
-    if swaps.n_clusters > LIMIT:
+    if _by_t([s for aspect in statistics for s in aspect], swaps):
         return t_tests(lambda e: [aspect[e] for aspect in statistics], len(statistics[0]), swaps)
     swapped = permuted(statistics, swaps)
     return None if swapped is None else _tested(statistics, swapped, swaps)
@@ -132,15 +137,11 @@ def paired_statistics(statistics: Sequence[Sequence[Statistic]], swaps: Swaps) -
 def paired_test(aspects: Sequence[Sequence[Linear]], swaps: Swaps) -> Paired:
     """Test every pair of statistics that are functions of cluster sums, by swapping random clusters.
 
-    The sums of a cluster are swapped whole; p = (k + 1) / (n + 1), or NaN if there is one cluster only.
-
-    Parameters
-    ----------
-    aspects
-        For each aspect the statistics of E evaluators, each of one value and with the same rows of sums;
-        tested is the mean over aspects.
+    For each aspect there are the statistics of E evaluators, each of one value and with the same rows of
+    sums; tested is the mean over aspects. The sums of a cluster are swapped whole; p = (k + 1) / (n + 1), or
+    NaN if there is one cluster only.
     """
-    if swaps.n_clusters > LIMIT:
+    if _by_t([s for aspect in aspects for s in aspect], swaps):
         return t_tests(lambda e: [aspect[e] for aspect in aspects], len(aspects[0]), swaps)
     found = _tested(aspects, linear(aspects, swaps), swaps)
     return found if swaps.n_clusters > 1 else Paired(found.difference, found.p * np.nan, found.p * np.nan)
@@ -164,27 +165,49 @@ def _tested(statistics: Sequence[Sequence[Statistic]], swapped: Permuted, swaps:
     return Paired(observed + blank, (beyond + 1) / (swaps.n + 1) + blank, (above + 1) / (swaps.n + 1) + blank)
 
 
+def _by_t(statistics: Sequence[Statistic], swaps: Swaps) -> bool:
+    return swaps.n_clusters > LIMIT and all(is_smooth(s) for s in statistics)
+
+
+def t_tests(aspects_of: Callable[[int], Sequence[Statistic]], n: int, swaps: Swaps) -> Paired:
+    """Test the difference of every two of n evaluators by Student's t.
+
+    All variances and covariances come from one pass over the clusters per evaluator (the jackknife).
+    ``aspects_of`` gives an evaluator's statistic for each aspect, of one value; tested is the mean over
+    aspects.
+    """
+    from scipy.special import stdtr
+
+    if n < 2:
+        return Paired.empty(n)
+    ones = np.ones((swaps.n_clusters, 1))
+
+    def value_and_deviations(e: int) -> tuple[float, Floats]:
+        mean = WithAverage(Stack(aspects_of(e)))
+        return float(mean.at(ones)[-1, 0]), jackknife_deviations(mean, swaps.n_clusters, together=n)[-1]
+
+    values, deviations = zip(*in_threads(value_and_deviations, range(n)), strict=True)
+    apart = np.stack(deviations)
+    covariance, columns = apart @ apart.T, apart.shape[1]
+    own = np.diag(covariance)
+    difference = np.array(values)[:, None] - np.array(values)
+    difference[np.abs(difference) <= EQUAL] = 0.0
+    error = np.sqrt(np.maximum(0.0, own[:, None] + own - 2 * covariance))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where((difference == 0) & ~np.isnan(error), 0.0, difference / error)
+    np.fill_diagonal(t, np.nan)
+    np.fill_diagonal(difference, np.nan)
+    p, greater = (sides * stdtr(columns - 1, -v) for sides, v in ((2, np.abs(t)), (1, t)))
+    return Paired(difference, p, greater, "jackknife")
+
+
 def sign_test(contributions: Floats, swaps: Swaps, *, largest: bool = False) -> Floats:
-    """Test whether sums over clusters are zero, by random signs of whole clusters.
+    """Test whether sums over clusters, shape (sums, n_clusters), are zero, by random signs of whole clusters.
 
     Under the null hypothesis a cluster's contribution is symmetric about zero. For a mean this is the
     sign-flip test of Fisher (1935), for a coefficient the wild score bootstrap of Kline & Santos (2012,
-    Journal of Econometric Methods 1, 23) with Rademacher weights.
-
-    Parameters
-    ----------
-    contributions
-        Shape (sums, n_clusters).
-    swaps
-        Clusters whose sign is flipped in each permutation.
-    largest
-        Test the largest of the sums instead of each.
-
-    Returns
-    -------
-    ndarray
-        Two-sided p-values, shape (sums,), or () of the largest; NaN where a contribution is, or one cluster
-        alone contributes.
+    Journal of Econometric Methods 1, 23) with Rademacher weights. The p-values are two-sided, shape (sums,);
+    if ``largest``, one of the largest sum. NaN where a contribution is, or one cluster alone contributes.
     """
     size = np.abs(contributions)
     total = size.sum(axis=1, keepdims=True)

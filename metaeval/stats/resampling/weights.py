@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from metaeval.stats.coefficients.tables import Floats
 
-    from numpy.typing import ArrayLike
-
-    from metaeval.stats.coefficients.tables import Floats
-
-Method: TypeAlias = Literal["percentile", "bca", "jackknife", "bags"]
-Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
+Method: TypeAlias = Literal["percentile", "bca", "jackknife"]
 
 _BLOCK = 2**22  # weights made at a time
 _COLUMNS = 2**10  # columns made at a time at most
@@ -112,17 +108,9 @@ def expanded(confidence: float, n_clusters: int) -> float:
 
 
 def percentile_interval(replicates: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
-    """Return the percentile intervals of bootstrap replicates (Efron 1979).
+    """Return the percentile intervals of bootstrap replicates (Efron 1979), shape (…, resamples).
 
-    Parameters
-    ----------
-    replicates
-        Shape (…, resamples); NaN where the estimate is undefined.
-
-    Returns
-    -------
-    low, high
-        Shape (…); NaN where fewer than nine tenths of the resamples are defined.
+    NaN where fewer than nine tenths of the resamples are defined.
     """
     values = np.asarray(replicates, dtype=np.float64)
     tail = np.full(values.shape[:-1], (1 - confidence) / 2)
@@ -134,19 +122,9 @@ def bca_interval(
 ) -> tuple[Floats, Floats]:
     """Return bias-corrected and accelerated intervals (Efron & Tibshirani 1993, eq. 14.9 to 14.15).
 
-    Parameters
-    ----------
-    estimate
-        Shape (…).
-    replicates
-        Shape (…, resamples).
-    jackknife
-        Estimates without each cluster in turn (`left_out`), shape (…, clusters).
-
-    Returns
-    -------
-    low, high
-        Shape (…); NaN as for `percentile_interval`, and where all replicates lie on one side of the estimate.
+    Estimates have shape (…), replicates (…, resamples), and ``jackknife``, the estimates without each cluster
+    in turn (`left_out`), (…, clusters). NaN as for `percentile_interval`, and where all replicates lie on one
+    side of the estimate.
     """
     from scipy.special import ndtr, ndtri
 
@@ -184,21 +162,11 @@ def interval(
     expand: bool = True,
     bounds: tuple[float, float] = (-1.0, 1.0),
 ) -> tuple[Floats, Floats]:
-    """Return bootstrap intervals, corrected for few clusters.
+    """Return bootstrap intervals, corrected for few clusters; arguments as for `bca_interval`.
 
-    Parameters
-    ----------
-    estimate, replicates, jackknife
-        As for `bca_interval`.
-    expand
-        Correct for few clusters: by `expanded`, and by the ratio of jackknife to bootstrap standard errors.
-    bounds
-        The smallest and the largest possible value; by default those of a coefficient.
-
-    Returns
-    -------
-    low, high
-        Shape (…), within the bounds; NaN as for the methods, and for fewer than two clusters if expanded.
+    With ``expand`` they are corrected for few clusters: by `expanded`, and by the ratio of jackknife to
+    bootstrap standard errors; NaN for fewer than two clusters. They stay within ``bounds``, the smallest and
+    the largest possible value.
     """
     level = expanded(confidence, n_clusters) if expand else confidence
     if method == "bca":
@@ -256,34 +224,13 @@ def _quantiles(values: Floats, low: Floats, high: Floats) -> tuple[Floats, Float
     return found[0], found[1]
 
 
-def permutation_p(observed: ArrayLike, permuted: ArrayLike, alternative: Alternative = "two-sided") -> Floats:
+def permutation_p(observed: ArrayLike, permuted: ArrayLike, *, greater: bool = False) -> Floats:
     """Return p-values of permutation tests, p = (k + 1) / (n + 1) (Davison & Hinkley 1997, eq. 4.11).
 
-    Parameters
-    ----------
-    observed
-        Shape (…): observed differences.
-    permuted
-        Shape (…, permutations); those that are NaN count as no less extreme.
-    alternative
-        ``greater``: the difference is above zero.
-
-    Returns
-    -------
-    ndarray
-        Shape (…); NaN where the observed difference is.
+    Observed differences have shape (…), p is NaN where they are; permuted ones, (…, permutations), that are
+    NaN count as no less extreme. One-sided, if ``greater``: the difference is above zero.
     """
     seen, under = np.asarray(observed, dtype=np.float64), np.asarray(permuted, dtype=np.float64)
-    one, other = seen[..., None], under
-    match alternative:
-        case "two-sided":
-            one, other = np.abs(one), np.abs(other)
-        case "less":
-            one, other = -one, -other
-        case "greater":
-            pass
-        case _:
-            raise ValueError(f"alternative is 'two-sided', 'greater' or 'less', not {alternative!r}")
-    extreme = (~(other < one - EQUAL)).sum(axis=-1)
-    p: Floats = np.where(np.isnan(seen), np.nan, (extreme + 1) / (under.shape[-1] + 1))
-    return p
+    one, other = (seen, under) if greater else (np.abs(seen), np.abs(under))
+    extreme = (~(other < one[..., None] - EQUAL)).sum(axis=-1)
+    return np.where(np.isnan(seen), np.nan, (extreme + 1) / (under.shape[-1] + 1))

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from metaeval.stats.coefficients.exact import squarable
-
-if TYPE_CHECKING:
-    from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.coefficients.tables import Floats, Ints, squarable
 
 
 def shapley(values: Floats) -> Floats:
-    """Return the Shapley value of every judge (Shapley 1953).
+    """Return the Shapley value of every judge (Shapley 1953), shape (K,).
 
-    Parameters
-    ----------
-    values
-        The value of each subset, as `metaeval.stats.subsets.moments.every_subset` orders them, shape (2^K −
-        1,); the empty subset has the value 0.
-
-    Returns
-    -------
-    ndarray
-        Shape (K,): the mean gain when the judge joins, over all orders of the judges. The values sum to that
-        of all judges together. NaN where a value is.
+    It is the mean gain when the judge joins, over all orders of the judges. ``values``, shape (2^K − 1,), are
+    those of the subsets as `metaeval.stats.subsets.pearson.every_subset` orders them; the empty one has 0.
+    NaN where a value is.
     """
     from scipy.special import comb
 
@@ -57,21 +44,10 @@ def _gains(values: Floats) -> tuple[Floats, Ints]:
 
 
 def error_correlation(x: Floats, y: Floats) -> float:
-    """Return the mean correlation between the errors of judges.
+    """Return the mean correlation between the errors of judges: standardised score less standardised truth.
 
-    The error is the standardised score minus the standardised truth.
-
-    Parameters
-    ----------
-    x
-        Scores, shape (K, n); judges whose scores are constant are left out.
-    y
-        Truth, shape (n,).
-
-    Returns
-    -------
-    float
-        NaN if the truth is constant, or fewer than two judges have errors that vary.
+    ``x`` has shape (K, n), ``y`` (n,). Judges whose scores are constant are left out; NaN if the truth is
+    constant, or fewer than two judges have errors that vary.
     """
     varied = x[(x != x[:, :1]).any(axis=1)]
     if len(varied) < 2 or not (y != y[0]).any():

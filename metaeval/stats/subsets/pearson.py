@@ -11,48 +11,115 @@ held-out clusters are columns of weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from metaeval.stats.coefficients.exact import common_denominator, squarable
-from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.coefficients.tables import changes, lengths
+from metaeval.stats.coefficients.levels import Grouping, Undefined
+from metaeval.stats.coefficients.tables import Floats, Ints, changes, common_denominator, squarable
 from metaeval.stats.resampling.cluster_sums import ratio
-from metaeval.stats.subsets.moments import (
-    BLOCK,
-    ROUNDING,
-    Covariances,
-    SubsetMoments,
-    about_mean,
-    moments_of,
-    pearson_of_subsets,
-)
 from metaeval.stats.weighted.statistic import Clusters, cluster_of_groups
 
-if TYPE_CHECKING:
-    from metaeval.stats.coefficients.levels import Undefined
-    from metaeval.stats.coefficients.tables import Floats, Ints
+MOST_JUDGES = 16
+"""Judges whose subsets, 65,535, can be enumerated."""
+
+BLOCK = 2**20  # numbers worked with at a time, so that they stay in the cache
+ROUNDING = 1e-13  # a variance below this share of its terms is a rounding error
 
 
-class SubsetStatistic(Protocol):
-    """Pearson's r of every subset at one level, as a function of the clusters' weights."""
+def every_subset(n_judges: int) -> NDArray[np.bool_]:
+    """Return who is in each subset of one judge or more, shape (2^n − 1, n).
 
-    def at(self, weights: Floats, subsets: Ints | None = None) -> Floats:
-        """Return the coefficients under each column of weights.
+    Row i holds the bits of i + 1: judge j alone is row 2^j − 1, all judges are the last row.
+    """
+    bits: NDArray[np.bool_] = (np.arange(1, 2**n_judges)[:, None] >> np.arange(n_judges) & 1) == 1
+    return bits
 
-        Parameters
-        ----------
-        weights
-            How often each cluster is there: whole numbers, shape (n_clusters, columns).
-        subsets
-            Rows of `every_subset` to compute, in any order; all if None.
 
-        Returns
-        -------
-        ndarray
-            Shape (subsets, columns); NaN where no group has a defined coefficient.
-        """
+@dataclass(frozen=True, slots=True)
+class Covariances:
+    """Sums of products about the mean, a column per group or resample."""
+
+    judges: Floats
+    """Shape (K (K + 1) / 2, columns): the upper triangle, row by row."""
+    with_truth: Floats
+    """Shape (K, columns)."""
+    truth: Floats
+    """Shape (columns,): 0 where the truth is constant."""
+    spread: Floats
+    """Shape (K, columns): the root of what a judge's variance was added up from."""
+
+
+def pearson_of_subsets(c: Covariances, subsets: Ints | None) -> Floats:
+    """Return r of each subset in each column, shape (subsets, columns); NaN where it is undefined."""
+    chosen = _chosen(len(c.with_truth), subsets)
+    found = np.empty((len(chosen), len(c.truth)))
+    step = max(1, BLOCK // max(1, len(c.truth)))
+    for at in range(0, len(chosen), step):
+        part = chosen[at : at + step]
+        variance = _products(part) @ c.judges
+        least = part @ c.spread
+        least *= least
+        least *= ROUNDING
+        with np.errstate(divide="ignore", invalid="ignore"):
+            r = part @ c.with_truth
+            defined = (variance > least) & (c.truth > 0)
+            r /= np.sqrt(np.where(defined, variance * c.truth, np.nan))
+        np.clip(r, -1.0, 1.0, out=found[at : at + step])
+    return found
+
+
+def _chosen(k: int, subsets: Ints | None) -> Floats:
+    members = every_subset(k)
+    return (members if subsets is None else members[subsets]).astype(np.float64)
+
+
+def _products(chosen: Floats) -> Floats:
+    """Return how often each product of two judges is in the square of each subset's sum."""
+    i, j = np.triu_indices(chosen.shape[1])
+    products = chosen[:, i] * chosen[:, j]
+    products[:, i != j] *= 2.0
+    return products
+
+
+def moments_of(x: Floats, y: Floats, group: Ints, row: Ints, n_rows: int) -> Floats:
+    """Sum powers of values about the mean of their group, by row: a part of a group.
+
+    Shape (features, n_rows): n, the judges, the truth, products of judges, judges × truth, truth².
+    """
+    example = np.unique(group, return_index=True)[1]
+    n = np.bincount(group)
+
+    def centred(v: Floats) -> Floats:
+        d = v - v[example][group]  # exact for values of like size; a constant is exactly zero
+        return d - (np.bincount(group, d) / n)[group]
+
+    def scaled(v: Floats) -> Floats:  # by a power of two, which is exact; one scale for all judges
+        return np.asarray(np.ldexp(v, -int(np.frexp(np.abs(v).max(initial=0.0))[1])))
+
+    dx = scaled(np.stack([centred(v) for v in scaled(x)]))
+    dy = scaled(centred(scaled(y)))
+    i, j = np.triu_indices(len(x))
+    features = np.empty((2 * len(x) + len(i) + 3, n_rows))
+    values = [np.ones(len(y)), *dx, dy]
+    for at, v in enumerate(values):
+        features[at] = np.bincount(row, v, n_rows)
+    at = len(values)
+    for a, b in [*((dx[p], dx[q]) for p, q in zip(i, j, strict=True)), *((d, dy) for d in dx), (dy, dy)]:
+        features[at] = np.bincount(row, a * b, n_rows)
+        at += 1
+    return features
+
+
+def about_mean(moments: Floats, k: int) -> Covariances:
+    """Turn moments, shape (features, columns), into covariances of each column."""
+    i, j = np.triu_indices(k)
+    n, x, y, xx, xy, yy = np.split(moments, np.cumsum([1, k, 1, len(i), k]))
+    n = np.where(n > 0, n, 1.0)
+    truth = (yy - y * y / n)[0]
+    truth = np.where(truth > ROUNDING * yy[0], truth, 0.0)
+    return Covariances(xx - x[i] * x[j] / n, xy - x * y / n, truth, np.sqrt(np.maximum(xx[i == j], 0.0)))
 
 
 def subset_statistic(
@@ -62,22 +129,20 @@ def subset_statistic(
 
     Parameters
     ----------
-    x
-        Finite scores of the judges, shape (K, n).
-    y
-        Truth, shape (n,).
-    grouping
-        The group of each unit, at the level.
-    clusters
-        The units that are resampled, or held out, together.
+    x, y
+        Finite scores of the judges, shape (K, n), and the truth, shape (n,).
+    grouping, clusters
+        The group of each unit, at the level, and the units that are resampled, or held out, together.
     undefined
         Groups without a defined coefficient are left out of the mean, or count as zero.
 
     Returns
     -------
     SubsetStatistic
-        At weights of one for every cluster it is what `metaeval.stats.coefficients.levels.estimate` says of
-        the judges' averaged scores.
+        ``at(weights, subsets)`` takes how often each cluster is there, whole numbers of shape (n_clusters,
+        columns), and rows of `every_subset` (all if None). It returns shape (subsets, columns), NaN where no
+        group has a defined coefficient. At weights of one it is what
+        `metaeval.stats.coefficients.levels.estimate` says of the judges' averaged scores.
     """
     x, y = squarable(x), squarable(y)
     if grouping.between:
@@ -95,84 +160,75 @@ def subset_statistic(
     rows, row = np.unique(place, return_inverse=True)
     moments = moments_of(x, y, group, row, len(rows))
     of_group, of_cluster = np.divmod(rows, clusters.n)
-    if not (of_group[1:] == of_group[:-1]).any():  # no group has units of two clusters
-        return _Nested.of(moments, len(x), of_cluster, clusters.n, undefined)
-    first = np.flatnonzero(changes(of_group))
-    return _Crossed(moments, len(x), of_cluster, first, undefined)
+    return _Within.of(moments, len(x), of_group, of_cluster, n_clusters=clusters.n, undefined=undefined)
 
 
 @dataclass(frozen=True, slots=True)
-class _Nested:
-    """A mean over groups that each lie in one cluster, so that weights do not change their coefficients."""
+class _Within:
+    """A mean over groups: weights change the coefficients of those whose units lie in several clusters."""
 
     sums: Floats
-    """Shape (subsets, n_clusters): sum over the cluster's groups."""
+    """Shape (subsets, n_clusters): the sum of coefficients over the groups that lie in one cluster."""
     counts: Floats
-    """Shape (subsets, n_clusters), or (1, n_clusters) where all subsets have the same: groups in the mean."""
-
-    @classmethod
-    def of(cls, moments: Floats, k: int, home: Ints, n_clusters: int, undefined: Undefined) -> _Nested:
-        order = np.argsort(home, kind="stable")
-        first = np.flatnonzero(changes(home[order]))
-        there = home[order][first]
-        covariances = about_mean(moments[:, order], k)
-        sums, counts = np.zeros((2, 2**k - 1, n_clusters))
-        step = max(1, BLOCK // max(1, len(home)))
-        for at in range(0, len(sums), step):
-            part = np.arange(at, min(at + step, len(sums)))
-            r = pearson_of_subsets(covariances, part)
-            defined = ~np.isnan(r)
-            counted = defined if undefined == "skip" else np.ones(r.shape, dtype=bool)
-            sums[at : at + step, there] = np.add.reduceat(np.where(defined, r, 0.0), first, axis=1)
-            counts[at : at + step, there] = np.add.reduceat(counted, first, axis=1, dtype=np.float64)
-        return cls(sums, counts[:1].copy() if (counts == counts[:1]).all() else counts)
-
-    def at(self, weights: Floats, subsets: Ints | None = None) -> Floats:
-        """Return the weighted mean over groups, shape (subsets, columns)."""
-        sums = self.sums if subsets is None else self.sums[subsets]
-        counts = self.counts if subsets is None or len(self.counts) == 1 else self.counts[subsets]
-        total, n = sums @ weights, counts @ weights
-        return ratio(total, n)
-
-
-@dataclass(frozen=True, slots=True)
-class _Crossed:
-    """A mean over groups whose units lie in several clusters: their coefficients change with the weights."""
-
+    """How many of them enter, shape (subsets, n_clusters), or (1, n_clusters) where subsets do not differ."""
     moments: Floats
-    """Shape (features, rows): a row is what a group has of a cluster; rows come group by group."""
-    k: int
+    """Shape (features, rows): a row is what one of the other groups has of a cluster; they come by group."""
     of_cluster: Ints
     """Shape (rows,)."""
-    first: Ints
-    """Shape (groups,): the first row of each group."""
+    parts: tuple[slice, ...]
+    """The rows of each of these groups."""
+    k: int
     undefined: Undefined
 
+    @classmethod
+    def of(
+        cls,
+        moments: Floats,
+        k: int,
+        of_group: Ints,
+        of_cluster: Ints,
+        *,
+        n_clusters: int,
+        undefined: Undefined,
+    ) -> _Within:
+        whole = np.bincount(of_group)[of_group] == 1
+        home = of_cluster[whole]
+        order = np.argsort(home, kind="stable")
+        first = np.flatnonzero(changes(home[order]))
+        covariances = about_mean(moments[:, whole][:, order], k)
+        sums, counts = np.zeros((2, 2**k - 1, n_clusters))
+        step = max(1, BLOCK // max(1, len(home)))
+        for at in range(0, len(sums) if len(home) else 0, step):
+            r = pearson_of_subsets(covariances, np.arange(at, min(at + step, len(sums))))
+            defined = ~np.isnan(r)
+            counted = defined if undefined == "skip" else np.ones_like(defined)
+            there = home[order][first]
+            sums[at : at + step, there] = np.add.reduceat(np.where(defined, r, 0.0), first, axis=1)
+            counts[at : at + step, there] = np.add.reduceat(counted, first, axis=1, dtype=np.float64)
+        counts = counts[:1].copy() if (counts == counts[:1]).all() else counts
+        starts = np.flatnonzero(changes(of_group[~whole]))
+        parts = map(slice, starts.tolist(), [*starts[1:].tolist(), None])
+        return cls(sums, counts, moments[:, ~whole], of_cluster[~whole], tuple(parts), k, undefined)
+
     def at(self, weights: Floats, subsets: Ints | None = None) -> Floats:
-        """Return the mean over groups, shape (subsets, columns)."""
+        """Return the mean over groups, shape (subsets, columns); see `subset_statistic`."""
         chosen = np.arange(2**self.k - 1) if subsets is None else subsets
-        step = max(1, BLOCK // max(1, len(self.of_cluster), weights.shape[1]))
+        step = max(1, BLOCK // max(1, weights.shape[1])) if self.parts else len(chosen)
         parts = [self._of(chosen[at : at + step], weights) for at in range(0, len(chosen), step)]
         return np.concatenate(parts)
 
     def _of(self, subsets: Ints, weights: Floats) -> Floats:
-        parts = lengths(self.first, len(self.of_cluster))
-        total, counted = np.zeros((2, len(subsets), weights.shape[1]))
-        whole = self.first[parts == 1]  # groups of one cluster: they are there or not, but do not change
-        if len(whole):
-            r = pearson_of_subsets(about_mean(self.moments[:, whole], self.k), subsets)
-            there = (weights[self.of_cluster[whole]] > 0).astype(np.float64)
-            defined = ~np.isnan(r)
-            total += np.where(defined, r, 0.0) @ there
-            counted += defined @ there if self.undefined == "skip" else there.sum(axis=0)
-        moments = SubsetMoments.of(self.moments, self.k, subsets)
-        for start, n in zip(self.first[parts > 1], parts[parts > 1], strict=True):
-            part = slice(start, start + n)
-            r, present = moments.pearson(part, weights[self.of_cluster[part]])
+        # Where all groups lie in one cluster each, one that is drawn twice counts as two.
+        times = (weights > 0).astype(np.float64) if self.parts else weights
+        total = self.sums[subsets] @ times
+        n = (self.counts if len(self.counts) == 1 else self.counts[subsets]) @ times
+        for part in self.parts:
+            moments = self.moments[:, part] @ weights[self.of_cluster[part]]
+            r = pearson_of_subsets(about_mean(moments, self.k), subsets)
             defined = ~np.isnan(r)
             total += np.where(defined, r, 0.0)
-            counted += defined if self.undefined == "skip" else present
-        return ratio(total, counted)
+            n = n + (defined if self.undefined == "skip" else moments[0] > 0)
+        return ratio(total, n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,3 +285,7 @@ class _Between:
         if self.undefined == "zero":
             r[np.isnan(r) & (groups > 0)] = 0.0
         return r
+
+
+SubsetStatistic: TypeAlias = _Within | _Between
+"""Pearson's r of every subset at one level, as a function of the clusters' weights."""

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.stats.coefficients.tables import distinct, encode
+from metaeval.stats.coefficients.levels import Grouping, Undefined
+from metaeval.stats.coefficients.tables import Floats, Ints, distinct, encode
 from metaeval.stats.resampling.cluster_sums import ratio
-from metaeval.stats.weighted.ranks import ByCell, ranked_of
-from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
+from metaeval.stats.weighted.ranks import ByCell, Ranked, ranked_of
+from metaeval.stats.weighted.sums import Clusters, Matrix, by_cluster, dense, in_blocks
 
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.levels import Grouping, Undefined
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.weighted.ranks import Ranked
-    from metaeval.stats.weighted.sums import Matrix
 
 _ROUNDING = 1e-13  # a variance below this share of the mean square is what rounding left of zero
 
@@ -120,16 +118,6 @@ class Moments:
         """Number of sums."""
         return 6 * self.n_groups
 
-    @property
-    def scores(self) -> Floats:
-        """Sums of x, x² and xy of the one group, shape (3, n_clusters)."""
-        return dense(self.powers)[[1, 3, 5]]
-
-    @property
-    def truth(self) -> Floats:
-        """Numbers of units, and sums of y and y², of the one group, shape (3, n_clusters)."""
-        return dense(self.powers)[[0, 2, 4]]
-
     def at(self, weights: Floats) -> Floats:
         """Return the mean over groups of Pearson's r, shape (1, columns)."""
         return in_blocks(lambda w: self.of_sums(self.sums(w)), weights, self.rows)
@@ -178,3 +166,51 @@ def _mean(r: Floats, n: Floats, undefined: Undefined) -> Floats:
     counted = (defined if undefined == "skip" else n > 0).sum(axis=0)
     total = np.where(defined, r, 0.0).sum(axis=0)
     return ratio(total, counted)
+
+
+MOST = 256
+"""Pairs of values up to which they are counted: a scale of 16 points against another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellCounts:
+    """A rank coefficient of units whose x and y have few values."""
+
+    x: Floats
+    """Shape (cells,)."""
+    y: Floats
+    by_cluster: Matrix
+    """Shape (cells, n_clusters): units of each cluster."""
+    coefficient: str
+    undefined: Undefined
+
+    @classmethod
+    def of(
+        cls, x: Floats, y: Floats, clusters: Clusters, coefficient: str, undefined: Undefined
+    ) -> CellCounts | None:
+        """Count units with values x and y, shape (n,); None if they have many."""
+        a, b = (encode(v).codes[0].astype(np.int64) for v in (x, y))
+        cells, cell = distinct(a * (int(b.max(initial=0)) + 1) + b)
+        if not 0 < len(cells) <= MOST:
+            return None
+        example = np.empty(len(cells), dtype=np.int64)
+        example[cell] = np.arange(len(x))
+        counts = by_cluster(np.ones(len(x)), cell, len(cells), clusters)
+        return cls(x[example], y[example], counts, coefficient, undefined)
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the coefficient under each column of weights, shape (1, columns)."""
+        return self.of_sums(self.sums(weights))
+
+    def sums(self, weights: Matrix) -> Floats:
+        """Return the weighted counts, shape (cells, columns)."""
+        return dense(self.by_cluster @ weights)
+
+    def of_sums(self, sums: Floats) -> Floats:
+        """Return the coefficient of counts, shape (1, columns)."""
+        # A cell is a cluster of one unit, and its count the weight.
+        n = len(self.x)
+        each, together = Clusters(np.arange(n), n), Grouping(np.zeros(n, dtype=np.int64), 1)
+        return Crossed.of(self.x, self.y, together, each, (self.coefficient,), undefined=self.undefined).at(
+            sums
+        )

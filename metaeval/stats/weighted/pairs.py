@@ -8,34 +8,18 @@ takes cells × log(cells) per column.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from metaeval.stats.coefficients.tables import changes, lengths
-from metaeval.stats.weighted.sums import dense
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.weighted.sums import Matrix
+from metaeval.stats.coefficients.tables import Floats, Ints, changes, lengths
+from metaeval.stats.weighted.sums import Matrix, dense
 
 _SMALL_TABLE = 96  # cells of a group up to which all its pairs are compared for every column
 _PAIRS = 2**28  # pairs of cells up to which they are compared once
 _CLUSTERS = 512  # clusters up to which a product of all their pairs is cheap
 _BLOCK = 2**22
-
-
-class ConcordantPairs(Protocol):
-    """Concordant less discordant pairs of units in each group."""
-
-    def difference(self, weights: Floats, cells: Floats, n: Floats, of_x: Floats, of_y: Floats) -> Floats:
-        """Return concordant less discordant pairs, shape (groups, columns).
-
-        ``cells``, shape (cells, columns), are the weighted counts; ``n``, ``of_x`` and ``of_y``, all of shape
-        (groups, columns), the units, and twice the pairs that x and that y do not tie.
-        """
 
 
 def pairs_of(group: Ints, x: Ints, y: Ints, cells: Matrix) -> ConcordantPairs:
@@ -157,3 +141,11 @@ class _ByBits:
             cells = cells[step.order]
         untied = (of_x + of_y - (n**2 - tied)) / 2  # pairs that neither x nor y ties
         return untied - 2 * discordant
+
+
+ConcordantPairs: TypeAlias = _ByTable | _ByCluster | _ByBits
+"""``difference`` returns concordant less discordant pairs of units in each group, shape (groups, columns).
+
+``cells``, shape (cells, columns), are the weighted counts; ``n``, ``of_x`` and ``of_y``, all of shape
+(groups, columns), the units, and twice the pairs that x and that y do not tie.
+"""

@@ -8,36 +8,19 @@ the comparisons are summed by class and pair of clusters.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from metaeval.stats.coefficients.tables import changes, distinct
-from metaeval.stats.weighted.pairs import higher_before, pairs_of
-from metaeval.stats.weighted.sums import Runs, by_cluster, dense, raised
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.weighted.pairs import ConcordantPairs
-    from metaeval.stats.weighted.sums import Clusters, Matrix
+from metaeval.stats.coefficients.tables import Floats, Ints, changes, distinct
+from metaeval.stats.weighted.pairs import ConcordantPairs, higher_before, pairs_of
+from metaeval.stats.weighted.sums import Clusters, Matrix, Runs, by_cluster, dense, raised
 
 _FEW_CELLS = 96  # with so few cells, `ByClass` is no faster
 _WORTH = 200  # numbers that a matrix product works through while `ByCell` does one
 _ROOM = 2**24  # entries of a dense matrix of cells and clusters
 _EXACT = 2**24  # whole numbers up to which 32 bits hold exactly
-
-
-class Ranked(Protocol):
-    """Rank coefficients as functions of the clusters' weights, shape (groups, columns)."""
-
-    @property
-    def rows(self) -> int:
-        """Rows of the largest array that a column of weights needs."""
-
-    def at(self, weights: Floats, n: Floats, *, spearman: bool, kendall: bool) -> dict[str, Floats]:
-        """Return the coefficients asked for; ``n``, shape (groups, columns), are the weighted units."""
 
 
 def ranked_of(x: Ints, y: Ints, group: Ints, clusters: Clusters, *, spearman: bool, kendall: bool) -> Ranked:
@@ -273,3 +256,7 @@ def _lower_less_higher(x: Ints, counts: NDArray[Any]) -> NDArray[Any]:
     reached -= of_value
     reached -= of_value.sum(axis=0)
     return reached if whole else reached[np.cumsum(fresh) - 1]
+
+
+Ranked: TypeAlias = ByCell | ByClass
+"""Rank coefficients as functions of the clusters' weights, shape (groups, columns)."""

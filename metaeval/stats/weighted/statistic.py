@@ -7,30 +7,32 @@ a few products of small matrices.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from metaeval.stats.coefficients.exact import GroupSums, common_denominator, squarable
 from metaeval.stats.coefficients.grouped import grouped
-from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.coefficients.tables import ContingencyTables, Floats, Ints, encode
-from metaeval.stats.resampling.cluster_sums import ratio
-from metaeval.stats.weighted.cells import CellCounts
-from metaeval.stats.weighted.crossed import Crossed, Moments
-from metaeval.stats.weighted.sums import Clusters, by_cluster, dense, in_blocks
+from metaeval.stats.coefficients.levels import Grouping, Undefined
+from metaeval.stats.coefficients.tables import (
+    ContingencyTables,
+    Floats,
+    GroupSums,
+    Ints,
+    common_denominator,
+    encode,
+    squarable,
+)
+from metaeval.stats.resampling.cluster_sums import mean_of, summed
+from metaeval.stats.weighted.crossed import CellCounts, Crossed, Moments
+from metaeval.stats.weighted.sums import Clusters, Matrix, by_cluster, dense, in_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from metaeval.stats.coefficients.levels import Undefined
     from metaeval.stats.resampling.bootstrap import Statistic
-    from metaeval.stats.weighted.sums import Matrix
 
-__all__ = ["Clusters", "Nested", "cluster_of_groups", "coefficients_of_means", "statistic"]
+__all__ = ["Clusters", "cluster_of_groups", "coefficients_of_means", "statistic"]
 
 _ROUNDING = 1e-12  # of means near one: closer ones differ by the rounding of their sums
 
@@ -48,14 +50,15 @@ def statistic(
 ) -> Statistic:
     """Return the coefficients of x and y at one level as a function of cluster weights.
 
+    At weights of one for every cluster they are the estimate of
+    `metaeval.stats.coefficients.levels.estimate`.
+
     Parameters
     ----------
     x, y
         Finite values, shape (n,).
-    grouping
-        The group of each unit, at the level.
-    clusters
-        The units that are resampled together.
+    grouping, clusters
+        The group of each unit, at the level, and the units that are resampled together.
     coefficients
         Any of ``pearson``, ``spearman``, ``kendall``.
     undefined
@@ -65,12 +68,6 @@ def statistic(
     addable
         Whether the sums of a `Linear` statistic are to be added to those of others. Then values are neither
         centred nor scaled, which would keep more digits.
-
-    Returns
-    -------
-    Statistic
-        At weights of one for every cluster it is the estimate of
-        `metaeval.stats.coefficients.levels.estimate`.
     """
     if not addable:
         x, y = squarable(x), squarable(y)
@@ -98,7 +95,11 @@ def statistic(
         terms = grouped(
             ContingencyTables.of(encode(x), encode(y), grouping.group, grouping.n_groups), coefficients
         )
-    return Nested.of(terms, sizes > 0, Clusters(home, clusters.n), undefined)
+    # A mean over groups that each lie in one cluster: weights do not change their coefficients.
+    defined = ~np.isnan(terms)
+    entering = defined if undefined == "skip" else np.broadcast_to(sizes > 0, terms.shape)
+    ones = np.ones_like(terms)
+    return mean_of(summed(terms, defined, home, clusters.n), summed(ones, entering, home, clusters.n))
 
 
 def cluster_of_groups(grouping: Grouping, clusters: Clusters) -> Ints | None:
@@ -106,50 +107,6 @@ def cluster_of_groups(grouping: Grouping, clusters: Clusters) -> Ints | None:
     home = np.zeros(grouping.n_groups, dtype=np.int64)
     home[grouping.group] = clusters.of_unit
     return home if np.array_equal(home[grouping.group], clusters.of_unit) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Nested:
-    """A mean over groups that each lie in one cluster, so that weights do not change their coefficients."""
-
-    totals: Floats
-    """Shape (coefficients, n_clusters): sum over the cluster's groups."""
-    counts: Floats
-    """Shape (coefficients, n_clusters): groups that the mean is over."""
-
-    @classmethod
-    def of(cls, terms: Floats, there: NDArray[np.bool_], home: Clusters, undefined: Undefined) -> Nested:
-        """Sum the terms of groups by their cluster.
-
-        Parameters
-        ----------
-        terms
-            Shape (coefficients, n_groups): the groups' coefficients, NaN where undefined.
-        there
-            Shape (n_groups,): whether the group holds a unit.
-        home
-            The cluster of each group.
-        undefined
-            Whether undefined groups are skipped or count as zero.
-        """
-        defined = ~np.isnan(terms)
-        counted = defined if undefined == "skip" else np.broadcast_to(there, terms.shape)
-        pairs = zip(terms, defined, strict=True)
-        sums = [np.bincount(home.of_unit, np.where(d, t, 0.0), home.n) for t, d in pairs]
-        return cls(np.stack(sums), np.stack([np.bincount(home.of_unit, c, home.n) for c in counted]))
-
-    def at(self, weights: Floats) -> Floats:
-        """Return the weighted mean over groups, shape (coefficients, columns)."""
-        return self.of_sums(self.sums(weights))
-
-    def sums(self, weights: Matrix) -> Floats:
-        """Return sums over groups, then their numbers, shape (2 coefficients, columns)."""
-        return dense(np.concatenate([self.totals, self.counts]) @ weights)
-
-    def of_sums(self, sums: Floats) -> Floats:
-        """Return totals over counts, shape (coefficients, columns)."""
-        totals, counts = np.split(sums, 2)
-        return ratio(totals, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,25 +179,11 @@ def coefficients_of_means(
     *,
     undefined: Undefined = "skip",
 ) -> Floats:
-    """Correlate the means of groups in each column.
+    """Correlate the means of groups, x and y of shape (n_groups, columns), in each column.
 
-    Parameters
-    ----------
-    x, y
-        Finite means, shape (n_groups, columns).
-    there
-        Shape (n_groups, columns): groups that enter.
-    slack
-        Means of x, and of y, that are no further apart tie.
-    coefficients
-        Any of ``pearson``, ``spearman``, ``kendall``.
-    undefined
-        Whether coefficients of constant means are NaN (``skip``) or 0 (``zero``).
-
-    Returns
-    -------
-    ndarray
-        Shape (coefficients, columns).
+    ``there``, of the same shape, marks the groups that enter. Means of x, and of y, that are no further apart
+    than ``slack`` tie. The result has shape (coefficients, columns); that of constant means is NaN, or 0 if
+    ``undefined`` is ``zero``.
     """
     found = np.full((len(coefficients), x.shape[1]), np.nan)
     first, second = np.triu_indices(len(x), 1)

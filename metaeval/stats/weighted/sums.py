@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metaeval.stats.coefficients.tables import Floats, Ints, changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import scipy.sparse
-    from numpy.typing import NDArray
 
 Matrix: TypeAlias = "Floats | scipy.sparse.csr_array"
 

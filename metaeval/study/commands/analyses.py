@@ -1,31 +1,34 @@
-"""A finished run → the sheets of an analysis: ensembles, generators, power."""
+"""A finished run → the sheets of an analysis, its figures as files, and views of its report."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 from metaeval.analysis.ensembles.frontier import Choosing
 from metaeval.analysis.ensembles.sheets import ensemble_sheets
-from metaeval.analysis.ensembles.subsets import Costs, ensembles
+from metaeval.analysis.ensembles.subsets import Costs, Unit, ensembles
 from metaeval.analysis.generators.estimates import estimates_sheet
 from metaeval.analysis.generators.ranking import rank_generators
 from metaeval.analysis.generators.sheets import best_evaluator, ranking_sheets, trusted
-from metaeval.analysis.power.sheet import power_sheet
-from metaeval.analysis.power.sizes import power
-from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.records import AVERAGE, Kind
+from metaeval.analysis.power.sizes import power, power_sheet
+from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.files import replacing, write_text
+from metaeval.base.records import AVERAGE, Kind, ScoreTable
+from metaeval.engine.figures.figure import Figure
 from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.sheet import Sheet
 from metaeval.judging.cost import costs_of
-from metaeval.runs.finished import open_run
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    from metaeval.analysis.ensembles.subsets import Unit
-    from metaeval.base.records import ScoreTable
-    from metaeval.engine.sheet import Sheet
-    from metaeval.runs.finished import OpenRun
+from metaeval.kinds.kind import kind_named
+from metaeval.reports.drawing import check_drawing, draw
+from metaeval.reports.report.model import sheets_payload
+from metaeval.reports.report.page import with_sheets
+from metaeval.reports.sheets import sheet_to_csv
+from metaeval.runs.finished import OpenRun, open_run
+from metaeval.runs.folder import REPORT, rewrite_output
 
 
 def ensembles_of(
@@ -37,30 +40,23 @@ def ensembles_of(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Sheet]:
-    """Analyse the ensembles of judges of a finished run; judges, levels and aspects are its own if empty.
-
-    Raises
-    ------
-    MetaevalError
-        For an unknown name, and too few or too many judges.
-    """
+    """Analyse the ensembles of judges of a finished run; judges, levels and aspects are its own if empty."""
     run = open_run(folder, rated=True)
     names = judges_of(run, judges)
-    found = ensembles(
+    estimates = ensembles(
         run.prepared(levels=levels or None, coefficients=["pearson"], evaluators=names),
         aspects=aspects or None,
         costs=costs_per_text(run.scores, names),
         how=Choosing(resamples=resamples, resamples_in_fold=min(resamples, 1_000), seed=seed),
     )
-    return ensemble_sheets(found, simulated=run.scores.simulation.among(names))
+    return ensemble_sheets(estimates, simulated=run.scores.simulation.among(names))
 
 
 def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
     """Return the evaluators to combine, two or more: those that are wanted, or the judges of the run."""
     known = list(run.scores.evaluators)
     for name in wanted:
-        if name not in known:
-            raise MetaevalError(f"the run has no evaluator {name!r} to combine{nearest(name, known)}")
+        one_of(name, known, "the run has no evaluator")
     if len(set(wanted)) < len(wanted):
         raise MetaevalError(f"{', '.join(wanted)} names a judge twice; give each once")
     names = list(wanted) or run.judges
@@ -97,21 +93,16 @@ def generators_of(
     """Rank the generators of a finished run by ratings and by evaluators.
 
     The options are those of `metaeval generators`; ``labelled`` users are drawn at random.
-
-    Raises
-    ------
-    MetaevalError
-        For an unknown aspect or evaluator, and fewer than two generators.
     """
     options = Bootstrap.read({"resamples": resamples, "seed": seed})
     run = open_run(folder, rated=True)
     names = trusted(run.scores, evaluators)
     data = run.prepared(levels=["dataset"], evaluators=names)
     chosen = data.aspects if aspect is None else [aspect]
-    found = rank_generators(data, aspects=chosen, bootstrap=options)
+    ranking = rank_generators(data, aspects=chosen, bootstrap=options)
     simulated = run.scores.simulation
     scale = run.record.data.scale
-    sheets = ranking_sheets(found, data, truth=run.record.truth.spec, scale=scale, simulated=simulated)
+    sheets = ranking_sheets(ranking, data, truth=run.record.truth.spec, scale=scale, simulated=simulated)
     judge = names[0] if evaluators else best_evaluator(run.table, names, aspect)
     powered = estimates_sheet(
         run.scores.frame,
@@ -143,5 +134,68 @@ def power_of(
     data = run.prepared(
         levels=[level or usual.levels[0]], coefficients=[coefficient or usual.coefficients[0]]
     )
-    found = power(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
-    return [power_sheet(found, simulated=run.scores.simulation)]
+    sizes = power(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
+    return [power_sheet(sizes, simulated=run.scores.simulation)]
+
+
+def details_of(folder: str | os.PathLike[str]) -> Sequence[Sheet]:
+    """Return what else a finished run tells beside its leaderboard."""
+    scored = open_run(folder).scored
+    return kind_named(scored.study.kind).details(scored)
+
+
+def figures_of_run(
+    run: OpenRun, *, names: Sequence[str] = (), first: Mapping[str, str] | None = None
+) -> Sequence[Figure]:
+    """Return the figures of a finished run; the arguments are those of `StudyKind.figures`."""
+    dimensions = {d.name: list(d.choices) for d in run.board.dimensions}
+    for column, value in (first or {}).items():
+        one_of(value, dimensions.get(column, []), f"the run has no {column}", "it has")
+    return kind_named(run.record.study.kind).figures(run.scored, run.board, names, first)
+
+
+def write_figures(
+    folder: str | os.PathLike[str],
+    suffixes: Sequence[str] = ("svg",),
+    out: str | os.PathLike[str] | None = None,
+    *,
+    names: Sequence[str] = (),
+    first: Mapping[str, str] | None = None,
+    scale: float = 2.0,
+    bare: bool = False,
+) -> list[Path]:
+    """Write the figures of a finished run, and the data of each as CSV; return the paths.
+
+    They go to the folder ``figures`` in the run's, if ``out`` is left out. ``names`` and ``first`` are as in
+    `figures_of_run`; ``scale`` is the number of pixels of a PNG per pixel of the chart; a ``bare`` figure has
+    no title and caption.
+    """
+    check_drawing()
+    run = open_run(folder)
+    target = run.folder / "figures" if out is None else Path(out)
+    figures = {figure.sheet.name: figure for figure in figures_of_run(run, names=names, first=first)}
+    if not names and not figures:
+        raise MetaevalError(f"the run in {run.folder} has no data for a figure")
+    if lacking := [name for name in names if name not in figures]:
+        have = [figure.sheet.name for figure in figures_of_run(run)]
+        one_of(lacking[0], have, f"the run in {run.folder} has no data for a figure")
+    written = []
+    for name, figure in figures.items():
+        for suffix in dict.fromkeys(suffixes):
+            with replacing(path := target / f"{name}.{suffix}") as temporary:
+                temporary.write_bytes(draw(figure, suffix, scale=scale, bare=bare))
+            written.append(path)
+        write_text(path := target / f"{name}.csv", sheet_to_csv(figure.sheet))
+        written.append(path)
+    return written
+
+
+def show_in_report(folder: str | os.PathLike[str], view: str, sheets: Sequence[Sheet]) -> None:
+    """Show sheets in the view ``biases`` or ``calibration`` of a run's report, in place of those it had.
+
+    A folder that is no run, a report that the run did not write, and one that may not be written stay as they
+    are: the sheets are printed all the same.
+    """
+    with contextlib.suppress(MetaevalError, OSError):
+        page = partial(with_sheets, view=view, sheets=sheets_payload(view, sheets))
+        rewrite_output(Path(folder), REPORT, page)

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Mapping, Sequence
 
-from metaeval.analysis.agreement.distributions import on_scale
+import pandas as pd
+
+from metaeval.analysis.agreement.measures import on_scale
 from metaeval.base.counts import graphemes
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.formulas import read_csv
 from metaeval.base.keys import author_key
 from metaeval.base.records import Kind
-from metaeval.base.yaml_lines import read_yaml
+from metaeval.engine.sheet import Sheet
 from metaeval.kinds.details import made_of
 from metaeval.kinds.kind import kind_named
-from metaeval.runs.finished import open_run
+from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import RANKING, read_output
 from metaeval.study.commands.dataset import data_of
-from metaeval.trust.bias.arrays import JudgedUnits
-from metaeval.trust.bias.biases import Verdicts, measure
+from metaeval.trust.bias.bias import BiasData
+from metaeval.trust.bias.biases import bias_sheets, measure
 from metaeval.trust.bias.families import family_of, model_family
 from metaeval.trust.bias.self_preference import own_generators
-from metaeval.trust.bias.sheets import bias_sheets
-from metaeval.trust.bias.verdicts.position import pairs_of
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-
-    from metaeval.engine.sheet import Sheet
-    from metaeval.runs.finished import OpenRun
+from metaeval.trust.bias.units import JudgedUnits, pairs_of
 
 NO_FAMILY = "none"
 """Given for a name that belongs to no family."""
@@ -51,51 +44,43 @@ def biases_of(
 
     The options are those of `metaeval biases`. Families override those of `metaeval.trust.bias.families`.
     The data set is read only to count lengths.
-
-    Raises
-    ------
-    MetaevalError
-        For an unknown name, and if there is no judge or nothing to measure.
     """
     run = open_run(folder, rated=True)
     names, pairwise = judges_of(run, judges)
     author = author_key(run.nouns)
     generators = tuple(sorted(run.truth[author].astype(str).unique())) if author else ()
-    of = families_of(run, [*names, *pairwise], generators, families or {})
-    texts, told = lengths_of(run, length, data)
-    measured = _judged(run, names, texts) if names else None
-    verdicts = None
-    if pairwise and run.verdicts is not None:
-        wanted = run.verdicts[run.verdicts["evaluator"].isin(pairwise)]
-        verdicts = Verdicts(tuple(pairs_of(wanted, run.cluster)), run.truth, texts, generators)
-    found = measure(
-        measured,
-        verdicts,
-        signatures=run.scores.signatures,
-        families=of,
-        clustered_by=run.nouns[run.cluster],
-        resamples=resamples,
-        seed=seed,
+    every = [*names, *pairwise]
+    family_of_each = families_of(run, every, generators, families or {})
+    texts, notes = lengths_of(run, length, data)
+    units = _judged(run, names, texts) if names else None
+    verdicts, ranking = run.verdicts if pairwise else None, None
+    of_pairs = None if verdicts is None else verdicts[verdicts["evaluator"].isin(pairwise)]
+    if RANKING in run.record.outputs:
+        ranking = read_csv(read_output(run.folder, RANKING), ("rank", "estimate", "ci_low", "ci_high"))
+    measured = measure(
+        BiasData(
+            units,
+            () if of_pairs is None else tuple(pairs_of(of_pairs, run.cluster)),
+            run.truth,
+            texts,
+            generators,
+            run.scores.signatures,
+            family_of_each,
+            {} if ranking is None else dict(zip(ranking["evaluator"], ranking["rank"], strict=True)),
+            run.nouns[run.cluster],
+            resamples,
+            seed,
+        )
     )
-    ranking = read_output(run.folder, RANKING) if RANKING in run.record.outputs else None
-    sheets = bias_sheets(
-        found,
-        None if ranking is None else read_csv(ranking, ("rank", "estimate", "ci_low", "ci_high")),
-        run.board,
-        signatures=run.scores.signatures,
-        said=[
-            *told,
-            *_without_family(of, [*names, *pairwise], generators),
-            *_not_ratings(measured),
-            *run.record.data.scale.averaged,
-        ],
-        simulated=run.scores.simulation,
-    )
+    notes += _without_family(family_of_each, every, generators)
+    if units and (others := ", ".join(j for j in units.judges if j not in units.rates)):
+        notes.append(f"Leniency and range use need ratings on the truth's scale. Left out: {others}.")
+    notes += run.record.data.scale.averaged
+    sheets = bias_sheets(measured, ranking, run.board, notes=notes, simulated=run.scores.simulation)
     if not sheets:
         raise MetaevalError(
-            f"nothing can be measured for {', '.join([*names, *pairwise])}: there is no unit with a score "
-            "and "
-            "a rating, and no pair with a verdict in both orders; name other evaluators with --judge"
+            f"nothing can be measured for {', '.join(every)}: there is no unit with a score and a rating, "
+            "and no pair with a verdict in both orders; name other evaluators with --judge"
         )
     return sheets
 
@@ -105,8 +90,7 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> tuple[list[str], list
     known = list(run.scores.evaluators)
     of_pairs = [] if run.verdicts is None else [str(e) for e in run.verdicts["evaluator"].unique()]
     for name in wanted:
-        if name not in [*known, *of_pairs]:
-            raise MetaevalError(f"the run has no evaluator {name!r}{nearest(name, [*known, *of_pairs])}")
+        one_of(name, [*known, *of_pairs], "the run has no evaluator")
     names = list(dict.fromkeys(wanted)) or run.judges
     pairwise = [n for n in of_pairs if n in names or not wanted]
     if not (names or pairwise):
@@ -119,61 +103,49 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> tuple[list[str], list
 
 
 def families_of(
-    run: OpenRun, judges: Sequence[str], generators: Sequence[str], said: Mapping[str, str]
+    run: OpenRun, judges: Sequence[str], generators: Sequence[str], stated: Mapping[str, str]
 ) -> dict[str, str | None]:
     """Return the family of models of each judge and generator: as given, or by its model or name."""
     known = [*judges, *generators]
-    for name in said:
-        if name not in known:
-            raise MetaevalError(
-                f"{name!r} has a family, but is neither one of the judges nor a generator"
-                f"{nearest(name, known)} (they are: {', '.join(known)})"
-            )
-    plain = {name: None if family.casefold() == NO_FAMILY else family for name, family in said.items()}
-    found: dict[str, str | None] = {g: family_of(g, plain) for g in generators}
+    for name in stated:
+        one_of(name, known, "neither a judge nor a generator is called", "they are")
+    families_given = {
+        name: None if family.casefold() == NO_FAMILY else family for name, family in stated.items()
+    }
+    families: dict[str, str | None] = {g: family_of(g, families_given) for g in generators}
     for judge in judges:
         model = run.scores.signatures.get(judge, {}).get("model")
-        recorded = run.scores.kinds.get(judge) in (Kind.RECORDED, Kind.FUNCTION)
-        if judge in plain:
-            found[judge] = plain[judge]
+        if judge in families_given:
+            families[judge] = families_given[judge]
         elif model is not None:
-            found[judge] = model_family(str(model))
+            families[judge] = model_family(str(model))
         else:
             # A short name may hide the recorded evaluator; people and ensembles are of no family.
-            found[judge] = family_of(run.record.evaluators[judge].spec) if recorded else None
-    return found
+            recorded = run.scores.kinds.get(judge) in (Kind.RECORDED, Kind.FUNCTION)
+            families[judge] = family_of(run.record.evaluators[judge].spec) if recorded else None
+    return families
 
 
-def said_families(pairs: Sequence[str], path: str | os.PathLike[str] | None = None) -> dict[str, str]:
-    """Read families from a YAML file, then from texts such as ``gpt-4o=openai``, which override it."""
-    found: dict[str, str] = {}
-    if path is not None:
-        content, _ = read_yaml(path)
-        if not isinstance(content, dict) or not all(isinstance(v, str) for v in content.values()):
-            raise MetaevalError(
-                f"{path} must hold a line 'name: family' for each generator or judge, such as "
-                "'gpt-4o: openai'"
-            )
-        found |= {str(k): str(v) for k, v in content.items()}
+def read_families(pairs: Sequence[str]) -> dict[str, str]:
+    """Read families from texts such as ``gpt-4o=openai``."""
+    families: dict[str, str] = {}
     for pair in pairs:
         name, _, family = (part.strip() for part in pair.rpartition("="))
         if not (name and family):
             raise MetaevalError(f"--family {pair!r} must be a name and its family, such as gpt-4o=openai")
-        found[name] = family
-    return found
+        families[name] = family
+    return families
 
 
 def lengths_of(
     run: OpenRun, name: str | None = None, data: str | os.PathLike[str] | None = None
 ) -> tuple[pd.DataFrame | None, list[str]]:
     """Return the length of each text (key columns and ``length``); or None, and a sentence that says why."""
-    known = list(run.scores.evaluators)
-    if name is not None and name not in known:
-        raise MetaevalError(f"the run has no evaluator {name!r} that measures length{nearest(name, known)}")
+    if name is not None:
+        one_of(name, run.scores.evaluators, "the run has no evaluator")
     counts = [n for n, s in run.scores.signatures.items() if s.get("counted") == _COUNTED]
-    counted = name or next(iter(counts), None)
     keys = list(run.scores.keys)
-    if counted is not None:
+    if (counted := name or next(iter(counts), None)) is not None:
         frame = run.scores.frame
         frame = frame[frame["evaluator"] == counted].rename(columns={"score": "length"})
         return frame[[*keys, "length"]].drop_duplicates(keys), []
@@ -189,8 +161,8 @@ def lengths_of(
             lengths = [float("nan") if t is None else float(graphemes(t)) for t in texts[0].texts]
             return loaded.units.assign(length=lengths), []
         why = "the units of the run have no texts"
-    told = f"Verbosity is left out: {why}; a study with Length() among its evaluators keeps the lengths"
-    return None, [f"{told}, or name the evaluator that measures length with --length."]
+    reason = f"Verbosity is left out: {why}; a study with Length() among its evaluators keeps the lengths"
+    return None, [f"{reason}, or name the evaluator that measures length with --length."]
 
 
 def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> JudgedUnits:
@@ -231,10 +203,3 @@ def _without_family(
     why = {"no generator, or every one, is of the family": named}
     why["the family is unknown; give it with --family"] = unknown
     return [f"Self-preference is left out where {reason}: {names}." for reason, names in why.items() if names]
-
-
-def _not_ratings(data: JudgedUnits | None) -> list[str]:
-    """Name the judges whose use of the scale is not measured."""
-    others = ", ".join(j for j in data.judges if j not in data.rates) if data else ""
-    told = f"Leniency and range use need ratings on the truth's scale. Left out: {others}."
-    return [told] if others else []

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
+
+from metaeval import __version__
 from metaeval.analysis.agreement.labels import agreements, check_cuts, check_measure
 from metaeval.base.counts import plural_of
-from metaeval.base.errors import MetaevalError, nearest
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.keys import noun
+from metaeval.base.records import USER_RATER, DataSet, Scale, ScoreTable
+from metaeval.engine.alignment.policy import Policy, Prepared, prepare
+from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sentences import made_from
+from metaeval.engine.sheet import Sheet
+from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.details import made_of
-from metaeval.runs.finished import open_run
-from metaeval.sources.hub.repository import FILE
-from metaeval.study.commands.labels import Calibrating, labelled_data, labelled_run
-from metaeval.trust.calibration.bands import Bands
-from metaeval.trust.calibration.map_sheet import map_sheet
-from metaeval.trust.calibration.maps import map_fits
+from metaeval.kinds.files.loading import load
+from metaeval.kinds.registry import build
+from metaeval.kinds.scoring import known_for, score
+from metaeval.runs.finished import open_run, refuse_unrated
+from metaeval.runs.folder import SCORES
+from metaeval.sources.hub import FILE
+from metaeval.study.commands.dataset import column_in, column_of
+from metaeval.study.pipeline import truth_ratings
+from metaeval.study.specs import recorded_names
+from metaeval.trust.calibration.maps import map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     CALIBRATION,
+    Bands,
     is_calibrated,
     make_calibration,
     read_calibration,
@@ -27,16 +43,50 @@ from metaeval.trust.calibration.record import (
 )
 from metaeval.trust.calibration.sheets import calibration_sheets
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
+RESAMPLES = 10_000
+"""Of the bootstrap, if neither the run nor the user says how many."""
 
-    import pandas as pd
 
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.engine.intervals import Bootstrap
-    from metaeval.engine.sheet import Sheet
-    from metaeval.study.commands.labels import LabelledScores
+@dataclass(frozen=True, slots=True)
+class Calibrating:
+    """What to calibrate, and how; the options are those of `metaeval calibrate`."""
+
+    evaluators: tuple[str, ...] = ()
+    aspects: tuple[str, ...] = ()
+    by: str | None = None
+    cuts: tuple[float, ...] = ()
+    bands: str | None = None
+    measure: str | None = None
+    truth: str | None = None
+    data: str | None = None
+    resamples: int | None = None
+    seed: int | None = None
+
+    def of(self, bootstrap: Bootstrap) -> Bootstrap:
+        """Return a bootstrap with the resamples and the seed that are given."""
+        options = {"resamples": self.resamples, "seed": self.seed}
+        return bootstrap.model_copy(
+            update={key: value for key, value in options.items() if value is not None}
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledScores:
+    """Scores and the truth, of a run or a data set."""
+
+    scores: ScoreTable
+    truth: pd.DataFrame
+    truth_spec: str
+    scale: Scale
+    bootstrap: Bootstrap
+    about: Mapping[str, Any]
+    specs: Mapping[str, str]
+    categories: pd.DataFrame | None
+    """Key columns and ``category``, if `Calibrating.by` names a column."""
+    cluster: str | None = None
+    """Resampled by default, as `Prepared.clusters` takes it."""
+    nouns: Mapping[str, str] = field(default_factory=dict)
+    """Cluster → what a reader calls it, if that differs."""
 
 
 def calibration_of(
@@ -50,59 +100,49 @@ def calibration_of(
     The calibration is kept in the file ``save``. If that is None, the one of a run is ``calibration.json`` in
     its folder, and the one of a data set is not kept.
 
-    Returns
-    -------
-    list of Sheet
-        ``calibration``, and those that are not empty of ``labels``, ``strata``, ``confusion``, ``maps``.
-
-    Raises
-    ------
-    MetaevalError
-        If the folder is neither, an option is wrong, or no evaluator is left.
+    Returns ``calibration``, and those of ``labels``, ``strata``, ``confusion``, ``maps`` that are not empty.
     """
     options, path = how or Calibrating(), Path(folder)
     bands = Bands.read(options.bands)
     check_measure(options.measure)
     of_data = (path / FILE).is_file()
-    given = labelled_data(path, options) if of_data else labelled_run(path, options)
-    check_cuts(options.cuts, given.scale)
-    data, left_out = _prepared(given, options)
-    folds = data.cluster_name(given.cluster)
-    bootstrap = given.bootstrap.by(given.bootstrap.cluster or folds)
-    strata = None if given.categories is None else _strata(data, given.categories)
-    found = agreements(
+    labelled = _of_data(path, options) if of_data else _of_run(path, options)
+    data, left_out = _prepared(labelled, options)
+    if options.cuts or options.measure not in (None, "kappa", "alpha"):
+        labelled.scale.check_numbers(data.aspects, "cut, and no measure of an order")
+    check_cuts(options.cuts, labelled.scale)
+    folds = data.cluster_name(labelled.cluster)
+    bootstrap = labelled.bootstrap.by(labelled.bootstrap.cluster or folds)
+    measured = agreements(
         data,
-        given.scores.frame,
-        given.truth,
-        scale=given.scale,
+        labelled.scores.frame,
+        labelled.truth,
+        scale=labelled.scale,
         bootstrap=bootstrap,
         cuts=options.cuts,
-        strata=strata,
+        strata=None if labelled.categories is None else _strata(data, labelled.categories),
     )
-    if not found:
+    if not measured:
         raise MetaevalError("no unit has both a rating of people and a score; there is nothing to calibrate")
-    maps = map_fits(data, scale=given.scale, bootstrap=bootstrap, cluster=folds)
-    simulated = given.scores.simulation.among(data.evaluators)
-    target = Path(save) if save is not None else None if of_data else path / CALIBRATION
+    maps = map_fits(data, scale=labelled.scale, bootstrap=bootstrap, cluster=folds)
+    simulated = labelled.scores.simulation.among(data.evaluators)
     choice: dict[str, Any] = {"measure": options.measure, "cuts": options.cuts}
-    if target is not None:
-        about = {**given.about, "simulated": bool(simulated)}
-        signatures = given.scores.signatures
-        made = make_calibration(
-            found, maps, signatures=signatures, about=about, bands=bands, bootstrap=bootstrap, **choice
-        )
-        write_calibration(made, target)
+    if save is not None or not of_data:
+        about = {**labelled.about, "simulated": bool(simulated)}
+        how_made: dict[str, Any] = {"about": about, "bands": bands, "bootstrap": bootstrap, **choice}
+        made = make_calibration(measured, maps, signatures=labelled.scores.signatures, **how_made)
+        write_calibration(made, Path(save) if save is not None else path / CALIBRATION)
     sheets = calibration_sheets(
-        found,
+        measured,
         bands,
         **choice,
         by=options.by or "",
         every=bool(options.evaluators),
-        intervals=_intervals(bootstrap, data, given.called),
+        intervals=_intervals(bootstrap, data, labelled.nouns),
         left_out=left_out,
         simulated=simulated,
     )
-    fitted = map_sheet(maps, who=given.called.get(folds, folds), seed=bootstrap.seed, simulated=simulated)
+    fitted = map_sheet(maps, who=labelled.nouns.get(folds, folds), seed=bootstrap.seed, simulated=simulated)
     return [*sheets, fitted] if fitted else sheets
 
 
@@ -119,12 +159,10 @@ def states_of(
     """
     run = open_run(folder, rated=True)
     kept = read_calibration(calibration if calibration is not None else run.folder)
-    known = list(run.scores.evaluators)
+    known, signatures = run.scores.evaluators, run.scores.signatures
     for name in only:
-        if name not in known:
-            raise MetaevalError(f"the run has no evaluator {name!r}{nearest(name, known)}")
-    signatures = run.scores.signatures
-    judges = [n for n in known if n in kept.evaluators or "model" in signatures.get(n, {})]
+        one_of(name, known, "the run has no evaluator")
+    judges = [n for n in known if n in kept["evaluators"] or "model" in signatures.get(n, {})]
     return {n: state_of(kept, signatures.get(n, {}), n) for n in list(only) or judges}
 
 
@@ -139,36 +177,30 @@ def uncalibrated_note(folder: str | os.PathLike[str]) -> str | None:
         states = states_of(folder)
     except MetaevalError as error:
         return str(error)
-    wrong = {n: s for n, s in states.items() if not is_calibrated(s)}
-    told = "; ".join(f"{name} is {state}" for name, state in wrong.items())
-    return f"{told}. Calibrate again with: metaeval calibrate {folder}" if wrong else None
+    wrong = "; ".join(f"{name} is {state}" for name, state in states.items() if not is_calibrated(state))
+    return f"{wrong}. Calibrate again with: metaeval calibrate {folder}" if wrong else None
 
 
-def _prepared(given: LabelledScores, how: Calibrating) -> tuple[Prepared, list[str]]:
+def _prepared(labelled: LabelledScores, how: Calibrating) -> tuple[Prepared, list[str]]:
     """Align scores and truth, nothing filled in; return the evaluators that are left out, too."""
-    known = list(given.scores.evaluators)
+    known, truth = labelled.scores.evaluators, labelled.truth
     for name in how.evaluators:
-        if name not in known:
-            raise MetaevalError(f"there is no evaluator {name!r}{nearest(name, known)}")
-    have = list(map(str, given.truth["aspect"].unique()))
+        one_of(name, known, "there is no evaluator", "there are")
     for aspect in how.aspects:
-        if aspect not in have:
-            raise MetaevalError(f"there is no aspect {aspect!r}{nearest(aspect, have)} ({', '.join(have)})")
-    of_truth = made_of(given.truth_spec).annotators
-    left_out = [n for n in known if of_truth & made_of(given.specs[n]).annotators]
-    named = [n for n in how.evaluators if n in left_out]
-    if named:
+        one_of(aspect, map(str, truth["aspect"].unique()), "there is no aspect", "there are")
+    annotators = made_of(labelled.truth_spec).annotators
+    left_out = [n for n in known if annotators & made_of(labelled.specs[n]).annotators]
+    if named := [n for n in how.evaluators if n in left_out]:
         raise MetaevalError(
-            f"{named[0]} is part of the truth, {given.truth_spec}, and would agree with itself"
+            f"{named[0]} is part of the truth, {labelled.truth_spec}, and would agree with itself"
         )
     wanted = [n for n in how.evaluators or known if n not in left_out]
     if not wanted:
         raise MetaevalError(
-            f"every evaluator is part of the truth, {given.truth_spec}; none is left to calibrate"
+            f"every evaluator is part of the truth, {labelled.truth_spec}; none is left to calibrate"
         )
-    scores, truth = given.scores.frame, given.truth
-    if how.aspects:
-        truth = truth[truth["aspect"].isin(how.aspects)]
+    scores = labelled.scores.frame
+    truth = truth[truth["aspect"].isin(how.aspects)] if how.aspects else truth
     policy = Policy.of(["dataset"], ["spearman"], None, "skip", "own")
     return prepare(scores[scores["evaluator"].isin(wanted)], truth, policy), left_out
 
@@ -179,12 +211,74 @@ def _strata(data: Prepared, categories: pd.DataFrame) -> list[str]:
 
     by = [c for c in categories.columns if c != "category"]
     units = pd.DataFrame({k: data.labels[k].astype(str).take(data.keys[k]) for k in by})
-    found = units.merge(categories, on=by, how="left", validate="many_to_one")
-    return list(map(str, found["category"]))
+    return list(map(str, units.merge(categories, on=by, how="left", validate="many_to_one")["category"]))
 
 
-def _intervals(bootstrap: Bootstrap, data: Prepared, called: Mapping[str, str]) -> str:
-    who = called.get(str(bootstrap.cluster), bootstrap.cluster)
+def _intervals(bootstrap: Bootstrap, data: Prepared, nouns: Mapping[str, str]) -> str:
+    who = nouns.get(str(bootstrap.cluster), bootstrap.cluster)
     resampler = bootstrap.resampler(data.clusters(str(bootstrap.cluster)).n)
     made = made_from(resampler, f"bootstrap resamples of {plural_of(who or '')}")
     return f"{100 * bootstrap.confidence:g} % intervals: {made}, seed {bootstrap.seed}."
+
+
+def _of_run(path: Path, how: Calibrating) -> LabelledScores:
+    """Take scores and truth from a finished run."""
+    run = open_run(path, rated=True)
+    if how.truth is not None:
+        raise MetaevalError("--truth is for a data set; a run has the truth of its study")
+    record, data = run.record, run.record.data
+    about = {"data": data.content(("name", "fingerprint", "scale")), "truth": record.truth.signature}
+    return LabelledScores(
+        run.scores,
+        run.truth,
+        record.truth.spec,
+        data.scale,
+        how.of(Bootstrap.read(record.study.bootstrap) or Bootstrap(resamples=RESAMPLES)),
+        {"metaeval": __version__, **about, "scores": record.outputs[SCORES]},
+        record.specs,
+        None if how.by is None else column_of(run, how.by, how.data),
+        noun(run.cluster),
+        {noun(key): called for key, called in run.nouns.items()},
+    )
+
+
+def _of_data(path: Path, how: Calibrating) -> LabelledScores:
+    """Score a data set with its recorded evaluators and its annotators."""
+    data = load(path)
+    refuse_unrated(path, data.kind)
+    truth = _truth_of(data, how.truth)
+    specs = {n: f"Recorded({n!r})" for n in recorded_names(data)}
+    annotators = [f"Annotator({rater!r})" for rater in Annotator.found_in(data)]
+    specs |= {name: name for name in annotators if name != truth}
+    if not specs:
+        raise MetaevalError(
+            f"data set {data.name!r} has no recorded scores and no further annotators to calibrate; score it "
+            "with a study first: metaeval run STUDY.yaml"
+        )
+    of_truth = score(data, [truth])
+    facts = {"name": data.name, "fingerprint": data.fingerprint, "scale": data.scale.facts()}
+    return LabelledScores(
+        score(data, specs),
+        truth_ratings(of_truth),
+        truth,
+        data.scale,
+        how.of(Bootstrap(resamples=RESAMPLES)),
+        {"metaeval": __version__, "data": facts, "truth": dict(of_truth.signatures[truth])},
+        specs,
+        None if how.by is None else column_in(data, how.by),
+    )
+
+
+def _truth_of(data: DataSet, spec: str | None) -> str:
+    """Return the truth of a data set: the given one, the users, or the only annotator."""
+    raters = Annotator.found_in(data)
+    if spec is not None:
+        return str(build(spec, known=known_for(data)).spec)
+    if (data.ratings["rater"] == USER_RATER).any():
+        return "User()"
+    if len(raters) == 1:
+        return f"Annotator({raters[0]!r})"
+    raise MetaevalError(
+        f"data set {data.name!r} has no rater {USER_RATER!r} and {len(raters)} others "
+        f"({', '.join(raters)}): say which is the truth, such as --truth \"Annotator('anna')\""
+    )

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import math
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from metaeval.analysis.agreement.distributions import on_scale
+import pandas as pd
+
+from metaeval.analysis.agreement.measures import on_scale
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.engine.alignment.policy import whole_number
+from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.verdicts import pair_keys
 from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.kind import kind_named
-from metaeval.runs.finished import open_run
+from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.commands.analyses import judges_of
 from metaeval.study.commands.dataset import data_of
 from metaeval.trust.labelling.golden import ticket
-from metaeval.trust.labelling.golden_files import TEXT, UNIT, column_of, shown_units
+from metaeval.trust.labelling.golden_table import TEXT, UNIT, column_of, shown_units, unit_name
 from metaeval.trust.labelling.label_session import LabelSession
 from metaeval.trust.labelling.spreadsheet import write_sheet
 from metaeval.trust.panel.gain import COEFFICIENT, Fitting, panel_gains
-from metaeval.trust.panel.sheets import SCORE, agreement_sheet, disagreements_sheet, gain_sheet, split_units
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    import pandas as pd
-
-    from metaeval.engine.sheet import Sheet
-    from metaeval.runs.finished import OpenRun
+from metaeval.trust.panel.sheets import agreement_sheet, disagreements_sheet, gain_sheet, split_units
 
 
 def disagreements_of(
@@ -47,17 +42,7 @@ def disagreements_of(
 ) -> list[Sheet]:
     """Say where a panel of judges of a finished run splits, and what it gains over its best member.
 
-    The options are those of `metaeval disagreements`.
-
-    Returns
-    -------
-    list of Sheet
-        ``disagreements``, ``panel`` and ``gain``; see `metaeval.trust.panel.sheets`.
-
-    Raises
-    ------
-    MetaevalError
-        For an unknown name, and members that do not score on the truth's scale.
+    Returns ``disagreements``, ``panel`` and ``gain``; see `metaeval.trust.panel.sheets`.
     """
     whole_number("n", n, least=1)
     run = open_run(folder)
@@ -81,34 +66,26 @@ def labels_of_disagreements(
     *,
     aspects: Sequence[str] = (),
     data: str | os.PathLike[str] | None = None,
-    with_scores: bool = False,
 ) -> int:
     """Write the units of the sheet ``disagreements`` to a CSV file for people to label; return how many.
 
-    It has the columns of `metaeval golden export`, so that `metaeval golden import` takes it back. People who
-    see the members' scores lean towards them.
-
-    Raises
-    ------
-    MetaevalError
-        If the file is there already, or the data set is not there, is another one, or has no texts.
+    It has the columns of `metaeval golden export`, so that `metaeval golden import` takes it back.
     """
     if Path(path).exists():
         raise MetaevalError(f"{path} is there already, maybe with labels; give another name with --labels")
     run = open_run(folder)
-    found = data_of(run, data)
-    if TEXT not in getattr(found, "explanations", found.units):
-        raise MetaevalError(f"data set {found.name!r} has no explanation texts, so there is nothing to label")
-    asked = list(aspects or run.record.study.aspects)
-    scores = [c for c in sheet.frame.columns if c.startswith(SCORE)] if with_scores else []
-    texts = [c for c in (*found.keys, "item_title", TEXT) if c in found.explanations]
-    units = shown_units(found, texts)
-    n, rows = len(found.keys), []
-    for listed in sheet.frame[[*found.keys, *scores]].itertuples(index=False, name=None):
-        given = ["" if math.isnan(v) else f"{v:.15g}" for v in listed[n:]]
-        rows.append([*units[tuple(map(str, listed[:n]))], *("" for _ in asked), *given])
-    write_sheet(path, [UNIT, *texts, *(column_of(found, a) for a in asked), *scores], rows)
-    return len(rows)
+    labelled = data_of(run, data)
+    if TEXT not in getattr(labelled, "explanations", labelled.units):
+        raise MetaevalError(
+            f"data set {labelled.name!r} has no explanation texts, so there is nothing to label"
+        )
+    columns = [column_of(labelled, aspect) for aspect in aspects or run.record.study.aspects]
+    texts = [c for c in (*labelled.keys, "item_title", TEXT) if c in labelled.explanations]
+    listed = sheet.frame[list(labelled.keys)].astype(str).itertuples(index=False, name=None)
+    units = shown_units(labelled, texts).set_index(UNIT).loc[[*map(unit_name, listed)]].reset_index()
+    units[columns] = ""
+    write_sheet(path, units)
+    return len(units)
 
 
 def session_of_disagreements(
@@ -125,31 +102,21 @@ def session_of_disagreements(
     The labels go into ``labels.csv`` of the run folder, so that the data set stays the one that was scored.
     Of pairwise judges, or a single one, these are the pairs on which their verdicts differ, and the labels go
     into ``labelled_pairs.csv``.
-
-    Raises
-    ------
-    MetaevalError
-        As of `disagreements_of`; if the data set is not there or is another one, or the rater has no name.
     """
     run = open_run(folder)
-    found, kind = data_of(run, data), kind_named(run.record.study.kind)
-    if (pairwise := _pairwise(run, judges)) and (of_pairs := kind.of_pairs(found)):
-        asked, (kind, found) = _disputed_pairs(run, pairwise, aspects, n), of_pairs
-        table = replace(kind.labels, name="labelled_pairs")
-        return LabelSession(kind, found, Path(folder), table, rater=rater, asked=asked)
-    listed = _units(run, judges_of(run, judges), aspects).head(n)
-    asked = {}
-    for *key, aspect in listed[[*found.keys, "aspect"]].itertuples(index=False, name=None):
-        asked.setdefault(tuple(map(str, key)), []).append(aspect)
-    table = LabelTable("labels", showing=kind.labels.showing)
-    return LabelSession(kind, found, Path(folder), table, rater=rater, asked=asked)
-
-
-def _pairwise(run: OpenRun, judges: Sequence[str]) -> list[str]:
-    """Return the judges that are wanted, if all of them are pairwise; else none."""
-    known = set() if run.verdicts is None else {*run.verdicts["evaluator"].astype(str)}
+    labelled, kind = data_of(run, data), kind_named(run.record.study.kind)
     names = list(judges) or run.judges
-    return names if known.issuperset(names) else []
+    of_pairs = set() if run.verdicts is None else {*run.verdicts["evaluator"].astype(str)}
+    units: dict[tuple[str, ...], list[str]] = {}
+    if names and of_pairs.issuperset(names) and (pairs := kind.of_pairs(labelled)):
+        units, (kind, labelled) = _disputed_pairs(run, names, aspects, n), pairs
+        table = replace(kind.labels, name="labelled_pairs")
+    else:
+        listed = _units(run, judges_of(run, judges), aspects).head(n)
+        for *key, aspect in listed[[*labelled.keys, "aspect"]].itertuples(index=False, name=None):
+            units.setdefault(tuple(map(str, key)), []).append(aspect)
+        table = LabelTable("labels", showing=kind.labels.showing)
+    return LabelSession(kind, labelled, Path(folder), table, rater=rater, units=units)
 
 
 def _disputed_pairs(
@@ -163,8 +130,8 @@ def _disputed_pairs(
     by = [*pair_keys(verdicts), FIRST, SECOND, "aspect"]
     points = verdicts["winner"].astype(str).map({FIRST: 1.0, TIE: 0.5, SECOND: 0.0})
     spread = points.groupby([verdicts[column].astype(str) for column in by]).std(ddof=0)
-    asked = spread.index.isin(aspects or known, level="aspect")
-    split: dict[Any, float] = spread[(spread > 0) & asked].to_dict()
+    wanted = spread.index.isin(aspects or known, level="aspect")
+    split: dict[Any, float] = spread[(spread > 0) & wanted].to_dict()
     if not split:
         raise MetaevalError(f"the verdicts of {', '.join(judges)} do not differ on any pair")
 
@@ -172,11 +139,11 @@ def _disputed_pairs(
         # Many pairs differ as much: those of all users come mixed, and each with all of its aspects.
         return -round(split[name], 9), ticket("order", name[:-1]), known.index(name[-1])
 
-    found: dict[tuple[str, ...], list[str]] = {}
+    showings: dict[tuple[str, ...], list[str]] = {}
     for *pair, aspect in sorted(split, key=rank)[:n]:
         for order in (FIRST, SECOND):
-            found.setdefault((*pair, order), []).append(aspect)
-    return found
+            showings.setdefault((*pair, order), []).append(aspect)
+    return showings
 
 
 def _check_aspects(run: OpenRun, aspects: Sequence[str]) -> None:

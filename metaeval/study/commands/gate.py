@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import author_key
 from metaeval.base.records import Kind, Status
-from metaeval.runs.finished import open_run
+from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.commands.dataset import column_of
 from metaeval.trust.calibration.identity import changes as identity_changes
 from metaeval.trust.calibration.identity import identity
 from metaeval.trust.calibration.record import judge_notes
-from metaeval.trust.gate.baseline import Baseline, read_baseline
+from metaeval.trust.gate.baseline import CALL_DIGITS, Baseline, GateScores, cells_of, read_baseline
 from metaeval.trust.gate.baseline import write_baseline as write_file
-from metaeval.trust.gate.checks import gate
-from metaeval.trust.gate.pairs import CALL_DIGITS, GateScores, cells_of
+from metaeval.trust.gate.checks import GateResult, gate
 from metaeval.trust.gate.rules import Rules, joined, lowered
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.runs.finished import OpenRun
-    from metaeval.trust.gate.checks import GateResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,57 +40,51 @@ class GateRequest:
 
     def rules(self, kept: Rules | None) -> Rules:
         """Return the rules asked for; what is None is as ``kept``, or the default."""
-        given = {"alpha": self.alpha, "max_missing": self.max_missing}
-        asked = {key: value for key, value in given.items() if value is not None}
-        return replace(kept or Rules(), least=self.least, max_drop=self.max_drop, **asked)
+        options = {"alpha": self.alpha, "max_missing": self.max_missing}
+        stated = {key: value for key, value in options.items() if value is not None}
+        return replace(kept or Rules(), least=self.least, max_drop=self.max_drop, **stated)
 
 
 def gate_run(
     folder: str | os.PathLike[str],
-    asked: GateRequest,
+    request: GateRequest,
     baseline: str | os.PathLike[str] | None = None,
     *,
     accept_judge_change: bool = False,
 ) -> GateResult:
     """Hold the finished run of a system as it is now against thresholds and a baseline.
 
-    The baseline is a file that `baseline_of_run` wrote, or the folder of the last accepted run; without one,
-    only means are checked.
-
-    Raises
-    ------
-    MetaevalError
-        If the baseline cannot be used, less is asked for than in it, or the judge changed.
+    The baseline is a file of `baseline_of_run`, or the last accepted run; without it, only means are checked.
     """
     run = open_run(folder, rated=True)
-    kept = _baseline(run, asked, Path(baseline)) if baseline is not None else None
-    by = asked.by or (kept.by if kept else "")
+    kept = _baseline(run, request, Path(baseline)) if baseline is not None else None
+    by = request.by or (kept.by if kept else "")
+    cluster = request.cluster or (kept.cluster if kept else None)
     if kept and kept.by and by != kept.by:
         raise MetaevalError(
             f"the baseline checks by {kept.by!r}, and --by says {by!r}: checks would be lost; leave --by "
             "out, or write a new baseline"
         )
-    if kept and asked.cluster not in (None, kept.cluster):
+    if kept and cluster != kept.cluster:
         raise MetaevalError(
-            f"the baseline resamples each {kept.cluster} as a cluster, and --cluster is {asked.cluster}, "
+            f"the baseline resamples each {kept.cluster} as a cluster, and --cluster is {request.cluster}, "
             "which changes the intervals: leave --cluster out, or write a new baseline"
         )
-    current = _scored(run, asked, by, kept.scored.evaluator if kept else None)
+    current = _scored(run, request, by, kept.scored.evaluator if kept else None)
     notes = run.record.lost_sentences
-    rules = asked.rules(kept.rules if kept else None)
+    rules = request.rules(kept.rules if kept else None)
     if kept:
         rules = joined(rules, kept.rules, cells_of(current, kept.scored, by), str(baseline))
         notes += _judge_changes(current, kept.scored, accept_judge_change)
     if run.scores.kinds.get(current.evaluator) in (Kind.JUDGE, Kind.ENSEMBLE):
         signature = run.scores.signatures[current.evaluator]
         aspects = list(dict.fromkeys(a for a, _ in cells_of(current, None, "")))
-        notes += judge_notes(asked.calibration or run.folder, current.evaluator, signature, aspects)
-    cluster = asked.cluster or (kept.cluster if kept else None)
+        notes += judge_notes(request.calibration or run.folder, current.evaluator, signature, aspects)
     return gate(current, kept.scored if kept else None, rules, by=by, cluster=cluster, notes=notes)
 
 
 def baseline_of_run(
-    folder: str | os.PathLike[str], asked: GateRequest, path: str | os.PathLike[str]
+    folder: str | os.PathLike[str], request: GateRequest, path: str | os.PathLike[str]
 ) -> tuple[list[Path], list[str]]:
     """Write a run as the baseline of later gates; thresholds of an older file of that name are kept.
 
@@ -108,15 +95,15 @@ def baseline_of_run(
         raise MetaevalError(f"{target} is a folder; give the name of a file that ends in .json")
     run = open_run(folder, rated=True)
     kept = read_baseline(target) if target.exists() else None
-    by = asked.by if asked.by is not None else kept.by if kept else ""
-    scored = _scored(run, asked, by, kept.scored.evaluator if kept else None)
-    rules = asked.rules(kept.rules if kept else None)
+    by = request.by if request.by is not None else kept.by if kept else ""
+    scored = _scored(run, request, by, kept.scored.evaluator if kept else None)
+    rules = request.rules(kept.rules if kept else None)
     if kept:
-        least, drop = {**kept.rules.least, **asked.least}, {**kept.rules.max_drop, **asked.max_drop}
+        least, drop = {**kept.rules.least, **request.least}, {**kept.rules.max_drop, **request.max_drop}
         rules = replace(rules, least=least, max_drop=drop)
     cells = cells_of(scored, None, by)
     rules.check_names(cells)
-    cluster = asked.cluster or (kept.cluster if kept else scored.usual_cluster)
+    cluster = request.cluster or (kept.cluster if kept else scored.usual_cluster)
     written = write_file(target, Baseline(scored, rules, by, cluster))
     return written, lowered(rules, kept.rules, cells) if kept else []
 
@@ -124,59 +111,48 @@ def baseline_of_run(
 def _judge_changes(current: GateScores, before: GateScores, accepted: bool) -> list[str]:
     """Note that the judge is not the one of the baseline, or refuse to compare the two."""
     changed = "; ".join(identity_changes(before.identity, current.identity))
-    if not changed:
-        return []
-    if not accepted:
+    if changed and not accepted:
         raise MetaevalError(
             f"the judge {current.evaluator} is not the one of the baseline: {changed}; scores of two judges "
             "are not comparable: run the accepted system with the new one and write a new baseline, or give "
             "--accept-judge-change"
         )
-    told = "a drop may come from the judge, not the system"
-    return [f"THE JUDGE CHANGED since the baseline: {changed}; {told}."]
+    note = f"THE JUDGE CHANGED since the baseline: {changed}; a drop may come from the judge, not the system."
+    return [note] if changed else []
 
 
-def _baseline(run: OpenRun, asked: GateRequest, path: Path) -> Baseline:
+def _baseline(run: OpenRun, request: GateRequest, path: Path) -> Baseline:
     """Read a baseline file, or make a baseline without thresholds of a run."""
     if not path.is_dir():
         return read_baseline(path)
     before = open_run(path)
     # The evaluator has one name in both runs; the categories are those of the run under test.
-    name = asked.evaluator or _only_judge(run)
-    scored = _scored(before, replace(asked, generators=(), data=None), "", name)
-    return Baseline(scored, Rules(), "", asked.cluster or scored.usual_cluster)
+    name = request.evaluator or _only_judge(run)
+    scored = _scored(before, replace(request, generators=(), data=None), "", name)
+    return Baseline(scored, Rules(), "", request.cluster or scored.usual_cluster)
 
 
-def _scored(run: OpenRun, asked: GateRequest, by: str, usual: str | None) -> GateScores:
+def _scored(run: OpenRun, request: GateRequest, by: str, usual: str | None) -> GateScores:
     """Return the scores to check."""
-    name = asked.evaluator or usual or _only_judge(run)
-    if name not in run.scores.evaluators:
-        known = list(run.scores.evaluators)
-        raise MetaevalError(
-            f"the run {run.folder} has no evaluator {name!r}{nearest(name, known)}; it has {', '.join(known)}"
-        )
+    name = request.evaluator or usual or _only_judge(run)
+    one_of(name, run.scores.evaluators, f"the run {run.folder} has no evaluator")
     about, author = run.record.data, author_key(run.nouns)
     frame = run.scores.frame
     frame = frame[(frame["evaluator"] == name) & (frame["status"] != Status.EXAMPLE.value)]
-    for generator in asked.generators:
+    for generator in request.generators:
         if not author:
             raise MetaevalError(f"the run {run.folder} has no generators; leave --generator out")
-        known = sorted(map(str, frame[author].unique()))
-        if generator not in known:
-            raise MetaevalError(
-                f"the run has no generator {generator!r}{nearest(generator, known)}; "
-                f"it has {', '.join(known)}"
-            )
-    if asked.generators:
-        frame = frame[frame[author].isin(list(asked.generators))]
+        one_of(generator, sorted(map(str, frame[author].unique())), "the run has no generator")
+    if request.generators:
+        frame = frame[frame[author].isin(list(request.generators))]
     call = frame["call"].fillna("").astype(str).str[:CALL_DIGITS] if "call" in frame.columns else ""
-    found = frame[[*run.scores.keys, "aspect", "score"]].assign(call=call, category="")
+    scores = frame[[*run.scores.keys, "aspect", "score"]].assign(call=call, category="")
     if by:
-        values = column_of(run, by, asked.data)
+        values = column_of(run, by, request.data)
         on = [c for c in values.columns if c != "category"]
-        found["category"] = found[on].astype(str).merge(values, how="left", on=on)["category"].to_numpy()
+        scores["category"] = scores[on].astype(str).merge(values, how="left", on=on)["category"].to_numpy()
     return GateScores(
-        found.reset_index(drop=True),
+        scores.reset_index(drop=True),
         name,
         identity(run.scores.signatures[name]),
         (float(about.scale.min), float(about.scale.max)),
@@ -189,11 +165,10 @@ def _scored(run: OpenRun, asked: GateRequest, by: str, usual: str | None) -> Gat
 
 
 def _only_judge(run: OpenRun) -> str:
-    judges = run.judges
-    if len(judges) != 1:
-        have = f"{len(judges)} judges" if judges else "no judge"
-        raise MetaevalError(
-            f"the run {run.folder} has {have}: choose the evaluator to check with --evaluator "
-            f"({', '.join(judges or list(run.scores.evaluators))})"
-        )
-    return judges[0]
+    if len(run.judges) == 1:
+        return run.judges[0]
+    have = f"{len(run.judges)} judges" if run.judges else "no judge"
+    raise MetaevalError(
+        f"the run {run.folder} has {have}: choose the evaluator to check with --evaluator "
+        f"({', '.join(run.judges or run.scores.evaluators)})"
+    )

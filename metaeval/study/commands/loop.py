@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,35 +13,34 @@ import pandas as pd
 from metaeval.base.errors import MissingExtraError, RunFolderError, StoppedError
 from metaeval.base.files import replacing, write_text
 from metaeval.base.progress import progress
+from metaeval.engine.sheet import Sheet
+from metaeval.kinds.exposure.charts import exposure_figure
 from metaeval.kinds.exposure.data.loading import save
 from metaeval.kinds.exposure.data.log_set import USER, LogSet
-from metaeval.kinds.exposure.pair_auc import PairCells
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.exposure.synthesis.augmented import own_pairs, with_synthetic
-from metaeval.kinds.exposure.synthesis.changes import AGREEMENT, agreement_sums, change_rows, changes_sheet
 from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions
-from metaeval.kinds.exposure.synthesis.recommender import NAME, downstream, measures
-from metaeval.kinds.exposure.synthesis.report import (
-    curve_figure,
-    curve_frame,
-    synthesis_frame,
-    synthesis_sheets,
+from metaeval.kinds.exposure.synthesis.report import curve_frame, synthesis_frame, synthesis_sheets
+from metaeval.kinds.exposure.synthesis.rounds import (
+    AGREEMENT,
+    NAME,
+    agreement_sums,
+    change_rows,
+    changes_sheet,
+    downstream,
+    measures,
+    own_pairs,
+    with_synthetic,
 )
-from metaeval.kinds.exposure.synthesis.synthesizer import Synthesis, synthesize
+from metaeval.kinds.exposure.synthesis.synthesizer import synthesize
 from metaeval.kinds.study import read_study
 from metaeval.reports.drawing import draw
 from metaeval.reports.sheets import files
 from metaeval.runs.finished import open_run
 from metaeval.study.pipeline import run
-from metaeval.study.plan import plan
+from metaeval.study.plan import Plan, plan
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    from metaeval.engine.sheet import Sheet
-    from metaeval.study.plan import Plan
     from metaeval.study.results import Run
 
 LOOP = "loop.csv"
@@ -67,56 +68,39 @@ def loop(
 
     Runs go on where they stopped, and are not made again if nothing has changed. Writes ``round-0``,
     ``synthetic`` (a data set), ``round-1`` and so on, and ``loop.csv``, ``.md`` and ``.html`` beside them.
-
-    Parameters
-    ----------
-    out
-        The folder; ``results/``, the study's name and ``-loop``, if left out.
-    rounds
-        How often interactions are drawn; each round goes on with the users' chains.
-    offline
-        Take all replies of judges from the store.
-    allow_failures
-        Go on though calls of judges brought no reply.
-
-    Raises
-    ------
-    MetaevalError
-        If the study cannot be run, or its log not be modelled.
-    StoppedError
-        If it was interrupted, or calls of judges brought no reply.
+    The options are those of `metaeval loop`; each round goes on with the users' chains.
     """
     first = _planned(study, out)
-    folder, given = first.out.parent, first.study
-    assert isinstance(given, ExposureStudy)  # noqa: S101 - `_planned` has seen to it
-    how = given.propensity
+    folder, exposure = first.out.parent, first.study
+    assert isinstance(exposure, ExposureStudy)  # noqa: S101 - `_planned` has seen to it
+    how = exposure.propensity
     data: LogSet = own_pairs(first.data)
     known = KnownInteractions.of_log(data)
-    made = [synthesize(known, given.synthesis)]  # before anything is asked: what it lacks is said now
-    runs = [_run(given, first.out, offline=offline, allowed=allow_failures)]
+    made = [synthesize(known, exposure.synthesis)]  # before anything is asked: what it lacks is said now
+    runs = [_run(exposure, first.out, offline=offline, allowed=allow_failures)]
     with progress("propensities"):
         propensities = propensities_of(data, how)
     sets = [data]
     for number in range(1, rounds + 1):
         with progress("synthetic interactions"):
             if number > 1:
-                made.append(synthesize(known, given.synthesis, made[-1]))
+                made.append(synthesize(known, exposure.synthesis, made[-1]))
             name = folder / ("synthetic" if number == 1 else f"synthetic-{number}")
-            floor, seed = how.least, given.synthesis.seed
+            floor, seed = how.least, exposure.synthesis.seed
             sets.append(with_synthetic(data, made, propensities, floor=floor, seed=seed))
             save(sets[-1], name, force=True)
-        again = given.model_copy(update={"dataset": str(name), "exclude": {}})
+        again = exposure.model_copy(update={"dataset": str(name), "exclude": {}}).found_at(name)
         runs.append(_run(again, folder / f"round-{number}", offline=offline, allowed=allow_failures))
     with progress("item-knn"):
-        gained = downstream(data, propensities, given.synthesis, floor=how.least, rounds=rounds)
+        gained = downstream(data, propensities, exposure.synthesis, floor=how.least, rounds=rounds)
     changes = pd.DataFrame(
         [
-            *_agreements(runs, given),
-            *change_rows("recommender", NAME, measures(given.synthesis.k), gained, given.bootstrap),
+            *_agreements(runs, exposure),
+            *change_rows("recommender", NAME, measures(exposure.synthesis.k), gained, exposure.bootstrap),
         ]
     )
     sheets = [
-        changes_sheet(changes, first.simulation, given.bootstrap),
+        changes_sheet(changes, first.simulation, exposure.bootstrap),
         *synthesis_sheets(
             synthesis_frame(made[-1], data, sets[-1]), curve_frame(made[-1]), simulated=data.simulated
         ),
@@ -124,7 +108,7 @@ def loop(
     for suffix in (".csv", ".md", ".html"):
         for path, text in files(sheets, folder / f"loop{suffix}").items():
             write_text(path, text)
-    _draw(made[-1], data, folder)
+    _draw(sheets[-1], folder)
     return Loop(folder, runs, sheets)
 
 
@@ -138,30 +122,30 @@ def _planned(study: str | os.PathLike[str], out: str | os.PathLike[str] | None) 
     if strange:
         raise RunFolderError(f"{folder} holds {min(strange)!r}, which no loop writes; give another --out")
     todo = plan(read, folder / "round-0")
-    given, data = todo.study, todo.data
+    exposure, data = todo.study, todo.data
     if isinstance(data, LogSet) and data.synthetic is not None:
-        raise given.error(
-            f"{given.dataset} has synthetic rows; begin with the data set without them", "dataset"
+        raise exposure.error(
+            f"{exposure.dataset} has synthetic rows; begin with the data set without them", "dataset"
         )
     if str(todo.truth) != "User()":
-        raise given.error(f"the truth of a loop is User(), the user's own log, not {todo.truth}", "truth")
+        raise exposure.error(f"the truth of a loop is User(), the user's own log, not {todo.truth}", "truth")
     for name, spec in todo.evaluators.items():
         if "Recorded(" in str(spec):
             message = "recorded verdicts do not cover the new pairs of a loop; leave"
-            raise given.error(f"{message} {name} out", "evaluators")
+            raise exposure.error(f"{message} {name} out", "evaluators")
     return todo
 
 
 def _run(study: ExposureStudy, out: Path, *, offline: bool, allowed: bool) -> Run:
     done = run(study, out, offline=offline)
-    if done.facts.lost and not allowed:
-        lost = " ".join(done.facts.lost_sentences)
+    lost = " ".join(done.facts.lost_sentences)
+    if lost and not allowed:
         raise StoppedError(f"{lost} The loop stops after {out.name}; run the same command again to go on")
     return done
 
 
 def _agreements(runs: Sequence[Run], study: ExposureStudy) -> list[dict[str, object]]:
-    cells = [PairCells(open_run(done.folder).scored) for done in runs]
+    cells = [open_run(done.folder).scored.cells for done in runs]
     users = pd.Index(sorted(set().union(*(one.table[USER] for one in cells))))
     sums = [agreement_sums(one, users) for one in cells]
     rows: list[dict[str, object]] = []
@@ -170,10 +154,10 @@ def _agreements(runs: Sequence[Run], study: ExposureStudy) -> list[dict[str, obj
     return rows
 
 
-def _draw(made: Synthesis, data: LogSet, folder: Path) -> None:
+def _draw(curve: Sheet, folder: Path) -> None:
     """Draw the exposure curve, if the optional library that draws is there."""
     try:
-        content = draw(curve_figure(curve_frame(made), simulated=data.simulated), "svg")
+        content = draw(exposure_figure(curve), "svg")
     except MissingExtraError:
         return
     with replacing(folder / "loop-exposure_curve.svg") as temporary:

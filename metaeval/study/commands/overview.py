@@ -3,72 +3,54 @@
 from __future__ import annotations
 
 import inspect
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from metaeval.base.counts import graphemes, plural_of
 from metaeval.base.errors import MetaevalError
-from metaeval.base.plugins import clash, plugins
-from metaeval.base.records import Status
+from metaeval.base.plugins import Plugin, clash, plugins
+from metaeval.base.records import DataOfKind, Status
 from metaeval.base.simulation import Simulation
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.drilldown import UnitColumn, UnitText
+from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.judging.unit_judge import UnitJudge
 from metaeval.kinds.files.folder import folder_of, kind_of
 from metaeval.kinds.files.loading import load
-from metaeval.kinds.kind import KINDS, kind_named
-from metaeval.kinds.registry import COMMON, GROUP
+from metaeval.kinds.kind import KINDS, Factory, StudyKind, kind_named
+from metaeval.kinds.registry import COMMON
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterator, Mapping
-
-    from metaeval.base.records import DataOfKind
-    from metaeval.engine.drilldown import UnitColumn, UnitText
-    from metaeval.engine.sheet import Form
-    from metaeval.kinds.kind import Factory, StudyKind
-
-_ANY = "every kind of study"
 _FEW = 2  # optional arguments that are shown, not left to an ellipsis
 
 
-def evaluators_sheet(kind: str | None = None, place: str | os.PathLike[str] | None = None) -> Sheet:
-    """Return the evaluators: their specs, what they do, and what they need.
+def evaluators_sheet(kind: str | None = None, data: str | os.PathLike[str] | None = None) -> Sheet:
+    """Return the evaluators of a kind of study, or of every kind: specs, what they do, and what they need.
 
-    Parameters
-    ----------
-    kind
-        Those of this kind of study; of every kind, if left out and no data set is given.
-    place
-        A data set: the raters and recorded evaluators are then its own, and those that can be tried are
-        tried on its first units.
-
-    Raises
-    ------
-    MetaevalError
-        If there is no such kind or data set, or the data set is of another kind.
+    Of a data set, raters and recorded evaluators are its own, and the others are tried on its first units.
     """
-    data = None
-    if place is not None:
-        data, own = _loaded(place)
+    loaded = None
+    if data is not None:
+        loaded, own = _loaded(data)
         if kind not in (None, own):
-            raise MetaevalError(f"{place} is a data set of kind {own!r}, not {kind!r}; leave --kind out")
+            raise MetaevalError(f"{data} is a data set of kind {own!r}, not {kind!r}; leave --kind out")
         kind = own
     kinds = [kind_named(name) for name in ([kind] if kind else KINDS)]
-    rows = [row for block in _blocks(kinds) for row in _rows(*block, data)]
-    columns = [Column("evaluator", "evaluator"), Column("does", "what it does"), Column("needs", "needs")]
-    if data is not None:
-        columns.append(Column("on", f"on {data.name}"))
     known = {name for one in kinds for name in (*COMMON, *one.evaluators)}
-    notes = [clash(plugin) for name, plugin in plugins(GROUP).items() if name in known]
+    offered = plugins(COMMON.group)
+    columns = [Column("evaluator", "evaluator"), Column("does", "what it does"), Column("needs", "needs")]
     return Sheet(
         "evaluators",
         "Evaluators",
-        pd.DataFrame(rows),
-        tuple(columns),
-        ("An ellipsis stands for further arguments; the reference of evaluators has them.", *notes),
+        pd.DataFrame([row for one in _listed(kinds, known) for row in _rows(*one, loaded)]),
+        (*columns, *([Column("on", f"on {loaded.name}")] if loaded is not None else [])),
+        (
+            "An ellipsis stands for further arguments; the reference of evaluators has them.",
+            *(clash(plugin) for name, plugin in offered.items() if name in known),
+        ),
         heads="of",
     )
 
@@ -78,57 +60,54 @@ def _loaded(place: str | os.PathLike[str]) -> tuple[DataOfKind, str]:
     return load(place), str(kind_of(folder_of(place)))
 
 
-def _blocks(kinds: list[StudyKind]) -> Iterator[tuple[str, Mapping[str, Callable[[], Any]]]]:
-    """Yield what heads a run of evaluators, and name → what loads each."""
-
-    def lazily(known: Mapping[str, Factory]) -> dict[str, Callable[[], Any]]:
-        return {n: lambda f=f: resolve_name(f) if isinstance(f, str) else f for n, f in sorted(known.items())}  # type: ignore[misc]
-
+def _listed(kinds: list[StudyKind], known: set[str]) -> Iterator[tuple[str, str, Factory | str | Plugin]]:
+    """Yield a heading, a name and what makes the evaluator, or where that is."""
     for kind in kinds:
-        own = {name: f for name, f in kind.evaluators.items() if COMMON.get(name) is not f}
-        yield kind.name, lazily(own)
-    replaced = {name for kind in kinds for name in kind.evaluators} if len(kinds) == 1 else set()
-    yield _ANY, lazily({n: f for n, f in COMMON.items() if n not in replaced or kinds[0].evaluators[n] is f})
-    known = {*COMMON, *(name for kind in kinds for name in kind.evaluators)}
-    for plugin in plugins(GROUP).values():
-        if plugin.name not in known:
-            yield f"package {plugin.package}", {plugin.name: lambda p=plugin: p.load(object, "")}  # type: ignore[misc]
+        own = {name: made for name, made in kind.evaluators.items() if COMMON.get(name) is not made}
+        yield from ((kind.name, name, own[name]) for name in sorted(own))
+    replaced = kinds[0].evaluators if len(kinds) == 1 else {}
+    for name in sorted(COMMON):
+        if replaced.get(name, COMMON[name]) is COMMON[name]:
+            yield "every kind of study", name, COMMON[name]
+    for name, plugin in plugins(COMMON.group).items():
+        if name not in known:
+            yield f"package {plugin.package}", name, plugin
 
 
 def _rows(
-    of: str, known: Mapping[str, Callable[[], Any]], data: DataOfKind | None
+    of: str, name: str, maker: Factory | str | Plugin, data: DataOfKind | None
 ) -> Iterator[dict[str, str | None]]:
-    for name, loaded in known.items():
-        row: dict[str, str | None] = {"of": of, "evaluator": name, "does": "", "needs": None}
-        try:
-            factory = loaded()
-        except MetaevalError as error:
-            yield row | {"does": str(error), "on": None}
-            continue
-        said = (inspect.getdoc(factory) or "").split("\n\n")[0]
-        row["does"] = " ".join(said.replace("`", "").split()).rstrip(".")
-        row["needs"] = getattr(factory, "needs", "") or None
-        own = factory.found_in(data) if data is not None and hasattr(factory, "found_in") else None
-        for first in own or ():
-            yield row | {"evaluator": f"{name}({first!r})", "on": "yes"}
-        if not own:
-            on = {} if data is None else {"on": "no: it has none" if own == [] else _tried(factory, data)}
-            yield row | {"evaluator": usage(name, inspect.signature(factory))} | on
+    row: dict[str, str | None] = {"of": of, "evaluator": name, "does": "", "needs": None}
+    try:
+        found: Any = maker.load(object, "") if isinstance(maker, Plugin) else maker
+        factory = COMMON.loaded(found)
+    except MetaevalError as error:
+        yield row | {"does": str(error), "on": None}
+        return
+    summary = (inspect.getdoc(factory) or "").split("\n\n")[0]
+    row["does"] = " ".join(summary.replace("`", "").split()).rstrip(".")
+    row["needs"] = getattr(factory, "needs", "") or None
+    own = factory.found_in(data) if data is not None and hasattr(factory, "found_in") else None
+    for first in own or ():
+        yield row | {"evaluator": f"{name}({first!r})", "on": "yes"}
+    if not own:
+        on = {} if data is None else {"on": "no: it has none" if own == [] else _tried(factory, data)}
+        yield row | {"evaluator": usage(name, inspect.signature(factory))} | on
 
 
 def usage(name: str, signature: inspect.Signature) -> str:
     """Return how an evaluator is written: what must be given, and the options if there are few."""
     needed = _needed(signature)
     options = [p for p in signature.parameters.values() if p not in needed]
-    said = [f"{'*' if p.kind is p.VAR_POSITIONAL else ''}{p.name}" for p in needed]
+    arguments = [f"{'*' if p.kind is p.VAR_POSITIONAL else ''}{p.name}" for p in needed]
     if len(options) <= _FEW:
-        return f"{name}({', '.join([*said, *(f'{p.name}={p.default!r}' for p in options)])})"
-    return f"{name}({', '.join([*said, '…'])})"
+        return f"{name}({', '.join([*arguments, *(f'{p.name}={p.default!r}' for p in options)])})"
+    return f"{name}({', '.join([*arguments, '…'])})"
 
 
 def _needed(signature: inspect.Signature) -> list[inspect.Parameter]:
-    given = signature.parameters.values()
-    return [p for p in given if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    parameters = signature.parameters.values()
+    return [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
 
 
 def _tried(factory: Callable[..., Any], data: DataOfKind) -> str | None:
@@ -147,36 +126,36 @@ def _tried(factory: Callable[..., Any], data: DataOfKind) -> str | None:
 
 
 def data_sheets(place: str | os.PathLike[str]) -> list[Sheet]:
-    """Return what a data set holds: counts, aspects, raters, texts, recorded scores, and its first unit.
-
-    Raises
-    ------
-    MetaevalError
-        If it cannot be loaded.
-    """
+    """Return what a data set holds: counts, aspects, raters, texts, recorded scores, and its first unit."""
     data, name = _loaded(place)
     kind = kind_named(name)
-    said = data.ratings.dropna(subset="rating")
-    scores = (
-        data.scores if data.scores is not None else pd.DataFrame(columns=["evaluator", "aspect", "score"])
+    scores = pd.DataFrame(columns=["evaluator", "aspect", "score"]) if data.scores is None else data.scores
+    words = [a for a in ("", *data.aspects) if data.scale.of(a).labels]  # of which there is no mean
+    ratings, scores = (
+        frame.dropna(subset=value).assign(number=frame[value].mask(frame["aspect"].isin(words)))
+        for frame, value in ((data.ratings, "rating"), (scores, "score"))
     )
-    view = kind.unit_view(data, tuple(data.aspects))
     facts = {"name": data.name, "kind": name, "licence": data.licence, "source": data.source}
-    facts |= {"language": data.language}
-    rows = [*facts.items(), *((plural_of(what), f"{n:,}") for what, n in data.counts.items())]
-    aspects = _spread(said, "aspect", "rating", list(data.aspects))
+    facts |= {"language": data.language} | {plural_of(what): f"{n:,}" for what, n in data.counts.items()}
+    aspects = _spread(ratings, "aspect", list(data.aspects))
     aspects.insert(1, "statement", aspects["aspect"].map(data.aspects))
     aspects.insert(2, "scale", str(data.scale))
-    lengths = {t.title: [graphemes(x) for x in t.texts if isinstance(x, str)] for t in view.texts}
-    found = [
-        _sheet("data", "Data set", pd.DataFrame(rows, columns=["what", "value"])),
+    texts = kind.unit_view(data, tuple(data.aspects)).texts
+    lengths = {t.title: pd.Series([graphemes(x) for x in t.texts if isinstance(x, str)]) for t in texts}
+    rows = [
+        {"text": title, "units": len(n), "median": n.median(), "longest": n.max()}
+        for title, n in lengths.items()
+        if len(n)
+    ]
+    sheets = [
+        _sheet("data", "Data set", pd.DataFrame(facts.items(), columns=["what", "value"])),
         _sheet("aspects", "Aspects", aspects),
-        _sheet("raters", "Raters", _spread(said, "rater", "rating")),
-        _sheet("recorded", "Recorded scores", _spread(scores.dropna(subset="score"), "evaluator", "score")),
-        _sheet("texts", "Texts, in characters", _lengths(lengths)),
+        _sheet("raters", "Raters", _spread(ratings, "rater")),
+        _sheet("recorded", "Recorded scores", _spread(scores, "evaluator")),
+        _sheet("texts", "Texts, in characters", pd.DataFrame(rows)),
         _sheet("unit", "The first unit, and what a judge is told of it", _first(data, kind)),
     ]
-    first, *others = (sheet for sheet in found if len(sheet.frame))
+    first, *others = (sheet for sheet in sheets if len(sheet.frame))
     return [replace(first, simulated=Simulation(data.simulated)), *others]
 
 
@@ -186,21 +165,11 @@ def _sheet(name: str, title: str, frame: pd.DataFrame) -> Sheet:
     return Sheet(name, title, frame, tuple(Column(str(c), str(c), forms.get(str(c), "text")) for c in frame))
 
 
-def _spread(frame: pd.DataFrame, by: str, value: str, order: list[str] | None = None) -> pd.DataFrame:
-    """Return how many numbers there are by one column, their mean and their ends."""
-    of = frame.groupby(by, sort=order is None, observed=True)[value]
-    found = of.agg(n="count", mean="mean", least="min", greatest="max").reindex(order)
-    found["n"] = found["n"].fillna(0).astype(int)
-    return found.reset_index()
-
-
-def _lengths(of: Mapping[str, list[int]]) -> pd.DataFrame:
-    rows = [
-        {"text": title, "units": len(n), "median": pd.Series(n).median(), "longest": max(n)}
-        for title, n in of.items()
-        if n
-    ]
-    return pd.DataFrame(rows)
+def _spread(frame: pd.DataFrame, by: str, order: list[str] | None = None) -> pd.DataFrame:
+    """Return how many values there are by one column, and the mean and the ends of numbers."""
+    numbers = frame.groupby(by, sort=order is None, observed=True)["number"]
+    spread = numbers.agg(n="size", mean="mean", least="min", greatest="max").reindex(order)
+    return pd.DataFrame(spread).assign(n=spread["n"].fillna(0).astype(int)).reset_index()
 
 
 def _first(data: DataOfKind, kind: StudyKind) -> pd.DataFrame:
@@ -214,9 +183,9 @@ def _first(data: DataOfKind, kind: StudyKind) -> pd.DataFrame:
     for factory in kind.evaluators.values():
         judge = resolve_name(factory) if isinstance(factory, str) else factory
         if isinstance(judge, type) and issubclass(judge, UnitJudge):
-            asked, aspects = judge("simulated/any"), tuple(data.aspects)
+            unit_judge, aspects = judge("simulated/any"), tuple(data.aspects)
             try:
-                messages = asked.messages(data, 0, aspects, asked.prepared(data, aspects))
+                messages = unit_judge.messages(data, 0, aspects, unit_judge.prepared(data, aspects))
             except MetaevalError:
                 continue  # it cannot judge these data
             if not isinstance(messages, Status):

@@ -6,28 +6,26 @@ import os
 import re
 import shlex
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.base.errors import DataError, MetaevalError, sound
 from metaeval.base.records import USER_RATER
 from metaeval.base.validation import read_model
-from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+from metaeval.kinds.explanations.data.loading import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.tables.asking import propose
 from metaeval.kinds.explanations.data.tables.importer import convert
-from metaeval.kinds.explanations.data.tables.map import TableMap
-from metaeval.kinds.explanations.data.tables.map_text import map_text, quoted
-from metaeval.kinds.explanations.data.tables.prepare import few
+from metaeval.kinds.explanations.data.tables.map import TableMap, few
+from metaeval.kinds.explanations.data.tables.map_text import map_text, quoted, yaml_text
 from metaeval.kinds.files.loading import load, summary
-from metaeval.sources.hub.repository import any_table, is_data_set
+from metaeval.sources.hub import any_table, is_data_set
 from metaeval.study.plan import plan
 from metaeval.study.specs import recorded_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-    from metaeval.kinds.explanations.data.tables.proposal import Ask
+    from metaeval.kinds.explanations.data.tables.asking import Ask
 
 MAP, STUDY, DATA = "map.yaml", "study.yaml", "data"
 _MOST = 0.8  # share of the units that an evaluator must have: units that one lacks are compared by none
@@ -55,25 +53,8 @@ def start(
 ) -> Started:
     """Look at a table and write the map, the data set and the study that it is good for.
 
-    Parameters
-    ----------
-    source
-        A file, a folder of the ``datasets`` library or a name on the hub.
-    out
-        The folder to write.
-    said
-        Column → role, as far as it is known.
-    ask, tell
-        As for `metaeval.kinds.explanations.data.tables.asking.propose`.
-    split
-        Of a data set on the hub, or the sheet of a workbook.
-    force
-        Replace what an earlier call wrote.
-
-    Raises
-    ------
-    MetaevalError
-        If the table cannot be used, or ``out`` is in the way; at most the map is written, to be changed.
+    The options are those of `metaeval init`; ``said`` is column → role, as far as it is known; ``ask`` and
+    ``tell`` are as for `metaeval.kinds.explanations.data.tables.asking.propose`.
     """
     if (study := Path(source) / STUDY).is_file():
         raise MetaevalError(f"{source} holds a study already: metaeval run {shlex.quote(str(study))}")
@@ -102,8 +83,8 @@ def start(
             more = f" (and {len(error.problems) - 1:,} more)" if len(error.problems) > 1 else ""
             first = error.problems[0] if error.problems else error
             advice = "say what a column is with --column 'NAME=ROLE'"
-            if error.problems and error.problems[0].column is None and made.guess.left:
-                columns = few(made.guess.left)
+            if error.problems and error.problems[0].column is None and made.unused:
+                columns = few(made.unused)
                 advice = f"if an unused column tells them apart ({columns}), add --column 'NAME=item_id'"
             if not (target / MAP).exists():
                 target.mkdir(exist_ok=True)
@@ -193,4 +174,4 @@ def study_text(data: ExplanationSet, name: str, place: str, dataset: str = DATA)
         "coefficients: [pearson, spearman, kendall]",
         "missing: {truth: drop, score: drop}     # or a number to fill in",
     ]
-    return "\n".join(lines) + "\n"
+    return yaml_text(lines)

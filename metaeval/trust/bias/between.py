@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from metaeval.engine.alignment.aligned import Bools
 from metaeval.stats.coefficients.grouped import kendall
+from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio, with_average
 from metaeval.stats.resampling.paired import sign_test
-from metaeval.trust.bias.clustered import Measured, measured
+from metaeval.trust.bias.bias import (
+    ASPECT,
+    FIRST_JUDGE,
+    UNITS,
+    Bias,
+    BiasData,
+    BiasQuestion,
+    Measured,
+    Part,
+    TestedNumber,
+    measured,
+    number,
+    part,
+)
+from metaeval.trust.bias.units import JudgedUnits
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.engine.alignment.aligned import Bools
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.resampling.bootstrap import Resampler
-    from metaeval.trust.bias.arrays import JudgedUnits
-
+PROMPT, REPLICATE = "prompt", "replicate"
 _OUTCOME = ("spec", "models", "fingerprints", "sent", "without_example", "outcome")
 """Parts of a signature that are no part of the question."""
+_WORDING = BiasQuestion(
+    "wording", "points that the wording moves scores", *2 * ("the wording moves its scores",)
+)
+_REPEATABILITY = BiasQuestion(
+    "repeatability", "points between repetitions", *2 * ("a repetition moves its scores",)
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,3 +169,83 @@ def _tau(scores: Floats, use: Bools, data: JudgedUnits) -> Floats:
         if seen.sum() > 1:
             found[a] = np.mean([kendall(x, y) for x, y in combinations(means, 2)])
     return with_average(found)[:, 0]
+
+
+def prompts(data: BiasData, judges: Sequence[str]) -> str:
+    """Return the names and versions of the prompts of judges."""
+    named = [data.signatures.get(judge, {}).get(PROMPT, {}) for judge in judges]
+    return " / ".join(" ".join(str(p[k]) for k in ("name", "version") if k in p) for p in named)
+
+
+def _wordings(data: BiasData) -> Iterator[Between]:
+    for units, resampler in data.scored:
+        for group in differing_in(PROMPT, data.signatures, units.judges):
+            yield from (between(units, two, resampler) for two in combinations(group, 2))
+
+
+def _parts(data: BiasData) -> tuple[Part, ...]:
+    def ranks(result: Between) -> str | None:
+        if not data.ranks:
+            return None
+        return " → ".join(str(data.ranks.get(judge, "–")) for judge in result.judges)
+
+    return (
+        FIRST_JUDGE,
+        part("other", "", source=lambda result: result.judges[1]),
+        part("prompts", "Prompts", source=lambda result: prompts(data, result.judges)),
+        ASPECT,
+        number("distance", "Mean absolute difference"),
+        number("shift", "Second − first"),
+        number("correlation", "Pearson's r", "hundred"),
+        part("tau", "τ of generators", "hundred"),
+        part("ranks", "Rank", source=ranks),
+        UNITS,
+    )
+
+
+WORDING = Bias(
+    "wording",
+    "Sensitivity to the wording of the prompt",
+    _wordings,
+    lambda results: (TestedNumber(" / ".join(r.judges), "", _WORDING, r.shift) for r in results),
+    _parts,
+    lambda _found, _results: (
+        (
+            "Pairs of evaluators whose signatures differ only in the prompt, on the units that both scored; "
+            "coefficients × 100. τ: Kendall's τ-b of the generators' mean scores. Rank: on the leaderboard."
+        ),
+    ),
+    lambda result: ((judge, "wording", result.distance) for judge in result.judges),
+)
+
+
+def _repetitions(data: BiasData) -> Iterator[Between]:
+    for units, resampler in data.scored:
+        for group in differing_in(REPLICATE, data.signatures, units.judges):
+            yield between(units, group, resampler)
+
+
+REPEATABILITY = Bias(
+    "repeatability",
+    "Repeatability",
+    _repetitions,
+    lambda results: (TestedNumber(" / ".join(r.judges), "", _REPEATABILITY, r.shift) for r in results),
+    (
+        part("judge", "Judge", source=lambda result: " / ".join(result.judges)),
+        part("n_replicates", "Repetitions", "count", lambda result: len(result.judges)),
+        ASPECT,
+        number("identical", "Identical", "share"),
+        number("distance", "Mean absolute difference"),
+        number("icc", "ICC(2, 1)", "hundred"),
+        number("shift", "Largest shift"),
+        UNITS,
+    ),
+    lambda _found, _results: (
+        (
+            "Evaluators whose signatures differ only in the replicate, on the units that all of them "
+            "scored. Identical: units on which all give the same score. ICC(2, 1): absolute agreement, × "
+            "100. Shift: the difference between two repetitions' means; with several, the largest."
+        ),
+    ),
+    lambda result: ((judge, "repeatability", result.identical) for judge in result.judges),
+)

@@ -1,245 +1,71 @@
-"""The biases of judges, each a number with an interval and a test; one correction for all tests."""
+"""All biases of judges: one correction for all tests, and their sheets."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from metaeval.base.counts import counted
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.board import Board
+from metaeval.engine.sentences import made_from
+from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.stats.resampling.bootstrap import Resampler
-from metaeval.stats.resampling.multiplicity import holm
+from metaeval.stats.resampling.significance import holm
 from metaeval.stats.resampling.threads import one_thread
-from metaeval.trust.bias.between import Between, between, differing_in
-from metaeval.trust.bias.clustered import FEWEST_CLUSTERS
-from metaeval.trust.bias.scale_use import Leniency, RangeUse, leniency, range_use
-from metaeval.trust.bias.self_preference import SelfPreference, own_family, own_generators, self_preference
-from metaeval.trust.bias.verbosity import Verbosity, verbosity
-from metaeval.trust.bias.verdicts.between import PROMPT, REPLICATE, VerdictsBetween, verdicts_between
-from metaeval.trust.bias.verdicts.effects import PairwiseEffects, pairwise_effects
-from metaeval.trust.bias.verdicts.position import Position, VerdictPairs, position
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    import pandas as pd
-
-    from metaeval.trust.bias.arrays import JudgedUnits
-    from metaeval.trust.bias.clustered import Measured
-
-T = TypeVar("T")
+from metaeval.trust.bias.between import REPEATABILITY, WORDING
+from metaeval.trust.bias.bias import FEWEST_CLUSTERS, Bias, BiasData, Biases, Test, TestedNumber
+from metaeval.trust.bias.given_truth import given_truth_note
+from metaeval.trust.bias.position import POSITION
+from metaeval.trust.bias.scale_use import SCALE_USE
+from metaeval.trust.bias.self_preference import SELF_PREFERENCE
+from metaeval.trust.bias.verbosity import VERBOSITY
+from metaeval.trust.bias.verdicts_between import VERDICTS_BETWEEN
 
 ALPHA = 0.05
-
-
-class BiasQuestion(NamedTuple):
-    """A bias, and the number that is tested for it."""
-
-    bias: str
-    number: str
-    above: str
-    """The words for a number significantly above ``none``, and below it."""
-    below: str
-    none: float = 0.0
-    """The number without the bias."""
-
-
-POSITION = BiasQuestion(
-    "position", "verdicts won by the text shown first", "prefers the first", "prefers the second", 0.5
+BIASES: tuple[Bias, ...] = (
+    POSITION,
+    VERDICTS_BETWEEN,
+    VERBOSITY,
+    SELF_PREFERENCE,
+    SCALE_USE,
+    WORDING,
+    REPEATABILITY,
 )
-VERBOSITY = BiasQuestion(
-    "verbosity", "points for twice the length", "scores longer texts higher", "scores shorter texts higher"
-)
-WINS_BY_LENGTH = VERBOSITY._replace(number="share of a win for twice the length")
-SELF_PREFERENCE = BiasQuestion(
-    "self-preference", "points for its own family", "favours its own family", "scores its own family lower"
-)
-WINS_BY_FAMILY = SELF_PREFERENCE._replace(number="share of a win for its own family")
-LENIENCY = BiasQuestion(
-    "leniency", "mean of score − truth", "scores higher than people", "scores lower than people"
-)
-CENTRAL = BiasQuestion(
-    "central tendency",
-    "spread of scores / truth",
-    "spreads scores wider than people",
-    "keeps scores closer together than people",
-    1.0,
-)
-RANGE = BiasQuestion(
-    "range use", "entropy of scores / truth", "uses more of the scale", "uses less of the scale", 1.0
-)
-WORDING = BiasQuestion(
-    "wording", "points that the wording moves scores", *2 * ("the wording moves its scores",)
-)
-REPEATABILITY = BiasQuestion(
-    "repeatability", "points between repetitions", *2 * ("a repetition moves its scores",)
-)
-VERDICTS_BETWEEN = {
-    PROMPT: BiasQuestion(
-        "wording",
-        "what the wording adds to the share of the first shown",
-        *2 * ("the wording moves its preference for the first",),
-    ),
-    REPLICATE: BiasQuestion(
-        "repeatability",
-        "what a repetition adds to the share of the first shown",
-        *2 * ("a repetition moves its preference for the first",),
-    ),
+"""In the order of their sheets."""
+BESIDE: Mapping[str, tuple[str, Form]] = {
+    "position": ("Shown first wins", "share"),
+    "flips": ("Flips", "share"),
+    "verbosity": ("Twice the length", "number"),
+    "self-preference": ("Own family", "number"),
+    "leniency": ("Leniency", "number"),
+    "central tendency": ("Spread", "number"),
+    "range use": ("Range use", "number"),
+    "wording": ("Other wording", "number"),
+    "repeatability": ("Repeated alike", "share"),
 }
-
-
-class Test(NamedTuple):
-    """One tested number of one judge."""
-
-    judge: str
-    bias: str
-    number: str
-    aspect: str
-    """Of pairwise verdicts; empty for scores, whose mean over aspects is tested."""
-    estimate: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_holm: float
-    found: str
-    """The result in words."""
-    has_bias: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Biases:
-    """All that was measured; empty where the data do not allow it."""
-
-    data: JudgedUnits | None
-    """None if there are only verdicts."""
-    resamples: int
-    seed: int
-    clustered_by: str
-    """The noun for a cluster, such as ``user``."""
-    verbosity: tuple[Verbosity, ...] = ()
-    self_preference: tuple[SelfPreference, ...] = ()
-    leniency: tuple[Leniency, ...] = ()
-    range_use: tuple[RangeUse, ...] = ()
-    wording: tuple[Between, ...] = ()
-    repeatability: tuple[Between, ...] = ()
-    position: tuple[Position, ...] = ()
-    pairwise: tuple[PairwiseEffects, ...] = ()
-    verdicts_between: tuple[VerdictsBetween, ...] = ()
-    tests: tuple[Test, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Verdicts:
-    """Verdicts of pairwise judges, and the truth, lengths and generators of their texts."""
-
-    pairs: tuple[VerdictPairs, ...]
-    truth: pd.DataFrame
-    length: pd.DataFrame | None
-    generators: tuple[str, ...]
+"""Number → title and form of its column beside the leaderboard."""
 
 
 @one_thread()
-def measure(
-    data: JudgedUnits | None,
-    verdicts: Verdicts | None = None,
-    *,
-    signatures: Mapping[str, Mapping[str, Any]] | None = None,
-    families: Mapping[str, str | None] | None = None,
-    clustered_by: str = "user",
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> Biases:
-    """Measure the biases of judges.
-
-    Parameters
-    ----------
-    data
-        Scores and truth; None if there are only verdicts.
-    verdicts
-        Of pairwise judges; None if there are none.
-    signatures
-        Name of a judge → its signature: those that differ in ``prompt`` alone are wordings, those that
-        differ in ``replicate`` alone are repetitions of one judge.
-    families
-        Name of each judge and generator → its family of models, or None.
-    clustered_by
-        The noun for a cluster.
-    resamples, seed
-        Of the bootstrap, and of the random signs of the tests.
-    """
-    found = Biases(data, resamples, seed, clustered_by)
-    signatures, families = signatures or {}, families or {}
-    if data is not None:
-        judges, resampler = data.judges, Resampler(data.n_clusters, resamples, seed)
-        own = {j: own_family(data, j, families) for j in judges}
-        wordings = differing_in(PROMPT, signatures, judges)
-        found = replace(
-            found,
-            verbosity=_known(verbosity(data, j, resampler, is_own=own[j]) for j in judges),
-            self_preference=_known(self_preference(data, j, families, resampler) for j in judges),
-            leniency=_known(leniency(data, j, resampler) for j in judges),
-            range_use=_known(range_use(data, j, resampler) for j in judges),
-            wording=tuple(between(data, two, resampler) for g in wordings for two in combinations(g, 2)),
-            repeatability=tuple(
-                between(data, group, resampler) for group in differing_in(REPLICATE, signatures, judges)
-            ),
-        )
-    if verdicts is not None:
-        made: dict[str, int] = {"resamples": resamples, "seed": seed}
-        of, generators = verdicts, verdicts.generators
-        found = replace(
-            found,
-            position=_known(position(pairs, **made) for pairs in of.pairs),
-            pairwise=tuple(
-                pairwise_effects(
-                    pairs,
-                    of.truth,
-                    of.length,
-                    own_generators(generators, families.get(pairs.judge), families),
-                    **made,
-                )
-                for pairs in of.pairs
-                if len(pairs.frame)
-            ),
-            verdicts_between=tuple(verdicts_between(of.pairs, signatures, **made)),
-        )
-    return replace(found, tests=_tests(found))
+def measure(data: BiasData) -> Biases:
+    """Measure and test the biases of judges."""
+    found = Biases(data, {bias.name: tuple(bias.measure(data)) for bias in BIASES})
+    # The tests of verdicts between judges come last.
+    order = sorted(BIASES, key=lambda bias: bias is VERDICTS_BETWEEN)
+    asked = [one for bias in order for one in bias.asked(found.results[bias.name])]
+    judges = list(dict.fromkeys(one.judge for one in asked))
+    asked.sort(key=lambda one: judges.index(one.judge))
+    corrected = holm([float(one.numbers.p[-1]) for one in asked])
+    return replace(found, tests=[_test(one, float(p)) for one, p in zip(asked, corrected, strict=True)])
 
 
-def _known(found: Iterable[T | None]) -> tuple[T, ...]:
-    return tuple(one for one in found if one is not None)
-
-
-def _tests(found: Biases) -> tuple[Test, ...]:
-    """Return all tests, judge by judge, corrected together."""
-    asked: list[tuple[str, str, BiasQuestion, Measured]] = [
-        *((p.judge, p.aspect, POSITION, p.first) for p in found.position),
-        *(
-            (e.judge, e.aspect, question, numbers)
-            for e in found.pairwise
-            for question, numbers in ((WINS_BY_LENGTH, e.length), (WINS_BY_FAMILY, e.family))
-            if numbers is not None
-        ),
-        *((v.judge, "", VERBOSITY, v.doubling.best) for v in found.verbosity),
-        *((s.judge, "", SELF_PREFERENCE, s.points.best) for s in found.self_preference),
-        *((x.judge, "", LENIENCY, x.difference) for x in found.leniency),
-        *((x.judge, "", CENTRAL, x.spread) for x in found.leniency),
-        *((r.judge, "", RANGE, r.entropy) for r in found.range_use),
-        *((" / ".join(b.judges), "", WORDING, b.shift) for b in found.wording),
-        *((" / ".join(b.judges), "", REPEATABILITY, b.shift) for b in found.repeatability),
-        *(
-            (" / ".join(b.judges), b.aspect, VERDICTS_BETWEEN[b.differ_in], b.shift)
-            for b in found.verdicts_between
-        ),
-    ]
-    judges = list(dict.fromkeys(judge for judge, *_ in asked))
-    asked.sort(key=lambda one: judges.index(one[0]))
-    adjusted = holm([float(numbers.p[-1]) for *_, numbers in asked])
-    return tuple(_test(*one, float(p)) for one, p in zip(asked, adjusted, strict=True))
-
-
-def _test(judge: str, aspect: str, question: BiasQuestion, numbers: Measured, p_holm: float) -> Test:
+def _test(asked: TestedNumber, p_holm: float) -> Test:
+    question, numbers = asked.question, asked.numbers
     estimate, low, high, p = (float(v[-1]) for v in (numbers.value, numbers.low, numbers.high, numbers.p))
     has_bias = bool(p_holm < ALPHA)
     if has_bias:
@@ -248,6 +74,135 @@ def _test(judge: str, aspect: str, question: BiasQuestion, numbers: Measured, p_
         words = "not defined"
     else:
         words = "no bias found" if numbers.n >= FEWEST_CLUSTERS else "too few to tell"
-    return Test(
-        judge, question.bias, question.number, aspect, estimate, low, high, p, p_holm, words, has_bias
+    names = asked.judge, question.bias, question.number, asked.aspect
+    return Test(*names, estimate, low, high, p, p_holm, words, has_bias)
+
+
+def bias_sheets(
+    found: Biases,
+    ranking: pd.DataFrame | None = None,
+    board: Board | None = None,
+    *,
+    notes: Sequence[str] = (),
+    simulated: Simulation = REAL,
+) -> list[Sheet]:
+    """Return ``judges`` (beside the leaderboard), ``biases`` (the tests) and the sheet of each bias.
+
+    ``ranking`` is the leaderboard (``rank``, ``evaluator``, the dimensions of the board, ``estimate``,
+    ``ci_low``, ``ci_high``) of the ``board``; None without one. ``notes`` say what was left out and why.
+    """
+    sheets = [_judges(found, ranking, board), _tests(found, notes), *(b.sheet(found) for b in BIASES)]
+    return [replace(s, simulated=simulated.among(_named(s.frame))) for s in sheets if s is not None]
+
+
+def _named(frame: pd.DataFrame) -> set[str]:
+    """Return the judges of a sheet; several that are compared share a cell."""
+    named = {str(v) for c in ("judge", "other") if c in frame for v in frame[c]}
+    return named | {part for name in named for part in name.split(" / ")}
+
+
+def _judges(found: Biases, ranking: pd.DataFrame | None, board: Board | None) -> Sheet | None:
+    """Return one row per judge: its place on the leaderboard, its numbers, and the biases found."""
+    names = list(dict.fromkeys(n for t in found.tests for n in t.judge.split(" / ")))
+    if not names:
+        return None
+    rows = []
+    for name in names:
+        own = [t for t in found.tests if name in t.judge.split(" / ")]
+        row: dict[str, Any] = {"judge": name}
+        for beside, estimates in _estimates(found, name).items():
+            row[beside] = sum(estimates) / len(estimates) if estimates else float("nan")
+        said = dict.fromkeys(t.found for t in own if t.has_bias) or dict.fromkeys(t.found for t in own)
+        row["found"] = "; ".join(said)
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    columns = [Column("judge", "Judge")]
+    notes = [
+        (
+            "Significant biases are named in words; the numbers are tested below (for verdicts on several "
+            "aspects, their mean)."
+        ),
+    ]
+    if frame[["flips", "wording", "repeatability"]].notna().any(axis=None):
+        notes.append(
+            "Flips: pairs on which the two orders differ. Other wording: the mean absolute difference, in "
+            "points, from the same judge with another prompt. Repeated alike: the share of equal answers "
+            "when asked again. These three are not tested."
+        )
+    if ranking is not None and board is not None and len(ranking):
+        first = ranking.iloc[0]
+        ranks = ranking[["rank", "evaluator", "estimate", "ci_low", "ci_high"]]
+        frame = frame.merge(ranks.rename(columns={"evaluator": "judge"}), on="judge", how="left")
+        frame = frame.sort_values("rank", kind="stable", ignore_index=True)
+        cell = {d.name: str(first[d.name]) for d in board.dimensions}
+        name = board.estimate.format(**cell)
+        at = [f"{d} {v}" for d, v in cell.items() if f"{{{d}}}" not in board.estimate]
+        where = ", ".join([at[0].partition(" ")[2], *at[1:]])
+        estimate = Column("estimate", name, board.form, "ci_low", "ci_high")
+        notes.append(
+            f"Rank and {f'{name} {board.unit}'.strip()} are those of the leaderboard ({where}), among all of "
+            f"its {counted(len(ranking), 'evaluator')}."
+        )
+        columns = [Column("rank", "Rank", "count"), *columns, estimate]
+    columns += [Column(b, title, form) for b, (title, form) in BESIDE.items() if frame[b].notna().any()]
+    columns.append(Column("found", "Found"))
+    title = "The judges on the leaderboard, and their biases" if "rank" in frame else "The judges' biases"
+    return Sheet("judges", title, frame, tuple(columns), tuple(notes))
+
+
+def _estimates(found: Biases, judge: str) -> dict[str, list[float]]:
+    """Return the numbers beside the leaderboard, each with all its estimates for the judge."""
+    estimates: dict[str, list[float]] = {column: [] for column in BESIDE}
+    for bias in BIASES:
+        for result in found.results[bias.name]:
+            for name, column, numbers in bias.beside(result):
+                if name == judge:
+                    estimates[column].append(float(numbers.value[-1]))
+    return estimates
+
+
+def _tests(found: Biases, further: Sequence[str]) -> Sheet | None:
+    if not found.tests:
+        return None
+    frame = pd.DataFrame(found.tests)
+    aspect = [Column("aspect", "Aspect")] if (frame["aspect"] != "").any() else []
+    columns = (
+        Column("judge", "Judge"),
+        Column("bias", "Bias"),
+        Column("number", "Number"),
+        *aspect,
+        Column("estimate", "Estimate", "number", "ci_low", "ci_high"),
+        Column("p", "p", "p"),
+        Column("p_holm", "p (Holm)", "p"),
+        Column("found", "Found"),
     )
+    notes = (*_how_tested(found), *further)
+    return Sheet("biases", "Biases of the judges, tested", frame, columns, notes)
+
+
+def _how_tested(found: Biases) -> Iterator[str]:
+    """Say how intervals and tests were made, and what the tests cannot show."""
+    data, positions = found.data, found.results["position"]
+    n = data.units.n_clusters if data.units else max(p.flips.n for p in positions)
+    by, tests, resamples = data.clustered_by, len(found.tests), data.resamples
+    drawn = f"bootstrap resamples of the {n} {by}s, by percentiles"
+    yield (
+        f"Brackets hold 95 % intervals from {made_from(Resampler(n, resamples), drawn)} (seed {data.seed}), "
+        f"widened for few {by}s. With several aspects, the mean. Units without a score or a rating are left "
+        "out, even if the run fills them."
+    )
+    yield (
+        f"Two-sided tests turn the signs of whole {by}s at random (wild score bootstrap; "
+        f"{resamples:,} times; for range use, scores and truth are swapped), Holm's correction "
+        f"over all {counted(tests, 'test')} of this table; the significance level is "
+        f"{100 * ALPHA:g} %. No significant bias does not mean no bias: see the interval. "
+        "Wording and repetitions are tested for a shift alone: "
+        "answers may differ one by one and be the same in the mean, see below."
+    )
+    if n < FEWEST_CLUSTERS:
+        yield f"{n} {by}s are too few for any test at {100 * ALPHA:g} %: take {FEWEST_CLUSTERS} or more."
+    if tests / (resamples + 1) > ALPHA:
+        least = round(tests / ALPHA)
+        yield f"{resamples:,} resamples are too few for so many tests: take {least:,} or more."
+    if found.results["verbosity"] or found.results["self_preference"]:
+        yield given_truth_note(found)

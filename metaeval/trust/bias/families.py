@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "openai": ("chatgpt", "gpt", "davinci", r"o[134](?=$|-)"),
@@ -37,20 +34,10 @@ _WORDS = {
 
 
 def family_of(name: str, said: Mapping[str, str | None] | None = None) -> str | None:
-    """Return the family of a generator or a model.
+    """Return the family of a generator or a model, such as ``Qwen2.5-72B``; None if no pattern matches.
 
-    Parameters
-    ----------
-    name
-        Such as ``gpt-4o`` or ``Qwen2.5-72B``.
-    said
-        Name → family, before the table; None for no family.
-
-    Returns
-    -------
-    str or None
-        None if no pattern matches. Of several matches the leftmost counts: ``deepseek-r1-distill-qwen`` is
-        one of ``deepseek``.
+    ``said`` maps names to families and goes before the table; None is no family. Of several matches the
+    leftmost counts: ``deepseek-r1-distill-qwen`` is one of ``deepseek``.
     """
     if said is not None and name in said:
         return said[name]

@@ -2,71 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.analysis.agreement.distributions import edges_of
+from metaeval.analysis.agreement.measures import edges_of
+from metaeval.engine.alignment.aligned import Bools
+from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio
 from metaeval.stats.resampling.paired import paired_test
-from metaeval.trust.bias.clustered import measured
+from metaeval.trust.bias.bias import (
+    ASPECT,
+    JUDGE,
+    UNITS,
+    Bias,
+    BiasData,
+    BiasQuestion,
+    Measured,
+    TestedNumber,
+    measured,
+    number,
+    part,
+)
+from metaeval.trust.bias.units import JudgedUnits
 
-if TYPE_CHECKING:
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.resampling.bootstrap import Resampler
-    from metaeval.trust.bias.arrays import JudgedUnits
-    from metaeval.trust.bias.clustered import Measured
+LENIENCY = BiasQuestion(
+    "leniency", "mean of score − truth", "scores higher than people", "scores lower than people"
+)
+CENTRAL = BiasQuestion(
+    "central tendency",
+    "spread of scores / truth",
+    "spreads scores wider than people",
+    "keeps scores closer together than people",
+    1.0,
+)
+RANGE = BiasQuestion(
+    "range use", "entropy of scores / truth", "uses more of the scale", "uses less of the scale", 1.0
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Leniency:
-    """The level and the spread of a judge's scores against the truth's."""
+class ScaleUse:
+    """How a judge's scores lie on the scale, against the truth's."""
 
     judge: str
     difference: Measured
     """The mean of score − truth, in points; tested."""
     spread: Measured
     """Standard deviation of the scores / the truth; tested against 1 (Pitman 1939, Morgan 1939)."""
-    n_units: Ints
-    """Shape (A,)."""
-
-
-def leniency(data: JudgedUnits, judge: str, resampler: Resampler) -> Leniency | None:
-    """Measure leniency and spread; None if the judge's scores are not ratings on the truth's scale."""
-    if judge not in data.rates:
-        return None
-    use = data.rated(judge)
-    x = np.where(use, data.of(judge), 0.0)
-    y = np.where(use, data.truth, 0.0)
-    n = np.maximum(use.sum(axis=1, keepdims=True), 1)
-    # Centred first, so that the difference of squares keeps its digits.
-    dx, dy = (np.where(use, v - v.sum(axis=1, keepdims=True) / n, 0.0) for v in (x, y))
-
-    def spread(sums: Floats) -> Floats:
-        first, square, of_truth, square_of_truth = ratio(sums[1:], sums[0])
-        return np.sqrt(ratio(np.maximum(square - first**2, 0.0), square_of_truth - of_truth**2))
-
-    units, difference, *moments = (
-        data.by_cluster(v, use) for v in (use.astype(np.float64), x - y, dx, dx**2, dy, dy**2)
-    )
-    sums = np.stack([units, *moments])
-    total = np.maximum(sums[4].sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    empty = np.where(use.any(axis=1, keepdims=True), 0.0, np.nan)
-    apart = (sums[2] - sums[4]) / (2 * total) + empty
-    return Leniency(
-        judge,
-        measured(mean_of(difference, units), resampler, difference / n + empty),
-        measured(ClusterSums(sums, spread), resampler, apart, bounds=(0.0, np.inf)),
-        use.sum(axis=1),
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RangeUse:
-    """How a judge's scores are spread over the levels of the scale."""
-
-    judge: str
     entropy: Measured
     """Entropy over the levels, of the scores / the truth; tested against 1."""
     levels: Ints
@@ -76,17 +61,19 @@ class RangeUse:
     """The share of scores in the middle of the scale."""
     middle_of_truth: Measured
     n_units: Ints
+    """Shape (A,)."""
 
 
-def range_use(data: JudgedUnits, judge: str, resampler: Resampler) -> RangeUse | None:
-    """Measure range use; None if the judge's scores are not ratings on the truth's scale.
+def scale_use(data: JudgedUnits, judge: str, resampler: Resampler) -> ScaleUse | None:
+    """Measure leniency, spread and range use; None if the scores are not ratings on the truth's scale.
 
-    The permutation test swaps the scores and the truth of whole clusters.
+    The permutation test of the entropy swaps the scores and the truth of whole clusters.
     """
     if judge not in data.rates or data.scale is None:
         return None
-    edges = [edges_of(data.scale.of(aspect)) for aspect in data.aspects]
     use = data.rated(judge)
+    level = _level(data, judge, use, resampler)
+    edges = [edges_of(data.scale.of(aspect)) for aspect in data.aspects]
     n = np.array([len(e) - 1 for e in edges])[:, None]
 
     def levels(values: Floats) -> Floats:
@@ -107,14 +94,40 @@ def range_use(data: JudgedUnits, judge: str, resampler: Resampler) -> RangeUse |
     middle = ((ladder >= (n - 1) // 2) & (ladder <= n // 2))[:, :, None]
     both = ClusterSums(np.stack([of_judge, of_truth]), lambda s: ratio(_entropy(s[0]), _entropy(s[1])))
     entropy = measured(both, resampler, bounds=(0.0, np.inf))
-    return RangeUse(
+    return ScaleUse(
         judge,
+        *level,
         replace(entropy, p=_swapped(of_judge, of_truth, resampler)),
         (of_judge.sum(axis=2) > 0).sum(axis=1),
         (of_truth.sum(axis=2) > 0).sum(axis=1),
         share((of_judge * middle).sum(axis=1)),
         share((of_truth * middle).sum(axis=1)),
         use.sum(axis=1),
+    )
+
+
+def _level(data: JudgedUnits, judge: str, use: Bools, resampler: Resampler) -> tuple[Measured, Measured]:
+    """Return the mean difference of the scores and the truth, and the ratio of their spreads."""
+    x = np.where(use, data.of(judge), 0.0)
+    y = np.where(use, data.truth, 0.0)
+    n = np.maximum(use.sum(axis=1, keepdims=True), 1)
+    # Centred first, so that the difference of squares keeps its digits.
+    dx, dy = (np.where(use, v - v.sum(axis=1, keepdims=True) / n, 0.0) for v in (x, y))
+
+    def spread(sums: Floats) -> Floats:
+        first, square, of_truth, square_of_truth = ratio(sums[1:], sums[0])
+        return np.sqrt(ratio(np.maximum(square - first**2, 0.0), square_of_truth - of_truth**2))
+
+    units, difference, *moments = (
+        data.by_cluster(v, use) for v in (use.astype(np.float64), x - y, dx, dx**2, dy, dy**2)
+    )
+    sums = np.stack([units, *moments])
+    total = np.maximum(sums[4].sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    empty = np.where(use.any(axis=1, keepdims=True), 0.0, np.nan)
+    apart = (sums[2] - sums[4]) / (2 * total) + empty
+    return (
+        measured(mean_of(difference, units), resampler, difference / n + empty),
+        measured(ClusterSums(sums, spread), resampler, apart, bounds=(0.0, np.inf)),
     )
 
 
@@ -130,3 +143,52 @@ def _swapped(one: Floats, other: Floats, resampler: Resampler) -> Floats:
     of_aspects = [[ClusterSums(c[a : a + 1], _entropy) for c in (one, other)] for a in range(len(one))]
     rows = [[aspect] for aspect in of_aspects] + ([of_aspects] if len(of_aspects) > 1 else [])
     return np.array([paired_test(aspects, resampler.swaps).p[0, 1] for aspects in rows])
+
+
+def _measure(data: BiasData) -> Iterator[ScaleUse]:
+    for units, judge, resampler in data.judges:
+        if result := scale_use(units, judge, resampler):
+            yield result
+
+
+def _numbers(result: ScaleUse) -> Iterator[tuple[BiasQuestion, Measured]]:
+    yield from zip(
+        (LENIENCY, CENTRAL, RANGE), (result.difference, result.spread, result.entropy), strict=True
+    )
+
+
+def _tested(results: Sequence[ScaleUse]) -> Iterator[TestedNumber]:
+    for at in range(3):
+        yield from (TestedNumber(r.judge, "", *[*_numbers(r)][at]) for r in results)
+
+
+SCALE_USE = Bias(
+    "scale",
+    "Leniency, range use and central tendency",
+    _measure,
+    _tested,
+    (
+        JUDGE,
+        ASPECT,
+        number("difference", "Mean of score − truth"),
+        number("spread", "Spread / truth"),
+        number("entropy", "Entropy / truth"),
+        part("levels", "Levels", "count"),
+        part("levels_of_truth", "Levels of the truth", "count"),
+        number("middle", "In the middle", "share"),
+        number("middle_of_truth", "Truth in the middle", "share"),
+        UNITS,
+    ),
+    lambda _found, _results: (
+        (
+            "Of judges whose scores are ratings on the truth's scale. Spread: standard deviation of the "
+            "scores by that of the truth; below 1 the judge keeps to the middle; the judge's noise "
+            "increases it."
+        ),
+        (
+            "Entropy over the levels of the scale by the truth's: below 1 the judge uses less of the scale. "
+            "In the middle: share of scores on the middle level, or on the two of them."
+        ),
+    ),
+    lambda result: ((result.judge, question.bias, value) for question, value in _numbers(result)),
+)

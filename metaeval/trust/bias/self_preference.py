@@ -6,21 +6,28 @@ of the text, if known), with cluster fixed effects. The coefficient is in points
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaeval.trust.bias.given_truth import given_truth
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.resampling.bootstrap import Resampler
-    from metaeval.trust.bias.arrays import JudgedUnits
-    from metaeval.trust.bias.clustered import Measured
-    from metaeval.trust.bias.given_truth import GivenTruth
+from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.trust.bias.bias import (
+    ASPECT,
+    JUDGE,
+    UNITS,
+    Bias,
+    BiasData,
+    Biases,
+    BiasQuestion,
+    Measured,
+    TestedNumber,
+    number,
+    part,
+)
+from metaeval.trust.bias.given_truth import GivenTruth, given_truth, given_truth_note
+from metaeval.trust.bias.units import JudgedUnits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,3 +98,55 @@ def self_preference(
         others,
         data.rated(judge).sum(axis=1),
     )
+
+
+QUESTION = BiasQuestion(
+    "self-preference", "points for its own family", "favours its own family", "scores its own family lower"
+)
+WINS_BY_FAMILY = QUESTION._replace(number="share of a win for its own family")
+
+
+def _measure(data: BiasData) -> Iterator[SelfPreference]:
+    for units, judge, resampler in data.judges:
+        if result := self_preference(units, judge, data.families, resampler):
+            yield result
+
+
+def _notes(found: Biases, results: Sequence[SelfPreference]) -> Iterator[str]:
+    length = " + length" if found.results["verbosity"] else ""
+    yield (
+        "Coefficient of being of the judge's family in score ~ own family + truth + "
+        f"{found.data.clustered_by}{length}: points of the judge's scale."
+    )
+    if any(result.beyond_others is not None for result in results):
+        yield (
+            "Beyond judges of other families: the same for the score minus the mean score of judges of "
+            "other families, without their families' texts. These judges, too, see what is truly better in "
+            "the own family's texts."
+        )
+    yield given_truth_note(found)
+    yield (
+        "Families come from words in models' names, or from --family and --families. A generator differs "
+        "from others in more than its family, so compare with judges of other families."
+    )
+
+
+SELF_PREFERENCE = Bias(
+    "self_preference",
+    "Self-preference: the own family against others, given the truth",
+    _measure,
+    lambda results: (TestedNumber(r.judge, "", QUESTION, r.points.best) for r in results),
+    (
+        JUDGE,
+        part("family", "Family"),
+        part("own", "Its generators", source=lambda result: ", ".join(result.own)),
+        ASPECT,
+        number("points", "Points for the own family", source="points.best"),
+        number("plain", "Given the raw ratings", source="points.plain"),
+        number("beyond", "Beyond judges of other families", source="beyond_others"),
+        part("others", "", source=lambda result: ", ".join(result.others)),
+        UNITS,
+    ),
+    _notes,
+    lambda result: ((result.judge, "self-preference", result.points.best),),
+)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from metaeval.analysis.agreement.labels import heads
+from metaeval.base.counts import plural_of
 from metaeval.base.progress import progress
+from metaeval.base.records import Scale
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.agreement.raters import mean_absolute_error
 from metaeval.stats.coefficients.grouped import pearson
-from metaeval.stats.regression.isotonic import cross_fitted, isotonic
-from metaeval.stats.resampling.bootstrap import NOTHING, bootstrap, each
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.regression.isotonic import Isotonic, cross_fitted, isotonic
+from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import ClusterSums
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.weighted.sums import Clusters
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.base.records import Scale
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.engine.intervals import Bootstrap
-    from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.regression.isotonic import Isotonic
-    from metaeval.stats.resampling.bootstrap import Estimate, Resampler
 
 RAW, MEAN, MAP, OWN_MEAN, OWN_MAP = "raw", "mean", "map", "own_mean", "own_map"
 
@@ -60,23 +60,10 @@ class MapFit:
 def map_fits(
     data: Prepared, *, scale: Scale, bootstrap: Bootstrap, cluster: str | None = None
 ) -> list[MapFit]:
-    """Fit and cross-fit maps for every evaluator and aspect.
+    """Fit and cross-fit maps by evaluator and aspect, without those in words or of fewer than two clusters.
 
-    Parameters
-    ----------
-    data
-        Scores and truth; missing values dropped, by evaluator.
-    scale
-        Of the truth.
-    bootstrap
-        Of the intervals, and the seed of the folds.
-    cluster
-        The clusters of the folds, as for `Prepared.clusters`; default: the first key.
-
-    Returns
-    -------
-    list of MapFit
-        By evaluator and aspect, without those with fewer than two clusters.
+    Missing values of ``data`` are dropped by evaluator. The seed of the bootstrap makes the folds, whose
+    ``cluster`` is as for `Prepared.clusters`; the first key, if left out.
     """
     who = data.clusters(data.cluster_name(cluster)).of_unit
     # A user's units of one item are left out together.
@@ -89,11 +76,11 @@ def map_fits(
                 units = np.arange(data.truth.shape[1])[data.units(e, a)]
                 _, of_unit = np.unique(who[units], return_inverse=True)
                 clusters = Clusters(of_unit, int(of_unit.max(initial=-1)) + 1)
-                if clusters.n < 2:
+                on = scale.of(aspect)
+                if clusters.n < 2 or on.labels:
                     continue
                 x, y = data.scores[e, a, units], data.truth[a, units]
                 own = None if block is None else block[units]
-                on = scale.of(aspect)
                 bounds = (on.min, on.max)
                 fitted = cross_fitted(x, y, clusters, block=own, bounds=bounds, seed=bootstrap.seed)
                 predicted = {MEAN: fitted.mean, MAP: fitted.common}
@@ -149,3 +136,64 @@ def _gains(errors: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], clust
         return np.asarray(first - second)
 
     return ClusterSums(np.stack([*squares, units]), less)
+
+
+def map_sheet(
+    fits: Sequence[MapFit], *, who: str = "user", seed: int = 0, simulated: Simulation = REAL
+) -> Sheet | None:
+    """Return the errors of maps on held-out clusters, whose noun is ``who``; None without a map."""
+    if not fits:
+        return None
+    rows = []
+    for fit in fits:
+        row: dict[str, Any] = {"evaluator": fit.evaluator, "aspect": fit.aspect, "n_units": fit.n_units}
+        for name, values in (("mae", fit.mae), ("rmse", fit.rmse), ("pearson", fit.pearson)):
+            row |= {f"{name}_{way}": value for way, value in values.items()}
+        for name in ("mended", "added", "added_to_own"):
+            row |= getattr(fit, name).row(name)
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    with_own, with_raw = "mae_own_map" in frame, "mae_raw" in frame
+    every = [
+        Column("n_units", "Units", "count"),
+        Column("mae_raw", "MAE, raw", "number"),
+        Column("mae_map", "MAE, mapped", "number"),
+        Column("rmse_raw", "RMSE, raw", "number"),
+        Column("rmse_map", "RMSE, mapped", "number"),
+        Column("mended", "The map gains", "number", "mended_low", "mended_high"),
+        Column("rmse_mean", "RMSE, no judge", "number"),
+        Column("added", "The judge adds", "number", "added_low", "added_high"),
+        Column("pearson_raw", "r, raw", "number"),
+        Column("pearson_map", "r, mapped", "number"),
+        Column("rmse_own_map", f"RMSE, {who}'s map", "number"),
+        Column("rmse_own_mean", f"RMSE, no judge, {who}'s mean", "number"),
+        Column("added_to_own", "The judge adds to this", "number", "added_to_own_low", "added_to_own_high"),
+        Column("pearson_own_map", f"r, {who}'s map", "number"),
+    ]
+    columns = [c for c in every if c.name in frame and (with_own or "own" not in c.name)]
+    return Sheet(
+        "maps",
+        f"Maps to people's scale, on {plural_of(who)} they did not see",
+        frame,
+        (*heads(fits), *columns),
+        tuple(_map_notes(who, seed=seed, with_own=with_own, with_raw=with_raw)),
+        simulated,
+    )
+
+
+def _map_notes(who: str, *, seed: int, with_own: bool, with_raw: bool) -> Iterator[str]:
+    yield (
+        "Errors in points: mean absolute (MAE) and root mean square (RMSE), which maps minimise. Mapped: by "
+        f"isotonic regression, fitted to other {plural_of(who)} (ten folds of {plural_of(who)}, seed "
+        f"{seed}). "
+        "No judge: the mean rating of other "
+        f"{plural_of(who)}. The map gains, and the judge adds, the reduction of the RMSE."
+    )
+    if with_raw:
+        yield "Raw: the score used as a rating, if it is on the scale."
+    if with_own:
+        yield (
+            f"The {who}'s map: the common one, and the {who}'s shift and slope from the {who}'s labels of "
+            "other items, shrunk towards zero (best linear unbiased prediction; variances from other "
+            f"{plural_of(who)}). The {who}'s mean: the shift alone, and no judge."
+        )

@@ -9,82 +9,88 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, TypeAlias
 
-from metaeval.base.errors import MetaevalError, one_of
+from metaeval.analysis.agreement.labels import Agreement
+from metaeval.base.errors import MetaevalError
 from metaeval.base.files import write_text
-from metaeval.trust.calibration.bands import USABLE
+from metaeval.engine.intervals import Bootstrap
+from metaeval.stats.resampling.bootstrap import Estimate
 from metaeval.trust.calibration.identity import changes, identity
+from metaeval.trust.calibration.maps import MapFit
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
+USABLE = "usable as a gate"
+TIGHTEN = "tighten the rubric"
+NOT_MEASURING = "not measuring it"
+UNKNOWN = "cannot be said"
+_WORDS = (NOT_MEASURING, TIGHTEN, USABLE)
 
-    from metaeval.analysis.agreement.labels import Agreement
-    from metaeval.engine.intervals import Bootstrap
-    from metaeval.stats.resampling.bootstrap import Estimate
-    from metaeval.trust.calibration.bands import Bands
-    from metaeval.trust.calibration.maps import MapFit
+
+class Bands(NamedTuple):
+    """The agreements from which on a rubric is worth tightening, and a judge usable as a gate."""
+
+    tighten: float = 0.4
+    usable: float = 0.6
+
+    @classmethod
+    def read(cls, text: str | None) -> Bands:
+        """Read two rising numbers in -1 … 1, such as ``0.4,0.6``; else `MetaevalError`."""
+        if text is None:
+            return cls()
+        try:
+            found = cls(*(float(word) for word in text.split(",")))
+            rises = text.count(",") == 1 and -1 <= found.tighten < found.usable <= 1
+        except (TypeError, ValueError):
+            rises = False
+        if not rises:
+            raise MetaevalError(f"--bands is {text!r}; give two rising numbers in -1 … 1, such as 0.4,0.6")
+        return found
+
+    def verdict(self, estimate: float, low: float) -> str:
+        """Return the verdict; it says so if the estimate lies in a higher band than the lower end."""
+        if math.isnan(low) or math.isnan(estimate):
+            return UNKNOWN
+        shown, seems = self._band(low), self._band(estimate)
+        return f"{_WORDS[shown]}, or too few labels to tell" if seems > shown else _WORDS[shown]
+
+    def judged(
+        self, found: Agreement, wanted: str | None, cuts: Sequence[float]
+    ) -> tuple[str, Estimate[float], str]:
+        """Return the measure of the verdict on an agreement, its value, and the verdict."""
+        by = found.measure(wanted, cuts)
+        value = found.value(by)
+        return by, value, self.verdict(value.value, value.low)
+
+    def sentence(self) -> str:
+        """Return a sentence on what the verdicts mean."""
+        return (
+            "The verdict uses the lower end of the interval, not the estimate: "
+            f"{self.usable:g} or more is {USABLE}; {self.tighten:g} to {self.usable:g}: {TIGHTEN}; "
+            f"below {self.tighten:g}: {NOT_MEASURING}."
+        )
+
+    def _band(self, value: float) -> int:
+        return int(value >= self.tighten) + int(value >= self.usable)
+
 
 CALIBRATION = "calibration.json"
 """The file in a run folder."""
 CALIBRATED = "calibrated"
 _UNCALIBRATED = "uncalibrated: "
 _FORMAT = 1
+Calibration: TypeAlias = Mapping[str, Any]
+"""Plain JSON values; ``evaluators`` has ``identity`` and ``aspects`` by name."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
-    """The content of a calibration file."""
-
-    content: Mapping[str, Any]
-    """Plain JSON values; ``evaluators`` has ``identity`` and ``aspects`` by name."""
-
-    @property
-    def evaluators(self) -> tuple[str, ...]:
-        """Names of the calibrated evaluators."""
-        return tuple(self.content["evaluators"])
-
-    def identity(self, evaluator: str) -> Mapping[str, Any]:
-        """Return the identity that an evaluator was calibrated with."""
-        found: Mapping[str, Any] = self._entry(evaluator)["identity"]
-        return found
-
-    def aspects(self, evaluator: str) -> Mapping[str, Mapping[str, Any]]:
-        """Return ``verdict``, ``measure``, ``estimate``, ``low``, ``high`` and more by aspect."""
-        found: Mapping[str, Mapping[str, Any]] = self._entry(evaluator)["aspects"]
-        return found
-
-    def verdict(self, evaluator: str, aspect: str) -> str:
-        """Return the verdict for an aspect, or ``not calibrated for …``."""
-        found = self.aspects(evaluator).get(aspect)
-        return f"not calibrated for {aspect}" if found is None else str(found["verdict"])
-
-    def usable(self, evaluator: str, aspect: str) -> bool:
-        """Say whether the evaluator may be used as a gate for an aspect."""
-        return self.verdict(evaluator, aspect) == USABLE
-
-    def named(self, evaluator: str | None, signature: Mapping[str, Any]) -> str | None:
-        """Return the calibrated evaluator of this name, else of this identity, else the most similar one."""
-        if evaluator in self.evaluators:
-            return evaluator
-        now = identity(signature)
-        differences = {name: len(changes(self.identity(name), now)) for name in self.evaluators}
-        same = [name for name, n in differences.items() if not n]
-        if same:
-            return same[0]
-        alike = [
-            n for n in self.evaluators if "model" in now and self.identity(n).get("model") == now["model"]
-        ]
-        if alike:
-            return min(alike, key=lambda name: differences[name])
-        return self.evaluators[0] if len(self.evaluators) == 1 else None
-
-    def _entry(self, evaluator: str) -> Mapping[str, Any]:
-        entries: Mapping[str, Mapping[str, Any]] = self.content["evaluators"]
-        return entries[one_of(evaluator, entries, "the calibration has no evaluator")]
+def named(calibration: Calibration, evaluator: str, signature: Mapping[str, Any]) -> str | None:
+    """Return the calibrated evaluator of this name, else of this identity; None without one."""
+    entries, now = calibration["evaluators"], identity(signature)
+    if evaluator in entries:
+        return evaluator
+    return next((name for name, entry in entries.items() if not changes(entry["identity"], now)), None)
 
 
 def numbers_of(found: Estimate[float]) -> dict[str, float]:
@@ -92,28 +98,17 @@ def numbers_of(found: Estimate[float]) -> dict[str, float]:
     return {"estimate": found.value, "low": found.low, "high": found.high}
 
 
-def state_of(calibration: Calibration, signature: Mapping[str, Any], evaluator: str | None = None) -> str:
-    """Say whether a judge is the one that was calibrated.
+def state_of(calibration: Calibration, signature: Mapping[str, Any], evaluator: str) -> str:
+    """Return ``calibrated``, or ``uncalibrated: `` and why, such as ``the prompt changed (… → …)``.
 
-    Parameters
-    ----------
-    calibration
-        As `read_calibration` returns it.
-    signature
-        Of the judge now. The provider's name for the model counts only if the judge was asked.
-    evaluator
-        Its name; if None, the judge is found by its identity.
-
-    Returns
-    -------
-    str
-        ``calibrated``, or ``uncalibrated: `` and why, such as ``the prompt changed (… → …)``.
+    ``signature`` is that of the judge now; the provider's name for the model counts only if the judge was
+    asked. A judge of another name is found by its identity.
     """
-    name = calibration.named(evaluator, signature)
+    name = named(calibration, evaluator, signature)
     if name is None:
         return f"{_UNCALIBRATED}no judge like it is in the calibration"
-    found = changes(calibration.identity(name), identity(signature))
-    return _UNCALIBRATED + "; ".join(found) if found else CALIBRATED
+    differences = changes(calibration["evaluators"][name]["identity"], identity(signature))
+    return _UNCALIBRATED + "; ".join(differences) if differences else CALIBRATED
 
 
 def is_calibrated(state: str) -> bool:
@@ -122,13 +117,7 @@ def is_calibrated(state: str) -> bool:
 
 
 def read_calibration(path: str | os.PathLike[str]) -> Calibration:
-    """Read a calibration from its file, or from a run folder that holds one.
-
-    Raises
-    ------
-    MetaevalError
-        If there is none, or it was not written by metaeval.
-    """
+    """Read a calibration from its file or run folder; `MetaevalError` if metaeval did not write it."""
     file = Path(path)
     if file.is_dir():
         file /= CALIBRATION
@@ -147,7 +136,7 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
             f"{file} is a calibration of form {content.get('calibration')!r}, and this version reads form "
             f"{_FORMAT}; calibrate again"
         )
-    return Calibration(content)
+    return content
 
 
 def judge_notes(
@@ -155,19 +144,7 @@ def judge_notes(
 ) -> list[str]:
     """Return sentences on why a judge should not be a gate; none if its calibration allows it.
 
-    Parameters
-    ----------
-    where
-        A calibration, or a run folder that may hold one.
-    evaluator, signature
-        The judge as it is now.
-    aspects
-        What it judges.
-
-    Raises
-    ------
-    MetaevalError
-        If the calibration cannot be read.
+    ``where`` is a calibration, which must be readable, or a run folder that may hold one.
     """
     if where.is_dir() and not (where / CALIBRATION).exists():
         return [
@@ -177,18 +154,18 @@ def judge_notes(
     state = state_of(calibration, signature, evaluator)
     if not is_calibrated(state):
         return [f"The judge is {state}."]
-    name = calibration.named(evaluator, signature) or evaluator
+    aspects_of = calibration["evaluators"][named(calibration, evaluator, signature)]["aspects"]
+    verdicts = {a: aspects_of.get(a, {}).get("verdict", f"not calibrated for {a}") for a in aspects}
     return [
-        f"The judge cannot serve as a gate for {aspect}: by its calibration, "
-        f"{calibration.verdict(name, aspect)}."
-        for aspect in aspects
-        if not calibration.usable(name, aspect)
+        f"The judge cannot serve as a gate for {aspect}: by its calibration, {verdict}."
+        for aspect, verdict in verdicts.items()
+        if verdict != USABLE
     ]
 
 
 def write_calibration(calibration: Calibration, path: str | os.PathLike[str]) -> None:
     """Write a calibration, in full or not at all; the same numbers give the same bytes."""
-    text = json.dumps(calibration.content, indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(calibration, indent=1, ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
 
 
@@ -203,20 +180,9 @@ def make_calibration(
     measure: str | None = None,
     cuts: Sequence[float] = (),
 ) -> Calibration:
-    """Put a calibration together.
+    """Put a calibration together of agreement on all units and on strata, and maps to people's scale.
 
-    Parameters
-    ----------
-    found
-        Agreement on all units and on strata.
-    maps
-        To people's scale; an evaluator may lack one.
-    signatures
-        Of the evaluators, by name.
-    about
-        The version of metaeval, the data with their fingerprint, the truth.
-    bands, bootstrap, measure, cuts
-        How verdicts and intervals were made.
+    ``signatures`` are those of the evaluators; ``about`` has the version of metaeval, the data and the truth.
     """
     of_map = {(m.evaluator, m.aspect): m.map for m in maps}
     entries: dict[str, dict[str, Any]] = {}
@@ -238,14 +204,14 @@ def make_calibration(
             entry["aspects"][one.aspect].setdefault("strata", {})[one.stratum] = numbers
             continue
         if one.table is not None:
-            numbers |= {"labels": list(one.labels), "confusion": one.table.tolist()}
+            numbers |= {"labels": list(one.words or one.labels), "confusion": one.table.tolist()}
         if (one.evaluator, one.aspect) in of_map:
             fit = of_map[one.evaluator, one.aspect]
             numbers["map"] = {"score": fit.x.tolist(), "rating": fit.y.tolist()}
         entry["aspects"][one.aspect] = numbers
     options = {name: getattr(bootstrap, name) for name in ("resamples", "cluster", "confidence", "seed")}
     made = {"calibration": _FORMAT, **about, "bands": bands._asdict(), "bootstrap": options}
-    return Calibration({**made, "evaluators": entries})
+    return {**made, "evaluators": entries}
 
 
 def _plain(found: Estimate[float]) -> dict[str, float | None]:

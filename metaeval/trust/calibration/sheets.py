@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from metaeval.analysis.agreement.labels import MEASURES, cut_name
-from metaeval.analysis.agreement.labels_sheet import falling, heads, label_sheet
-from metaeval.base.simulation import REAL
+from metaeval.analysis.agreement.labels import MEASURES, Agreement, cut_name, falling, heads, label_sheet
+from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.trust.calibration.record import numbers_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from metaeval.analysis.agreement.labels import Agreement
-    from metaeval.base.simulation import Simulation
-    from metaeval.trust.calibration.bands import Bands
+from metaeval.trust.calibration.record import Bands, numbers_of
 
 MOST_TABLES = 12
 """More confusion tables are shown only for evaluators that are named."""
@@ -27,7 +20,7 @@ _TITLES = {
     "kappa": "κ",
     "linear": "κ, linear",
     "quadratic": "κ, quadratic",
-    "alpha": "α, ordinal",
+    "alpha": "α",
     "spearman": "Spearman",
     "kendall": "Kendall",
 }
@@ -48,27 +41,16 @@ def calibration_sheets(
 ) -> list[Sheet]:
     """Return ``calibration`` and, where there are such results, ``labels``, ``strata`` and ``confusion``.
 
-    Parameters
-    ----------
-    found
-        Agreement on all units and on strata.
-    bands, measure, cuts
-        How verdicts are reached.
-    by
-        The column of the strata.
-    every
-        Whether all confusion tables are shown, however many.
-    intervals
-        A sentence on how intervals were made.
-    left_out
-        Evaluators that are part of the truth.
-    simulated
-        Whether the data are, and which evaluators.
+    ``found`` is agreement on all units and on the strata of the column ``by``. ``every`` shows all confusion
+    tables, however many; ``intervals`` is a sentence on how they were made; evaluators ``left_out`` are part
+    of the truth.
     """
     whole = [one for one in found if not one.stratum]
     aspects = list(dict.fromkeys(one.aspect for one in found))
     judged = {id(one): bands.judged(one, measure, cuts) for one in found}
     names = [*map(cut_name, cuts), *(m for m in MEASURES if m != "alpha" or m == measure)]
+    if all(one.words for one in whole):
+        names = ["kappa", "alpha"]
     rows, strata = [], []
     # By aspect, and in it from the best to the worst; those without a value last.
     for one in sorted(whole, key=lambda one: (aspects.index(one.aspect), *falling(judged[id(one)][1].value))):
@@ -131,22 +113,22 @@ def _confusion_sheet(found: Sequence[Agreement], every: bool, simulated: Simulat
     tables = [(one, one.table) for one in found if one.table is not None]
     if not tables or (len(tables) > MOST_TABLES and not every):
         return None
-    labels = tables[0][0].labels
+    labels = tables[0][0].names
     rows = [
         {
             "evaluator": one.evaluator,
             "aspect": one.aspect,
-            "people": f"{label:g}",
-            **{f"judge {v:g}": n for v, n in zip(labels, counts, strict=True)},
+            "people": label,
+            **{f"judge {v}": n for v, n in zip(one.names, counts, strict=True)},
             "n_units": sum(counts),
         }
         for one, table in tables
-        for label, counts in zip(labels, table.tolist(), strict=True)
+        for label, counts in zip(one.names, table.tolist(), strict=True)
     ]
     columns = (
         *heads(found),
         Column("people", "People"),
-        *(Column(f"judge {v:g}", f"{v:g}", "count") for v in labels),
+        *(Column(f"judge {v}", v, "count") for v in labels),
         Column("n_units", "Units", "count"),
     )
     note = "Rows are people's labels, columns the evaluator's."
@@ -166,9 +148,11 @@ def _title(measure: str) -> str:
 
 
 def _how(found: Sequence[Agreement], cuts: Sequence[float]) -> Iterator[str]:
-    if any(one.labels for one in found):
+    if any(one.labels and not one.words for one in found):
         yield "κ: Cohen's, of labels, plain and with linear and quadratic weights."
-    if any(not one.labels for one in found):
+    if any(one.words for one in found):
+        yield "Labels in words have no order: κ is Cohen's without weights, α is Krippendorff's, nominal."
+    if any(not one.labels and not one.words for one in found):
         yield (
             "Scores that are not labels of the scale are compared by order only (Spearman, Kendall's "
             "τ-b): they may rank texts, but thresholds of the scale do not apply to them."

@@ -1,37 +1,159 @@
-"""A baseline on disk: a small JSON file, and the scores of the units in a CSV file beside it.
+"""The scores that a gate compares, now and at the baseline; and a baseline on disk.
 
-``main.json`` holds the thresholds, the judge, the data's fingerprint, the mean of every aspect and category,
-and the SHA-256 of ``main.units.csv``, which has one row per unit and one column per aspect. Rows and keys are
-sorted, so that a review shows what changed.
+That is a small JSON file, and the scores of the units in a CSV file beside it: ``main.json`` holds the
+thresholds, the judge, the data's fingerprint, the mean of every aspect and category, and the SHA-256 of
+``main.units.csv``, which has one row per unit and aspect. Rows and keys are sorted, so that a review shows
+what changed.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.files import write_text
-from metaeval.base.formulas import safe, unprotected
-from metaeval.base.keys import nouns_of
-from metaeval.base.simulation import Simulation
-from metaeval.trust.gate.pairs import GateScores, cell, cells_of
+from metaeval.base.formulas import read_csv, to_csv
+from metaeval.base.keys import author_key, key_columns, nouns_of
+from metaeval.base.simulation import REAL, Simulation
 from metaeval.trust.gate.rules import Rules
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    import pandas as pd
-
 FORMAT = "metaeval gate baseline 1"
-_ASPECT, _CALL = "score ", "call "  # before the name of an aspect, in the header of the units
-_ONE_CALL = "call"  # where one question asked for all aspects
+CALL_DIGITS = 16
+"""Digits kept of the key of a question: enough to recognise it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GateScores:
+    """One judge's scores of one system's texts."""
+
+    frame: pd.DataFrame
+    """Key columns, ``category`` (empty without one), ``aspect``, ``score`` (NaN if missing) and ``call``
+    (the first digits of the question's key; empty if unknown)."""
+    evaluator: str
+    identity: Mapping[str, object]
+    """Of the judge: `metaeval.trust.calibration.identity.identity`."""
+    scale: tuple[float, float]
+    data: str
+    fingerprint: str
+    simulated: Simulation = REAL
+    called: Mapping[str, str] = field(default_factory=dict)
+    """Key column → noun; default: from its name."""
+    cluster: str = ""
+    """The key column that units are clustered by; default: the first."""
+
+    @property
+    def nouns(self) -> dict[str, str]:
+        """Each key column, in order → noun."""
+        plain = nouns_of(k for k in key_columns(self.frame) if k != "category")
+        return {key: self.called.get(key, noun) for key, noun in plain.items()}
+
+    @property
+    def keys(self) -> list[str]:
+        """The key columns."""
+        return list(self.nouns)
+
+    @property
+    def usual_cluster(self) -> str:
+        """The noun for the default cluster."""
+        return self.nouns[self.cluster or self.keys[0]]
+
+    @property
+    def generators(self) -> list[str]:
+        """The generators whose texts were scored; empty if no key names them."""
+        author = author_key(self.nouns)
+        return sorted(map(str, self.frame[author].unique())) if author else []
+
+
+def cell(frame: pd.DataFrame, aspect: str, category: str) -> pd.DataFrame:
+    """Return the rows of an aspect, or of a category within it."""
+    there = frame["aspect"] == aspect
+    return frame[there & (frame["category"] == category)] if category else frame[there]
+
+
+def cells_of(current: GateScores, baseline: GateScores | None, by: str) -> list[tuple[str, str]]:
+    """Return every aspect, alone ("") and with each category, of the run or of the baseline."""
+    frames = [current.frame, *([baseline.frame] if baseline else [])]
+    aspects = list(dict.fromkeys(str(aspect) for f in frames for aspect in f["aspect"].unique()))
+    categories = sorted({str(c) for f in frames for c in f["category"].unique()} - {""}) if by else []
+    return [(aspect, category) for aspect in aspects for category in ("", *categories)]
+
+
+def paired(current: GateScores, baseline: GateScores) -> tuple[pd.DataFrame, list[str]]:
+    """Match the units of a run with those of a baseline.
+
+    Returns
+    -------
+    DataFrame
+        One row per unit of the baseline and aspect: key columns, ``category``, ``aspect``, ``score``,
+        ``before``, and ``same``: the same question got the same score.
+    list of str
+        Sentences on units that were not matched.
+
+    Raises
+    ------
+    MetaevalError
+        If their scales or key columns differ, or no unit is in both.
+    """
+    if current.scale != baseline.scale:
+        (a, b), (c, d) = baseline.scale, current.scale
+        raise MetaevalError(
+            f"the baseline's scale is {a:g} to {b:g} and the run's is {c:g} to {d:g}: scores on different "
+            "scales cannot be compared; write a new baseline"
+        )
+    if current.keys != baseline.keys:
+        raise MetaevalError(
+            f"the baseline's units are named by {', '.join(baseline.keys)} and the run's by "
+            f"{', '.join(current.keys)}; write a new baseline"
+        )
+    keys, notes, author = current.keys, [], author_key(current.nouns)
+    ours, theirs = current.generators, baseline.generators
+    if author and not set(ours) & set(theirs):
+        if len(ours) != 1 or len(theirs) != 1:
+            raise MetaevalError(
+                f"the run has the generators {', '.join(ours)} and the baseline has {', '.join(theirs)}: "
+                "give the one to compare with --generator"
+            )
+        keys.remove(author)
+        notes.append(f"The texts of {ours[0]} are compared with those of {theirs[0]} in the baseline.")
+    by = [*keys, "aspect"]
+    before = baseline.frame[[*by, "category", "score", "call"]]
+    before = before.rename(columns={"score": "before", "call": "asked", "category": "old_category"})
+    both = current.frame.merge(before, on=by, how="outer", indicator=True)
+    if not (both["_merge"] == "both").any():
+        raise MetaevalError(
+            f"no unit of the run is in the baseline: they are matched by {', '.join(keys)}; "
+            f"compare runs on the same {' and '.join(f'{current.nouns[k]}s' for k in keys if k != author)}"
+        )
+    added = both["_merge"] == "left_only"
+    if added.any():
+        units = both.loc[added, keys].drop_duplicates()
+        notes.append(f"{counted(len(units), 'unit')} of the run not in the baseline, and not compared.")
+    both = both[~added].reset_index(drop=True)
+    both["category"] = both["category"].fillna(both["old_category"]).fillna("")
+    whole = current.fingerprint == baseline.fingerprint and current.identity == baseline.identity
+    asked = whole | ((both["call"] == both["asked"]) & (both["call"].fillna("") != ""))
+    both["same"] = asked & (both["score"] == both["before"])
+    return both.drop(columns=["_merge", "old_category", "asked", "call"]), notes
+
+
+def ends(current: GateScores, baseline: GateScores | None) -> tuple[float, float]:
+    """Return the lowest and highest score possible: the scale's ends, or scores beyond them."""
+    scores = [s.frame["score"].to_numpy(float) for s in (current, *([baseline] if baseline else []))]
+    whole = np.concatenate([*scores, np.asarray(current.scale, dtype=float)])
+    return float(np.nanmin(whole)), float(np.nanmax(whole))
+
+
+# On disk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +180,9 @@ def write_baseline(path: Path, baseline: Baseline) -> list[Path]:
     scored, rules, beside = baseline.scored, baseline.rules, path.with_name(f"{path.stem}.units.csv")
     if not scored.frame["score"].notna().any():
         raise MetaevalError(f"{scored.evaluator} scored nothing in this run: there is no baseline to write")
-    units = _units_text(scored)
+    by = [*scored.keys, "category", "aspect"]
+    texts = scored.frame[[*by, "score", "call"]].astype(dict.fromkeys([*by, "call"], str))
+    units = to_csv(texts.sort_values(by))
     record = {
         "format": FORMAT,
         "judge": {"evaluator": scored.evaluator, "identity": scored.identity},
@@ -87,13 +211,6 @@ def write_baseline(path: Path, baseline: Baseline) -> list[Path]:
     return [path, beside]
 
 
-def _simulation(what: str | bool, evaluator: str) -> Simulation:
-    """Return what is simulated, from the words of `Simulation.what`; true does not say what."""
-    if isinstance(what, bool):
-        return Simulation(what, (evaluator,) if what else ())
-    return Simulation("data" in what, (evaluator,) if "judges" in what else ())
-
-
 def read_baseline(path: Path) -> Baseline:
     """Read a baseline that `write_baseline` wrote.
 
@@ -102,12 +219,11 @@ def read_baseline(path: Path) -> Baseline:
     MetaevalError
         If it is none, or its units are not those that it was written with.
     """
+    write_it = f"metaeval gate RUN --write-baseline {path}"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise MetaevalError(
-            f"there is no baseline {path}; write one with: metaeval gate RUN --write-baseline {path}"
-        ) from None
+        raise MetaevalError(f"there is no baseline {path}; write one with: {write_it}") from None
     except ValueError as error:
         raise MetaevalError(f"{path} is not JSON, so not a baseline: {error}") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
@@ -120,112 +236,48 @@ def read_baseline(path: Path) -> Baseline:
                 f"{beside} is not the file that {path.name} was written with: take both from the same run, "
                 "or write the baseline again"
             )
-        data, judge, thresholds = record["data"], record["judge"], record["thresholds"]
+        data, evaluator, limits = record["data"], record["judge"]["evaluator"], record["thresholds"]
         low, high = map(float, data["scale"])
+        simulated = Simulation("data" in data["simulated"], (evaluator,) * ("judges" in data["simulated"]))
         scored = GateScores(
-            _units_frame(text),
-            str(judge["evaluator"]),
-            judge["identity"],
+            read_csv(io.StringIO(text), ["score"]),
+            evaluator,
+            record["judge"]["identity"],
             (low, high),
-            str(data["name"]),
-            str(data["fingerprint"]),
-            _simulation(data["simulated"], str(judge["evaluator"])),
+            data["name"],
+            data["fingerprint"],
+            simulated,
             record.get("nouns", {}),
         )
-        rules = Rules(
-            _numbers(thresholds["min"]),
-            _numbers(thresholds["max_drop"]),
-            float(thresholds["alpha"]),
-            float(thresholds["max_missing"]),
-        )
-        by, cluster = str(record["by"]), str(record["cluster"])
+        least, drop = ({k: float(v) for k, v in limits[name].items()} for name in ("min", "max_drop"))
+        rules = Rules(least, drop, float(limits["alpha"]), float(limits["max_missing"]))
+        return Baseline(scored, rules, record["by"], record["cluster"])
     except FileNotFoundError as error:
         raise MetaevalError(f"{error.filename} is not there, a file that belongs to {path.name}") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MetaevalError(
             f"{path} is incomplete or damaged ({type(error).__name__}: {error}); write it again with "
-            f"metaeval gate RUN --write-baseline {path}"
+            f"{write_it}"
         ) from error
-    known = scored.nouns.values()
-    if cluster not in (*known, "unit"):
-        raise MetaevalError(f"{path}: cluster is {cluster!r}; give {', '.join(known)} or unit")
-    return Baseline(scored, rules, by, cluster)
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _numbers(given: Mapping[str, Any]) -> dict[str, float]:
-    found = {str(k): float(v) for k, v in given.items()}
-    for key, value in found.items():
-        if not math.isfinite(value):
-            raise ValueError(f"the threshold of {key} is {value}")
-    return found
-
-
 def _means(scored: GateScores, by: str) -> dict[str, dict[str, Any]]:
     """Return mean, units and units without a score, by aspect and, within it, by category."""
-    found: dict[str, dict[str, Any]] = {}
+    means: dict[str, dict[str, Any]] = {}
     for aspect, category in cells_of(scored, None, by):
         score = cell(scored.frame, aspect, category)["score"]
-        there = score.dropna()
-        of_cell = {
-            "mean": round(math.fsum(there) / len(there), 6) if len(there) else None,
-            "units": len(there),
-            "missing": len(score) - len(there),
+        n = int(score.count())
+        numbers = {
+            "mean": round(float(score.mean()), 6) if n else None,
+            "units": n,
+            "missing": len(score) - n,
         }
         if category:
-            found[aspect].setdefault("by", {})[category] = of_cell
+            means[aspect].setdefault("by", {})[category] = numbers
         else:
-            found[aspect] = of_cell
-    return found
-
-
-def _units_text(scored: GateScores) -> str:
-    """Return a CSV table: key columns, category, each aspect's score, then the questions' keys."""
-    keys = scored.keys
-    aspects = sorted({str(a) for a in scored.frame["aspect"]})
-    cells: dict[tuple[str, ...], dict[str, str]] = {}
-    columns = [*keys, "category", "aspect", "score", "call"]
-    for *unit, aspect, score, call in scored.frame[columns].itertuples(index=False):
-        row = cells.setdefault(tuple(map(str, unit)), {})
-        row[_ASPECT + aspect] = "" if math.isnan(score) else repr(float(score))
-        row[_CALL + aspect] = str(call)
-    calls = [{row.get(_CALL + a, "") for a in aspects} for row in cells.values()]
-    header = [_ASPECT + a for a in aspects]
-    if all(len(of_unit) == 1 for of_unit in calls):
-        header += [_ONE_CALL] if any("" not in of_unit for of_unit in calls) else []
-        for row, of_unit in zip(cells.values(), calls, strict=True):
-            row[_ONE_CALL] = of_unit.pop()
-    else:
-        header += [_CALL + a for a in aspects]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(safe, [*keys, "category", *header]))
-    for unit_of_row, row in sorted(cells.items()):
-        writer.writerow(map(safe, [*unit_of_row, *(row.get(name, "") for name in header)]))
-    return out.getvalue()
-
-
-def _units_frame(text: str) -> pd.DataFrame:
-    """Return the table of `_units_text`, long."""
-    import pandas as pd
-
-    header, *cells = [[*map(unprotected, row)] for row in csv.reader(io.StringIO(text))] or [[]]
-    rows = [dict(zip(header, row, strict=True)) for row in cells]
-    aspects = [name.removeprefix(_ASPECT) for name in header if name.startswith(_ASPECT)]
-    keys = [name for name in header if name != _ONE_CALL and not name.startswith((_ASPECT, _CALL))]
-    long = [
-        {
-            **{k: row[k] for k in keys},
-            "aspect": aspect,
-            "score": float(row[_ASPECT + aspect] or "nan"),
-            "call": row.get(_CALL + aspect, row.get(_ONE_CALL, "")),
-        }
-        for aspect in aspects
-        for row in rows
-    ]
-    if not long:
-        raise ValueError("it has no unit")
-    return pd.DataFrame(long)
+            means[aspect] = numbers
+    return means

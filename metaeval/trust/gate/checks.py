@@ -21,29 +21,26 @@ change and meets its thresholds fails with probability alpha at most, whatever t
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from metaeval.base.errors import MetaevalError
-from metaeval.base.simulation import REAL
-from metaeval.stats.resampling.multiplicity import holm
-from metaeval.trust.gate.pairs import cell, cells_of, clusters_of, ends, paired
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.resampling.significance import holm
+from metaeval.trust.gate.baseline import GateScores, cell, cells_of, ends, paired
+from metaeval.trust.gate.rules import Rules
 from metaeval.trust.gate.tests_of_means import cluster_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pandas as pd
-
-    from metaeval.base.simulation import Simulation
-    from metaeval.trust.gate.pairs import GateScores
-    from metaeval.trust.gate.rules import Rules
 
 Verdict: TypeAlias = Literal["pass", "fail", "inconclusive"]
 Kind: TypeAlias = Literal["least", "drop"]
+_ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "pass")
 SAME = "the same texts, and the same judge"
 """The remark on a check that had nothing to test."""
 
@@ -112,26 +109,12 @@ def gate(
     cluster: str | None = None,
     notes: Iterable[str] = (),
 ) -> GateResult:
-    """Check a system's scores against thresholds and a baseline.
+    """Check a system's scores against thresholds and a baseline, without which only means are checked.
 
-    Parameters
-    ----------
-    current, baseline
-        The scores; without a baseline only means are checked.
-    rules
-        The thresholds.
-    by
-        The name of ``category``; with it, each category is checked beside each whole aspect.
-    cluster
-        The noun for the clusters of units, such as ``user``; ``unit`` if all units are independent. Default:
-        `GateScores.usual_cluster`.
-    notes
-        Further notes for the result.
-
-    Raises
-    ------
-    MetaevalError
-        If there is nothing to check, a threshold is of nothing, or the two cannot be paired.
+    With ``by``, the name of ``category``, each category is checked beside each whole aspect. ``cluster`` is
+    the noun for the clusters of units, such as ``user``; ``unit`` if all units are independent.
+    `MetaevalError` is raised if there is nothing to check, a threshold is of nothing, or the two cannot be
+    paired.
     """
     cells = cells_of(current, baseline, by)
     rules.check_names(cells)
@@ -141,15 +124,15 @@ def gate(
         have = ", ".join(current.nouns.values())
         raise MetaevalError(f"units cannot be clustered by {cluster!r}; give {have} or unit")
     both, unmatched = paired(current, baseline) if baseline else (None, [])
-    scope = _Scope(rules, columns[cluster], *ends(current, baseline))
+    how: dict[str, Any] = {"rules": rules, "cluster": columns[cluster], "limits": ends(current, baseline)}
     found: list[Check] = []
     for place in cells:
         bound, drop = rules.least_of(*place), rules.max_drop_of(*place)
         if bound is not None:
-            found.append(scope.check("least", place, bound, cell(current.frame, *place)))
+            found.append(_checked("least", place, bound, cell(current.frame, *place), **how))
         if drop is not None and both is not None:
             had = cell(both, *place)
-            found.append(scope.check("drop", place, -drop, had[had["before"].notna()]))
+            found.append(_checked("drop", place, -drop, had[had["before"].notna()], **how))
     if not found:
         raise MetaevalError(
             "there is nothing to check: give --min, or --max-drop with a --baseline, as in --min ASPECT=4.2"
@@ -158,59 +141,57 @@ def gate(
     tested = int(np.isfinite(corrected).sum())
     checks = tuple(_decided(c, float(p), rules, tested) for c, p in zip(found, corrected, strict=True))
     verdicts = [check.verdict for check in checks]
-    verdict = next(v for v in ("fail", "inconclusive", "pass") if v in verdicts)
+    verdict = next(v for v in _ORDER if v in verdicts)
     simulated = current.simulated | (baseline.simulated if baseline else REAL)
     return GateResult(verdict, checks, current.evaluator, rules, cluster, by, (*unmatched, *notes), simulated)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """What all checks of a gate share."""
-
-    rules: Rules
-    cluster: str
-    """A key column; empty if all units are independent."""
-    least: float
-    most: float
-
-    def check(self, kind: Kind, place: tuple[str, str], bound: float, own: pd.DataFrame) -> Check:
-        """Test the units of a cell; the verdict comes later."""
-        scored = own[own["score"].notna()]
-        clusters, missing, alpha = clusters_of(scored, self.cluster), len(own) - len(scored), self.rules.alpha
-        score = scored["score"].to_numpy(float)
-        before = math.nan
-        if kind == "least":
-            mean = cluster_mean(score, clusters, least=self.least, most=self.most)
-            now = mean.value
-        else:
-            width = self.most - self.least
-            change = score - scored["before"].to_numpy(float)
-            mean = cluster_mean(change, clusters, least=-width, most=width)
-            now, before = (float(scored[c].mean()) if len(scored) else math.nan for c in ("score", "before"))
-        below = mean.p_below(bound)
-        found = Check(
-            kind,
-            *place,
-            bound,
-            mean.value,
-            *mean.ends(alpha),
-            mean.p_above(bound),
-            below,
-            below,
-            mean.smallest_effect(alpha),
-            mean.n_units,
-            mean.n_clusters,
-            missing,
-            now,
-            before,
-            "inconclusive",
-            "",
-        )
-        if kind == "drop" and len(scored) and bool(scored["same"].all()) and not missing:
-            # The texts and the judge are those of the baseline: nothing was left to chance.
-            nan = math.nan
-            return replace(found, p_pass=0.0, p_fail=nan, p_fail_alone=nan, low=0.0, high=0.0, why=SAME)
-        return found
+def _checked(
+    kind: Kind,
+    place: tuple[str, str],
+    bound: float,
+    own: pd.DataFrame,
+    *,
+    rules: Rules,
+    cluster: str,
+    limits: tuple[float, float],
+) -> Check:
+    """Test the units of a cell, by the clusters of a key column, if any; the verdict comes later."""
+    scored, alpha, (least, most) = own[own["score"].notna()], rules.alpha, limits
+    missing, before = len(own) - len(scored), math.nan
+    clusters = scored[cluster].astype(str).tolist() if cluster else np.arange(len(scored))
+    score = scored["score"].to_numpy(float)
+    if kind == "least":
+        mean = cluster_mean(score, clusters, least=least, most=most)
+        now = mean.value
+    else:
+        change = score - scored["before"].to_numpy(float)
+        mean = cluster_mean(change, clusters, least=least - most, most=most - least)
+        now, before = (float(scored[c].mean()) if len(scored) else math.nan for c in ("score", "before"))
+    below = mean.p_below(bound)
+    check = Check(
+        kind,
+        *place,
+        bound,
+        mean.value,
+        *mean.ends(alpha),
+        mean.p_above(bound),
+        below,
+        below,
+        mean.smallest_effect(alpha),
+        mean.n_units,
+        mean.n_clusters,
+        missing,
+        now,
+        before,
+        "inconclusive",
+        "",
+    )
+    if kind == "drop" and len(scored) and bool(scored["same"].all()) and not missing:
+        # The texts and the judge are those of the baseline: nothing was left to chance.
+        nan = math.nan
+        return replace(check, p_pass=0.0, p_fail=nan, p_fail_alone=nan, low=0.0, high=0.0, why=SAME)
+    return check
 
 
 def _decided(check: Check, p: float, rules: Rules, tested: int) -> Check:
@@ -230,3 +211,81 @@ def _decided(check: Check, p: float, rules: Rules, tested: int) -> Check:
     else:
         why = "too few units to tell on which side of the bound it is"
     return replace(check, p_fail=p, verdict=verdict, why=why)
+
+
+ALL = "all"
+"""The category of a whole aspect."""
+
+
+def gate_sheet(result: GateResult) -> Sheet:
+    """Return the checks of a gate, those that failed first.
+
+    Returns
+    -------
+    Sheet
+        ``gate``: the fields of `metaeval.trust.gate.checks.Check`, and ``asked``, the bound in words.
+    """
+    checks = sorted(result.checks, key=lambda check: _ORDER.index(check.verdict))
+    rows = [
+        {**dataclasses.asdict(check), "asked": asked(check), "category": place(check)} for check in checks
+    ]
+    people = f"{result.cluster}s"
+    columns = [
+        Column("verdict", "Verdict"),
+        Column("aspect", "Aspect"),
+        *([Column("category", result.by)] if result.by else []),
+        Column("asked", "Asked for"),
+        Column("value", "Found", "number", "low", "high"),
+        *([Column("baseline", "Baseline", "number")] if any(c.kind == "drop" for c in checks) else []),
+        Column("current", "Now", "number"),
+        Column("smallest_effect", "Smallest effect", "number"),
+        Column("n_units", "Units", "count"),
+        *([Column("n_clusters", people.capitalize(), "count")] if result.cluster != "unit" else []),
+        Column("n_missing", "Without a score", "count"),
+        Column("why", "Remark"),
+    ]
+    return Sheet(
+        "gate",
+        f"Gate by {result.evaluator}: {result.verdict}",
+        pd.DataFrame(rows),
+        tuple(columns),
+        tuple(_notes(result)),
+        result.simulated,
+    )
+
+
+def asked(check: Check) -> str:
+    """Return the bound of a check in words."""
+    return f"mean ≥ {check.bound:g}" if check.kind == "least" else f"drop ≤ {-check.bound:g}"
+
+
+def place(check: Check) -> str:
+    """Return the category of a check; `ALL` for a whole aspect."""
+    return check.category or ALL
+
+
+def _notes(result: GateResult) -> Iterator[str]:
+    rules, n = result.rules, sum(math.isfinite(check.p_fail) for check in result.checks)
+    share = f"{100 * rules.alpha:g} %"
+    clusters = "units one by one" if result.cluster == "unit" else f"{result.cluster}s as clusters"
+    yield from result.notes
+    yield (
+        "“Found” is the mean score, or the paired mean of now - baseline on the same units, with its "
+        f"{100 - 200 * rules.alpha:g} % interval ({clusters}, Bell & McCaffrey 2002)."
+    )
+    if n:
+        corrected = f", corrected by Holm over {n} tests" if n > 1 else ""
+        yield (
+            f"A check passes if a one-sided test at {share} shows a value above the bound, and fails if one "
+            f"shows a value below{corrected}; else it is inconclusive."
+        )
+    if any(check.why == SAME for check in result.checks):
+        yield "With the texts and the judge of the baseline, there was nothing to test."
+    yield (
+        f"The gate passes if every check does. A system that is good enough fails in at most {share} of all "
+        f"cases; one that is not passes in at most {share}."
+    )
+    yield "Smallest effect: the distance from the bound that is detected with 80 % power."
+    if any(check.n_missing for check in result.checks):
+        most = f"{100 * rules.max_missing:g} %"
+        yield f"A check with more than {most} of its units without a score cannot pass."

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 EVERY = "*"
 """The key of a threshold for every aspect without one of its own."""
@@ -68,13 +65,7 @@ def _of(thresholds: Mapping[str, float], aspect: str, category: str) -> float | 
 
 
 def read_thresholds(given: Iterable[str], option: str) -> dict[str, float]:
-    """Read thresholds: ``aspect=4.2``, ``aspect/category=4.2``, or ``4.2`` for all.
-
-    Raises
-    ------
-    MetaevalError
-        If one is no number, or an aspect is given twice.
-    """
+    """Read thresholds: ``aspect=4.2``, ``aspect/category=4.2``, or ``4.2`` for all; else `MetaevalError`."""
     found: dict[str, float] = {}
     for text in given:
         name, _, number = text.rpartition("=")
@@ -98,21 +89,8 @@ def read_thresholds(given: Iterable[str], option: str) -> dict[str, float]:
 def joined(asked: Rules, kept: Rules, cells: Sequence[tuple[str, str]], where: str) -> Rules:
     """Return the rules of a baseline file, raised to what the command line asks for.
 
-    Thresholds are lowered in the file alone, where the change is seen.
-
-    Parameters
-    ----------
-    asked, kept
-        From the command line, and from the file.
-    cells
-        Aspects and categories ("" for the whole aspect) that are checked.
-    where
-        The name of the file.
-
-    Raises
-    ------
-    MetaevalError
-        If less is asked for than in the file.
+    Thresholds are lowered in the file (named ``where``) alone, where the change is seen; `MetaevalError` if
+    less is ``asked`` for than is ``kept`` there.
     """
     asked.check_names(cells)
     for less in lowered(asked, kept, cells):

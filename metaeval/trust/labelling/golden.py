@@ -6,34 +6,70 @@ stratum, and the set keeps what it was drawn from and how.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
 
 from metaeval.base.errors import DataError, nearest
-from metaeval.trust.labelling.allocation import equal_shares, proportional_shares
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-    from metaeval.kinds.explanations.data.folder import Format
+from metaeval.base.records import DataOfKind
 
 PROVENANCE = "golden"
 """The key under `extra` of a data set that says how a golden set was drawn."""
-
 DOMINANT = 0.8
 """From this share of the set on, one value of a column is warned of."""
-
 _EMPTY = "(empty)"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+def proportional_shares(sizes: Sequence[int], n: int) -> list[int]:
+    """Allocate ``n`` units to strata in proportion to their sizes, at least one to each.
+
+    A stratum with a share below one gets one; the others share the rest by the largest-remainder method, in
+    exact arithmetic (ties: the first stratum).
+
+    Parameters
+    ----------
+    sizes
+        Units of each stratum, 1 or more.
+    n
+        From the number of strata to the sum of ``sizes``.
+    """
+    shares = [0] * len(sizes)
+    open_ = list(range(len(sizes)))
+    left, total = n, sum(sizes)
+    # Rounding a small stratum up makes the shares of the others smaller, so the test is repeated.
+    while small := [i for i in open_ if left * sizes[i] < total]:
+        for i in small:
+            shares[i] = 1
+        left -= len(small)
+        total -= sum(sizes[i] for i in small)
+        open_ = [i for i in open_ if not shares[i]]
+    for i in open_:
+        shares[i] = left * sizes[i] // total
+    spare = left - sum(shares[i] for i in open_)
+    by_remainder = sorted(open_, key=lambda i: -(left * sizes[i] % total))
+    for i in by_remainder[:spare]:
+        shares[i] += 1
+    return shares
+
+
+def equal_shares(sizes: Sequence[int], n: int) -> list[int]:
+    """Allocate ``n`` units to strata as equally as their sizes allow, a remainder to the first.
+
+    ``sizes`` and ``n`` are as for `proportional_shares`.
+    """
+    shares = [0] * len(sizes)
+    for _ in range(n):
+        least = min((i for i, size in enumerate(sizes) if shares[i] < size), key=shares.__getitem__)
+        shares[least] += 1
+    return shares
+
+
+@dataclass(frozen=True, slots=True)
 class Stratum:
     """Units with the same values in the columns of the strata."""
 
@@ -44,15 +80,12 @@ class Stratum:
     chosen: int
     """In the golden set."""
 
-    def __str__(self) -> str:
-        return ", ".join(f"{name} {value or _EMPTY}" for name, value in self.cell.items())
 
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Golden:
     """A golden set and its strata."""
 
-    data: ExplanationSet
+    data: DataOfKind
     """With ``extra['golden']``: what it was drawn from, and how."""
     strata: tuple[Stratum, ...]
     warnings: tuple[str, ...]
@@ -60,7 +93,8 @@ class Golden:
 
     def lines(self) -> list[str]:
         """Return one line per stratum."""
-        return [f"{s}: {s.chosen:,} of {s.units:,}" for s in self.strata]
+        named = [", ".join(f"{c} {v or _EMPTY}" for c, v in s.cell.items()) for s in self.strata]
+        return [f"{name}: {s.chosen:,} of {s.units:,}" for name, s in zip(named, self.strata, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as plain JSON values."""
@@ -73,23 +107,14 @@ class Golden:
         }
 
 
-def sample(data: ExplanationSet, n: int, by: Sequence[str], *, seed: int = 0, equal: bool = False) -> Golden:
+def sample(data: DataOfKind, n: int, by: Sequence[str], *, seed: int = 0, equal: bool = False) -> Golden:
     """Draw a stratified golden set.
 
     The draw depends on the seed and on the keys of the units, not on their order.
 
-    Parameters
-    ----------
-    data
-        The data set; ratings, profiles and recorded scores of the drawn units come along.
-    n
-        Units to draw.
-    by
-        Columns of the explanations or of the users; each combination of values is a stratum.
-    seed
-        Of the draw.
-    equal
-        Equal allocation, as far as strata have units, instead of proportional.
+    Ratings, profiles and recorded scores of the ``n`` drawn units come along. ``by`` are columns of the
+    explanations or of the users; each combination of values is a stratum. ``equal`` allocates equally, as
+    far as strata have units, instead of proportionally.
 
     Raises
     ------
@@ -98,12 +123,19 @@ def sample(data: ExplanationSet, n: int, by: Sequence[str], *, seed: int = 0, eq
     """
     labels = _labels(data, by)
     sizes = Counter(labels)
-    _check_size(n, len(data), len(sizes), by)
+    if n > len(data):
+        raise DataError(
+            f"a golden set of {n:,} units cannot be drawn from {len(data):,}; take {len(data):,} or fewer"
+        )
+    if n < len(sizes):
+        raise DataError(
+            f"{n:,} units cannot cover the {len(sizes):,} strata by {', '.join(by)}; "
+            f"take {len(sizes):,} units or more, or fewer columns"
+        )
     names = sorted(sizes)
     shares = (equal_shares if equal else proportional_shares)([sizes[name] for name in names], n)
-    left = dict(zip(names, shares, strict=True))
-    keys = list(zip(*(data.explanations[k] for k in data.keys), strict=True))
-    chosen = []
+    left, chosen = dict(zip(names, shares, strict=True)), []
+    keys = keys_of(data)
     for position in sorted(range(len(data)), key=lambda i: ticket(seed, keys[i])):
         if left[labels[position]]:
             left[labels[position]] -= 1
@@ -120,74 +152,30 @@ def sample(data: ExplanationSet, n: int, by: Sequence[str], *, seed: int = 0, eq
         "strata": [{"values": dict(s.cell), "units": s.units, "chosen": s.chosen} for s in strata],
     }
     extra = {**data.extra, PROVENANCE: provenance}
-    made = dataclasses.replace(_part(data, sorted(chosen)), name=f"{data.name} (golden)", extra=extra)
+    made = replace(_part(data, sorted(chosen)), name=f"{data.name} (golden)", extra=extra)
     return Golden(made, strata, tuple(_dominant(strata, by, n, equal=equal)))
 
 
-def write_sample(
-    path: str | os.PathLike[str],
-    n: int,
-    by: Sequence[str],
-    out: str | os.PathLike[str],
-    *,
-    seed: int = 0,
-    equal: bool = False,
-    suffix: Format = "csv",
-    force: bool = False,
-) -> Golden:
-    """Draw a golden set of a data set on disk, and write it as a data-set folder.
-
-    Parameters
-    ----------
-    path, n, by, seed, equal
-        As of `metaeval.load` and `sample`.
-    out, suffix, force
-        As of `metaeval.kinds.explanations.data.loading.save`; all three raise `DataError`.
-    """
-    from metaeval.kinds.explanations.data.loading import load, save
-
-    made = sample(load(path), n, by, seed=seed, equal=equal)
-    save(made.data, out, suffix, force=force)
-    return made
-
-
-def _labels(data: ExplanationSet, by: Sequence[str]) -> list[tuple[str, ...]]:
+def _labels(data: DataOfKind, by: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the stratum of every unit."""
-    if isinstance(by, str) or not by:
-        raise DataError(f"the columns of the strata are given as a list of one or more, not as {by!r}")
-    known = [c for c in map(str, data.explanations.columns) if c != "explanation"]
-    profiles = [] if data.users is None else [str(c) for c in data.users.columns if c not in known]
-    columns: list[list[str]] = []
-    for number, name in enumerate(by):
-        if name in by[:number]:
-            raise DataError(f"the column {name!r} is given twice; give each column once")
-        if name in known:
-            column = data.explanations[name]
-        elif data.users is not None and name in profiles:
-            # A user without a profile has an empty one, and so a stratum of its own.
-            column = data.explanations[data.cluster].map(data.users.set_index(data.cluster)[name])
-        else:
-            there = [*known, *profiles]
+    if not by or len(set(by)) < len(by):
+        raise DataError(
+            f"the strata have one or more columns, each given once, not {', '.join(by) or 'none'}"
+        )
+    about = data.explanations.drop(columns="explanation", errors="ignore")
+    if data.users is not None:
+        # A user without a profile has an empty one, and so a stratum of its own.
+        profiles = data.users.set_index(data.cluster)
+        about = about.join(profiles[profiles.columns.difference(about.columns, sort=False)], on=data.cluster)
+    for name in by:
+        if name not in about:
+            there = [*map(str, about.columns)]
             raise DataError(
                 f"data set {data.name!r} has no column {name!r} of explanations or users"
                 f"{nearest(name, there)} (it has: {', '.join(there)})"
             )
-        columns.append([str(v) for v in column.astype(object).where(column.notna(), "")])
-    return list(zip(*columns, strict=True))
-
-
-def _check_size(n: int, units: int, strata: int, by: Sequence[str]) -> None:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise DataError(f"a golden set has a whole number of units, 1 or more, not {n!r}")
-    if n > units:
-        raise DataError(
-            f"a golden set of {n:,} units cannot be drawn from {units:,}; take {units:,} or fewer"
-        )
-    if n < strata:
-        raise DataError(
-            f"{n:,} units cannot cover the {strata:,} strata by {', '.join(by)}; "
-            f"take {strata:,} units or more, or fewer columns"
-        )
+    texts = about[list(by)].astype(object)
+    return list(texts.where(texts.notna(), "").astype(str).itertuples(index=False, name=None))
 
 
 def ticket(seed: object, key: tuple[str, ...]) -> bytes:
@@ -195,43 +183,48 @@ def ticket(seed: object, key: tuple[str, ...]) -> bytes:
     return hashlib.sha256(json.dumps([seed, *key]).encode()).digest()
 
 
-def _part(data: ExplanationSet, positions: list[int]) -> ExplanationSet:
-    """Return the units at some positions, with their ratings, profiles and scores."""
-    keys = list(data.keys)
-    explanations = data.explanations.iloc[positions].reset_index(drop=True)
-    units = explanations[keys]
+def keys_of(data: DataOfKind) -> list[tuple[str, ...]]:
+    """Return the key of every unit."""
+    return list(zip(*(data.units[k].astype(str) for k in data.keys), strict=True))
 
-    def of_units(frame: pd.DataFrame) -> pd.DataFrame:
+
+def check_rater(rater: str) -> None:
+    """Raise `DataError` if the rater has no name."""
+    if not rater.strip():
+        raise DataError("the rater has no name; give one with --rater NAME")
+
+
+def _part(data: DataOfKind, positions: list[int]) -> DataOfKind:
+    """Return the units at some positions, with their ratings, profiles and scores."""
+    explanations = data.explanations.iloc[positions].reset_index(drop=True)
+
+    def of_units(frame: pd.DataFrame | None, keys: list[str]) -> pd.DataFrame | None:
+        if frame is None:
+            return None
+        units = explanations[keys].drop_duplicates()
         return frame.merge(units, on=keys, how="inner")[list(frame.columns)]
 
-    users = data.users
-    if users is not None:
-        users = users[users[data.cluster].isin(explanations[data.cluster])].reset_index(drop=True)
-    return dataclasses.replace(
+    return replace(
         data,
         explanations=explanations,
-        ratings=of_units(data.ratings),
-        users=users,
-        scores=None if data.scores is None else of_units(data.scores),
+        ratings=of_units(data.ratings, list(data.keys)),
+        users=of_units(data.users, [data.cluster]),
+        scores=of_units(data.scores, list(data.keys)),
     )
 
 
 def _dominant(strata: Sequence[Stratum], by: Sequence[str], n: int, *, equal: bool) -> list[str]:
     """Return a warning for each column whose most frequent value dominates the set."""
-    found = []
+    warnings = []
     for name in by:
         counts: Counter[str] = Counter()
         for stratum in strata:
             counts[stratum.cell[name]] += stratum.chosen
-        value = max(counts, key=counts.__getitem__)
-        if counts[value] >= DOMINANT * n:
-            advice = (
-                "the set says nothing about other cases"
-                if len(counts) == 1
-                else "the set says little about other cases" + ("" if equal else "; draw with --equal")
+        ((value, most),) = counts.most_common(1)
+        if most >= DOMINANT * n:
+            advice = "little about other cases" + ("" if equal else "; draw with --equal")
+            warnings.append(
+                f"{most:,} of the {n:,} units ({most / n:.0%}) have the {name} {value or _EMPTY!r}: the set "
+                f"says {advice if len(counts) > 1 else 'nothing about other cases'}"
             )
-            found.append(
-                f"{counts[value]:,} of the {n:,} units ({counts[value] / n:.0%}) have the {name} "
-                f"{value or _EMPTY!r}: {advice}"
-            )
-    return found
+    return warnings

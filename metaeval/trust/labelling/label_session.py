@@ -1,40 +1,37 @@
 """One person labels units one by one.
 
-Every label is in its table before the next unit is shown. Notes, skipped units and the order of it all stand
-in ``labelling.jsonl`` beside the table, so that a session goes on where it was killed, and can be undone.
+Labels, notes and skipped units are in the log ``labelling.jsonl`` before the next unit is shown, so that a
+session goes on where it was killed, and can be undone; see `metaeval.kinds.files.labels`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import math
-import os
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, unknown
-from metaeval.base.records import SECOND
-from metaeval.kinds.files.folder import LABELLING
-from metaeval.kinds.files.labels import alone
+from metaeval.base.keys import compared_key
+from metaeval.base.records import SECOND, DataOfKind, Scale
+from metaeval.kinds.files.labels import (
+    LabelTable,
+    alone,
+    append_to_log,
+    read_log,
+    update_labels,
+    write_pending,
+)
+from metaeval.kinds.kind import StudyKind
+from metaeval.llm.prompts.rubric import Rubric
 from metaeval.stats.agreement.raters import krippendorff_alpha
-from metaeval.trust.labelling.golden import ticket
-from metaeval.trust.labelling.golden_files import check_rater
-from metaeval.trust.labelling.shown import Shown
+from metaeval.trust.labelling.golden import check_rater, keys_of, ticket
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from metaeval.base.records import DataOfKind
-    from metaeval.kinds.files.labels import LabelTable
-    from metaeval.kinds.kind import StudyKind
-    from metaeval.llm.prompts.rubric import Rubric
-
-    Key = tuple[str, ...]
-
+Key: TypeAlias = tuple[str, ...]
 _LONGEST_NOTE = 10_000  # characters
+_MOST = 10  # labels that have a digit each
 
 
 class LabelSession:
@@ -48,11 +45,11 @@ class LabelSession:
         Where the labels go.
     rater
         The name of the rater.
-    asked
+    units
         Key of each unit to label → its aspects, in the order of showing. Of two units that show the same
         sides one is shown; which one depends on the rater and the key.
     rubric
-        As of `metaeval.trust.labelling.shown.Shown`.
+        Its questions and anchors are shown with the aspects of its dimensions.
 
     Raises
     ------
@@ -69,44 +66,48 @@ class LabelSession:
         table: LabelTable,
         *,
         rater: str,
-        asked: Mapping[Key, Sequence[str]],
+        units: Mapping[Key, Sequence[str]],
         rubric: Rubric | None = None,
     ) -> None:
         check_rater(rater)
-        if not asked:
+        if not units:
             raise DataError(f"data set {data.name!r} has no units to label")
         self.data, self._folder, self._table, self.rater = data, folder, table, rater
-        self._shown = Shown(kind, data, rubric)
+        self._shown = _Shown(kind, data, rubric)
+        self._notes: dict[int, str] = {}
+        self._done: list[dict[str, Any]] = []
+        """What can be undone, the last at the end."""
+        self._log_raters: set[str] = set()
+        self._read = 0  # bytes of the log
         with alone(folder):
-            given = self._given()
-            self._labels = dict(given.get(rater, {}))
-            if self._labels and rater not in self._people(given):
-                raise DataError(
-                    f"{rater!r} is a model or tool that scored the data set; choose another --rater"
-                )
-            self.units = list(self._chosen(asked))
-            self._aspects = [tuple(asked[key]) for key in self.units]
+            write_pending(folder)
+            self._labels = table.labels(folder, data.keys, next(iter(data.aspects), ""))
+            """Rater → (*key, aspect) → label."""
+            self._own = self._labels.setdefault(rater, {})
+            self.units = list(self._chosen(units))
+            self._aspects = [tuple(units[key]) for key in self.units]
             self._at = {key: at for at, key in enumerate(self.units)}
-            self._notes: dict[int, str] = {}
-            self._done: list[dict[str, Any]] = []
-            """What can be undone, the last at the end."""
-            self._read = 0  # bytes of the file that says what was done
-            self._catch_up()
-            self._labels = given.get(rater, {})  # other commands may have changed the table since
+            for event in self._news():
+                self._take(event)
+        if self._own and rater not in self._people():
+            raise DataError(f"{rater!r} is a model or tool that scored the data set; choose another --rater")
 
-    def _given(self) -> dict[str, dict[Key, float]]:
-        return self._table.given(self._folder, self.data.keys, next(iter(self.data.aspects), ""))
+    def close(self) -> None:
+        """Write the labels into their table."""
+        update_labels(self._folder)
 
-    def _people(self, given: Iterable[str]) -> set[str]:
+    def _people(self) -> set[str]:
         """Return who of the raters is a person, as far as is known."""
-        people = set(given) if self._table.people else {e["rater"] for e in _events(self._file())}
+        people = (
+            {r for r, labels in self._labels.items() if labels} if self._table.people else self._log_raters
+        )
         return people - {*getattr(self.data, "models", ())}
 
-    def _chosen(self, asked: Iterable[Key]) -> Iterator[Key]:
+    def _chosen(self, units: Iterable[Key]) -> Iterator[Key]:
         """Yield the units to show: of two showings that with a label, else one by the rater and the key."""
-        labelled = {name[:-1] for name in self._labels}
+        labelled = {name[:-1] for name in self._own}
         showings: dict[Key, list[Key]] = {}
-        for key in asked:
+        for key in units:
             showings.setdefault(self._sides(key), []).append(key)
         for same in showings.values():
             yield min(same, key=lambda key: (key not in labelled, ticket(self.rater, key)))
@@ -149,7 +150,7 @@ class LabelSession:
                 if aspect not in self._aspects[at]:
                     raise DataError(unknown("there is no aspect", aspect, self._aspects[at]))
                 label = self._on_scale(aspect, request.get("label"))
-                was = self._labels.get((*self.units[at], aspect))
+                was = self._own.get((*self.units[at], aspect))
                 news = request.get("was", was) == was
                 if not news and label != was:
                     raise DataError("another window has labelled this meanwhile; reload the page to see it")
@@ -180,58 +181,45 @@ class LabelSession:
         return float(label)
 
     def _record(self, do: str, at: int, more: Mapping[str, Any]) -> None:
-        """Write a label to its table, then the line that says what was done."""
-        key = self.units[at]
+        event = {"rater": self.rater, "do": do, "unit": list(self.units[at]), **more}
         if "aspect" in more:
-            changed = {(*key, more["aspect"]): more["label"]}
-            self._table.put(self._folder, self.rater, self.data.keys, changed)
-        event = {"rater": self.rater, "do": do, "unit": list(key), **more}
-        event["time"] = datetime.now(UTC).isoformat(timespec="seconds")
-        with (self._folder / LABELLING).open("ab+") as file:
-            # A line that was cut off when the power went stays by itself.
-            cut = file.tell() and (file.seek(-1, os.SEEK_END), file.read())[1] != b"\n"
-            file.write(b"\n" * bool(cut) + json.dumps(event).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+            event |= {"table": asdict(self._table), "keys": list(self.data.keys)}
+        append_to_log(self._folder, event)
         self._catch_up()
 
-    def _catch_up(self) -> None:
-        """Count what the rater has done since, here or in another process."""
-        lines = self._file()
-        if shorter := len(lines) < self._read:
-            self._read, self._done, self._notes = 0, [], {}
-        whole = lines[self._read : lines.rfind(b"\n") + 1]
-        self._read += len(whole)
-        for event in _events(whole):
-            at = self._at.get(tuple(event["unit"]))
-            if event["rater"] != self.rater or at is None:
-                continue
-            if event.get("aspect") in (None, *self._aspects[at]):
-                self._take(event, at)
-        if shorter:  # it lacks what the table has
-            self._labels = self._given().get(self.rater, {})
+    def _news(self) -> list[dict[str, Any]]:
+        """Return what was done since, here or in another process."""
+        events, self._read = read_log(self._folder, self._read)
+        self._log_raters.update(event["rater"] for event in events)
+        return events
 
-    def _take(self, event: dict[str, Any], at: int) -> None:
-        if "aspect" in event:
-            name = (*self.units[at], event["aspect"])
-            self._labels.pop(name, None)
-            if event["label"] is not None:
-                self._labels[name] = event["label"]
+    def _catch_up(self) -> None:
+        for event in self._news():
+            if event.get("table", {}).get("name") == self._table.name:
+                labels, name = self._labels.setdefault(event["rater"], {}), (*event["unit"], event["aspect"])
+                labels.pop(name, None)
+                if event["label"] is not None:
+                    labels[name] = event["label"]
+            self._take(event)
+
+    def _take(self, event: dict[str, Any]) -> None:
+        """Keep a note of the rater, and what can be undone, of the units and aspects of the session."""
+        at = self._at.get(tuple(event["unit"]))
+        if event["rater"] != self.rater or at is None:
+            return
+        if "aspect" in event and event["aspect"] not in self._aspects[at]:
+            return
         match event["do"]:
             case "note":
                 self._notes[at] = event["text"]
             case "undo":
                 # Not always the last of all: another session may be of fewer aspects.
-                of = event["unit"], event.get("aspect")
-                same = [i for i, d in enumerate(self._done) if (d["unit"], d.get("aspect")) == of]
+                undone = event["unit"], event.get("aspect")
+                same = [i for i, d in enumerate(self._done) if (d["unit"], d.get("aspect")) == undone]
                 if same:
                     del self._done[same[-1]]
             case "skip" | "label":
                 self._done.append(event)
-
-    def _file(self) -> bytes:
-        path = self._folder / LABELLING
-        return path.read_bytes() if path.is_file() else b""
 
     # What is shown
 
@@ -240,7 +228,7 @@ class LabelSession:
         return {self._at[tuple(event["unit"])] for event in self._done if event["do"] == "skip"}
 
     def _complete(self, at: int) -> bool:
-        return all((*self.units[at], aspect) in self._labels for aspect in self._aspects[at])
+        return all((*self.units[at], aspect) in self._own for aspect in self._aspects[at])
 
     def _next(self, at: int) -> int | None:
         """Return the first open unit from ``at`` on, and then from the first one; None if there is none."""
@@ -263,7 +251,7 @@ class LabelSession:
             "at": at,
             **self._shown.unit(key),
             "aspects": [
-                {**self._shown.aspect(aspect), "label": self._labels.get((*key, aspect))}
+                {**self._shown.aspect(aspect), "label": self._own.get((*key, aspect))}
                 for aspect in self._aspects[at]
             ],
             "skipped": at in self._skipped,
@@ -272,16 +260,15 @@ class LabelSession:
 
     def _agreement(self) -> Iterator[str]:
         """Yield a sentence per person who labelled some of the same."""
-        given = self._given()
-        own = self._plain(given.get(self.rater, {}))
-        for who in sorted(self._people(given) - {self.rater}):
-            theirs = self._plain(given.get(who, {}))
+        own = self._plain(self._own)
+        for rater in sorted(self._people() - {self.rater}):
+            theirs = self._plain(self._labels.get(rater, {}))
             pairs = [(own[name], theirs[name]) for name in own if name in theirs]
             if pairs:
                 same = sum(a == b for a, b in pairs) / len(pairs)
                 alpha = krippendorff_alpha(list(zip(*pairs, strict=True)), "ordinal")
-                told = "" if math.isnan(alpha) else f"; Krippendorff's α {alpha:.2f}"
-                yield f"{who}: {same:.0%} of {counted(len(pairs), 'label')} are equal{told}"
+                more = "" if math.isnan(alpha) else f"; Krippendorff's α {alpha:.2f}"
+                yield f"{rater}: {same:.0%} of {counted(len(pairs), 'label')} are equal{more}"
 
     def _plain(self, labels: Mapping[Key, float]) -> dict[Key, float]:
         """Return labels of showings as if the first side stood first; others as they are."""
@@ -303,13 +290,65 @@ class LabelSession:
     @property
     def from_elsewhere(self) -> int:
         """How many labels the rater has, if none was given in a session."""
-        return 0 if self._done else len(self._labels)
+        return 0 if self._done else len(self._own)
 
 
-def _events(lines: bytes) -> Iterator[dict[str, Any]]:
-    """Yield what was done, by all raters; lines that were cut off are left out."""
-    for line in lines.split(b"\n"):
-        with contextlib.suppress(ValueError):
-            event = json.loads(line)
-            if isinstance(event, dict) and {"rater", "do", "unit"} <= event.keys():
-                yield event
+class _Shown:
+    """What a rater sees of units, as JSON values: not who wrote them, nor what anybody said of them."""
+
+    def __init__(self, kind: StudyKind, data: DataOfKind, rubric: Rubric | None) -> None:
+        self._data, self._rubric = data, rubric
+        self._view, self._names = kind.unit_view(data, list(data.aspects)), kind.label_names(data)
+        self._rows = {key: row for row, key in enumerate(keys_of(data))}
+        self._hidden = {compared_key(data.keys), kind.labels.showing, self._view.heading}
+        if not any(part.blind and any(part.texts) for part in self._view.texts):
+            raise DataError(f"data set {data.name!r} has no texts, so there is nothing to label")
+
+    def unit(self, key: tuple[str, ...]) -> dict[str, Any]:
+        """Return the heading, the keys and the texts of a unit."""
+        row, view = self._rows[key], self._view
+        return {
+            "heading": next((c.texts[row] for c in view.columns if c.name == view.heading), None),
+            "facts": [
+                {"title": c.title, "text": c.texts[row]}
+                for c in view.columns
+                if c.key and c.name not in self._hidden and c.texts[row]
+            ],
+            "parts": [
+                {"title": p.title, "text": p.texts[row], "beside": p.beside}
+                for p in view.texts
+                if p.blind and p.texts[row]
+            ],
+        }
+
+    def aspect(self, name: str) -> dict[str, Any]:
+        """Return what is asked of an aspect."""
+        dimension = self._rubric.dimension(name) if self._rubric else None
+        anchors = dimension.anchors if dimension else ()
+        return {
+            "name": name,
+            "statement": self._data.aspects[name],
+            "question": dimension.question if dimension else "",
+            "anchors": [{"level": f"{anchor.level:g}", "text": anchor.text} for anchor in anchors],
+            "scale": self._scale(self._data.scale.of(name)),
+        }
+
+    def _scale(self, scale: Scale) -> dict[str, Any]:
+        """Return a scale, and its labels with the key of each where there are not too many."""
+        names = self._names
+        ends = {"min": scale.min, "max": scale.max, "step": 1 if scale.integer else "any", "text": str(scale)}
+        if not scale.integer or scale.max - scale.min >= _MOST:
+            return {**ends, "choices": None}
+        labels: list[float] = [*range(int(scale.min), int(scale.max) + 1)]
+        if set(names) == set(labels):
+            labels = list(names)  # in their order
+        digits = all(0 <= label < _MOST for label in labels)
+        choices = [
+            {
+                "label": label,
+                "key": f"{label if digits else number:g}",
+                "name": names.get(label, "" if digits else f"{label:g}"),
+            }
+            for number, label in enumerate(labels, 1)
+        ]
+        return {**ends, "choices": choices}

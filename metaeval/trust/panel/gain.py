@@ -6,29 +6,24 @@ without the users on whom it and the panel are compared (cross-fitting).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
+from metaeval.engine.alignment.policy import Prepared
 from metaeval.evaluators.ensemble import Ensemble, Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.resampling.bootstrap import Resampler, Statistic
 from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import held_out, interval, left_out
 from metaeval.stats.weighted.statistic import Clusters, statistic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.resampling.bootstrap import Statistic
 
 PANELS: tuple[type[Ensemble], ...] = (Mean, Median, Majority)
 """With two members all three are equal, and `Mean` alone is used."""
@@ -79,17 +74,8 @@ class Fitting:
 def panel_gains(data: Prepared, how: Fitting | None = None) -> list[Gain]:
     """Compare panels of all members with the best one of them, by Pearson's r.
 
-    Parameters
-    ----------
-    data
-        The members' scores and the truth, on the units that all of them have.
-    how
-        Resamples, folds and seed.
-
-    Raises
-    ------
-    MetaevalError
-        If there are fewer than two members or two clusters.
+    The data are on the units that all members have. `MetaevalError` is raised if there are fewer than two
+    members or two clusters.
     """
     how = how or Fitting()
     names = data.evaluators
@@ -111,21 +97,27 @@ def panel_gains(data: Prepared, how: Fitting | None = None) -> list[Gain]:
 
 
 def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iterator[Gain]:
-    agreement = _Agreement.of(data, level, clusters)
+    statistics = _statistics(data, level, clusters)
+    aspects = [*data.aspects, *([AVERAGE] if len(data.aspects) > 1 else [])]
+
+    def agreement(weights: Floats) -> Floats:
+        """Return shape (members + panels, aspects, columns)."""
+        return np.stack([s.at(weights) for s in statistics])
+
     names, k, panels = data.evaluators, len(data.evaluators), panels_of(data)
     whole = np.ones((clusters.n, 1))
     resampler = Resampler(clusters.n, how.resamples, how.seed, how.confidence)
     weights = np.concatenate([whole, *resampler.weights(), *left_out(clusters.n)], axis=1)
-    on_all = agreement.at(whole)[..., 0]
+    on_all = agreement(whole)[..., 0]
     best = np.argmax(_known(on_all[:k]), axis=0)
     shape = (len(panels) + 1, on_all.shape[1], weights.shape[1])
     totals, judged_by = np.zeros(shape), np.zeros(shape[1:])
     splits = held_out(clusters.n, folds=how.folds, repeats=how.repeats, seed=how.seed)
     same = np.zeros(on_all.shape[1])
     for held in splits.T:
-        chosen = np.argmax(_known(agreement.at(whole * (1 - held)[:, None])[:k]), axis=0)
+        chosen = np.argmax(_known(agreement(whole * (1 - held)[:, None])[:k]), axis=0)
         # Choices are not repeated within resamples, which would favour the panel.
-        judged = agreement.at(weights * held[:, None])
+        judged = agreement(weights * held[:, None])
         member = np.take_along_axis(judged[:k], chosen[None], axis=0)
         values = np.concatenate([member, judged[k:]])
         defined = ~np.isnan(values).any(axis=0)
@@ -141,7 +133,7 @@ def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iter
     if data.groupings[level].between:
         # Resampled means are noisier than means, so intervals of their correlation would be wrong.
         low, high = np.full((2, *low.shape), np.nan)
-    for a, aspect in enumerate(agreement.aspects):
+    for a, aspect in enumerate(aspects):
         for p, panel in enumerate(panels):
             yield Gain(
                 level,
@@ -163,45 +155,27 @@ def panels_of(data: Prepared) -> tuple[type[Ensemble], ...]:
     return PANELS if len(data.evaluators) > 2 else PANELS[:1]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Agreement:
-    """The agreement of members, then panels, with the truth, as statistics of cluster weights."""
+def _statistics(data: Prepared, level: str, clusters: Clusters) -> list[Statistic]:
+    """Return the agreement with the truth of each member, then panel, with a value per aspect.
 
-    statistics: Sequence[Statistic]
-    """One per member or panel, with a value for each aspect, and the average of several."""
-    aspects: list[str]
-
-    @classmethod
-    def of(cls, data: Prepared, level: str, clusters: Clusters) -> _Agreement:
-        panels = panels_of(data)
-        statistics: list[list[Statistic]] = [[] for _ in range(len(data.evaluators) + len(panels))]
-        parts = [Recorded(name) for name in data.evaluators]
-        for a, aspect in enumerate(data.aspects):
-            there = np.ones(data.truth.shape[1], bool) if data.mask is None else data.mask[:, a].all(axis=0)
-            if not there.any():
-                raise MetaevalError(f"no unit has a score for {aspect!r} from all members; choose others")
-            members = data.scores[:, a, there]
-            g = data.groupings[level]
-            grouping = Grouping(g.group[there], g.n_groups, g.between)
-            of_units = Clusters(clusters.of_unit[there], clusters.n)
-            made = [panel(*parts).middle(members) for panel in panels]
-            for row, scores in zip(statistics, [*members, *made], strict=True):
-                row.append(
-                    statistic(
-                        scores,
-                        data.truth[a, there],
-                        grouping,
-                        of_units,
-                        [COEFFICIENT],
-                        undefined=data.policy.undefined,
-                    )
-                )
-        averaged = [WithAverage(Stack(row)) for row in statistics]
-        return cls(averaged, [*data.aspects, *([AVERAGE] if len(data.aspects) > 1 else [])])
-
-    def at(self, weights: Floats) -> Floats:
-        """Return shape (members + panels, aspects, columns); of several aspects the last is their mean."""
-        return np.stack([s.at(weights) for s in self.statistics])
+    Of several aspects, the last value is their average.
+    """
+    panels = panels_of(data)
+    statistics: list[list[Statistic]] = [[] for _ in range(len(data.evaluators) + len(panels))]
+    parts = [Recorded(name) for name in data.evaluators]
+    for a, aspect in enumerate(data.aspects):
+        there = np.ones(data.truth.shape[1], bool) if data.mask is None else data.mask[:, a].all(axis=0)
+        if not there.any():
+            raise MetaevalError(f"no unit has a score for {aspect!r} from all members; choose others")
+        members = data.scores[:, a, there]
+        g = data.groupings[level]
+        grouping = Grouping(g.group[there], g.n_groups, g.between)
+        of_units = Clusters(clusters.of_unit[there], clusters.n)
+        made = [panel(*parts).middle(members) for panel in panels]
+        for row, scores in zip(statistics, [*members, *made], strict=True):
+            of = scores, data.truth[a, there], grouping, of_units, [COEFFICIENT]
+            row.append(statistic(*of, undefined=data.policy.undefined))
+    return [WithAverage(Stack(row)) for row in statistics]
 
 
 def _known(values: Floats) -> Floats:

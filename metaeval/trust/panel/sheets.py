@@ -1,25 +1,70 @@
-"""Sheets of a panel of judges: where its members disagree, and what it gains over the best of them."""
+"""Where the members of a panel of judges disagree, and what the panel gains over the best of them."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.keys import key_columns, nouns_of
-from metaeval.base.simulation import REAL
+from metaeval.base.records import Scale
+from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sentences import NO_BOOTSTRAP
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.trust.panel.splits import splits
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.trust.panel.gain import Fitting, Gain
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
 
-    from metaeval.base.records import Scale
-    from metaeval.base.simulation import Simulation
-    from metaeval.trust.panel.gain import Fitting, Gain
+def splits(scores: Floats, least: float | Floats, most: float | Floats) -> pd.DataFrame:
+    """Measure the disagreement of K members on N units; NaN where fewer than two gave a score.
+
+    Parameters
+    ----------
+    scores
+        Shape (K, N); NaN for a missing score.
+    least, most
+        The ends of the scale, or of that of each unit, shape (N,).
+
+    Returns
+    -------
+    DataFrame
+        A row per unit: ``n_members`` that scored it, ``range`` (highest minus lowest score), ``sd``
+        (population standard deviation), ``off_majority`` (share of the members who did not give the modal
+        score), and ``split``: 0 if all gave the same score, 1 if half gave each end of the scale.
+
+    Notes
+    -----
+    Ordinal disagreement is D of Leik (1966, Pacific Sociological Review 9, 85), 2 Σ min(F, 1 - F) / (m - 1)
+    over the m ratings of a scale, F being the share of the members at or below one. The sum is the mean
+    absolute deviation from the median, so D = 2 · deviation / (most - least), for any scores on the scale.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 2 or not np.all(np.greater(most, least)):
+        raise ValueError("scores must have two dimensions, and the scale a length")
+    there = ~np.isnan(values)
+    n = there.sum(axis=0)
+    columns = np.arange(values.shape[1])
+    ordered = np.sort(values, axis=0)  # NaN last
+    last = np.maximum(n - 1, 0)
+
+    def mean(of_members: Floats) -> Floats:
+        total: Floats = np.where(there, of_members, 0.0).sum(axis=0) / np.maximum(n, 1)
+        return total
+
+    median = ordered[last // 2, columns]  # any median has the same mean deviation
+    votes = (values[:, None] == values[None]).sum(axis=0)
+    most_votes = np.where(there, votes, 0).max(axis=0, initial=0)
+    measures = {
+        "split": 2 * mean(np.abs(values - median)) / (most - least),
+        "range": ordered[last, columns] - ordered[0],
+        "sd": np.sqrt(mean((values - mean(values)) ** 2)),
+        "off_majority": 1 - most_votes / np.maximum(n, 1),
+    }
+    known = {name: np.where(n >= 2, measure, np.nan) for name, measure in measures.items()}
+    return pd.DataFrame({**known, "n_members": n})
+
 
 SCORE = "score @ "
 """Begins the name of the column with a member's scores."""
@@ -30,26 +75,16 @@ _SPLIT = (
     Column("sd", "Standard deviation", "number"),
     Column("off_majority", "Off the majority", "share"),
 )
-_MEASURES = (*(c.name for c in _SPLIT), "n_members")
 
 
 def split_units(scores: pd.DataFrame, members: Sequence[str], scale: Scale) -> pd.DataFrame:
-    """Measure the disagreement of a panel on every unit and aspect.
-
-    Parameters
-    ----------
-    scores
-        Key columns, ``evaluator``, ``aspect``, ``score``; NaN for a missing one.
-    members
-        The evaluators of the panel.
-    scale
-        Of the ratings.
+    """Measure the disagreement of the members of a panel on every unit and aspect.
 
     Returns
     -------
     DataFrame
         One row per unit and aspect that two or more members scored, the largest disagreement first: key
-        columns, ``aspect``, the fields of `metaeval.trust.panel.splits.Splits`, and each member's
+        columns, ``aspect``, the measures of `splits`, and each member's
         ``score @ NAME``.
     """
     keys = list(key_columns(scores))
@@ -59,14 +94,13 @@ def split_units(scores: pd.DataFrame, members: Sequence[str], scale: Scale) -> p
     wide = wide.reindex(columns=list(members))
     scales = [scale.of(aspect) for aspect in wide.index.get_level_values("aspect")]
     least, most = np.array([s.min for s in scales]), np.array([s.max for s in scales])
-    found = splits(wide.to_numpy(float).T, least, most)
+    measures = splits(wide.to_numpy(float).T, least, most)
     of_members = wide.rename(columns=lambda name: f"{SCORE}{name}").reset_index(drop=True)
-    measures = pd.DataFrame({name: getattr(found, name) for name in _MEASURES})
     whole = pd.concat([wide.index.to_frame(index=False), measures, of_members], axis=1)
     # Ties are ordered by name, whatever the order of the run.
     order = ["split", "range", "sd"]
     rising = [False] * len(order) + [True] * len(names)
-    return whole[found.n_members >= 2].sort_values(
+    return whole[measures["n_members"] >= 2].sort_values(
         [*order, *names], ascending=rising, kind="stable", ignore_index=True
     )
 

@@ -2,50 +2,56 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.records import FIRST, SECOND, TIE
-from metaeval.base.simulation import REAL
+from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, comparisons_of, pair_keys, points
-from metaeval.trust.verdicts.rates import FIRST_NOTE, FIRST_SHARE, intervals_note, with_first_shares
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import pandas as pd
-
-    from metaeval.base.simulation import Simulation
+from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, Orders, comparisons_of, pair_keys, points
+from metaeval.sources.verdict_map import REPEAT
+from metaeval.stats.resampling.threads import one_thread
+from metaeval.trust.verdicts.agreement import (
+    FIRST_NOTE,
+    FIRST_SHARE,
+    MEASURES,
+    agreement_of,
+    first_shares,
+    intervals_note,
+)
 
 _NAMED = (WINNERS.index(FIRST), WINNERS.index(SECOND))
 ALL = "all"
 """The group of all pairs."""
+_SAID: dict[Orders, str] = {
+    "each": "both orders of a pair count, each by itself.",
+    "net": "a pair counts once, for the side with more votes; ties and missing verdicts are none.",
+    "tie": "a pair counts once, as a tie if its orders differ.",
+    "both": "a pair counts once, and is wrong if its orders differ.",
+}
 
 
+@one_thread()
 def accuracy_sheet(
     verdicts: pd.DataFrame,
     by: Sequence[str] = (),
     *,
+    orders: Orders = "each",
+    people: pd.DataFrame | None = None,
     resamples: int = 10_000,
     seed: int = 0,
     simulated: Simulation = REAL,
 ) -> Sheet:
     """Count right verdicts of each evaluator, over all pairs and within each group.
 
-    Parameters
-    ----------
-    verdicts
-        See `metaeval.evaluators.verdicts`; with ``gold``: ``first``, ``second``, ``tie``, or empty.
-    by
-        Columns that name a group.
-    resamples, seed
-        Of users, or of items in verdicts without users.
-    simulated
-        Whether the data are, and which evaluators.
+    The verdicts (`metaeval.evaluators.verdicts`) have ``gold``: ``first``, ``second``, ``tie``, or empty. The
+    columns ``by`` name a group; ``orders`` is what both orders of a pair come to; ``people`` are people's
+    verdicts with those of the others as ``gold`` (`against_others`). Users are resampled, or items.
 
     Returns
     -------
@@ -57,49 +63,69 @@ def accuracy_sheet(
     DataError
         If there is no gold preference, a pair has two, or a column is unknown.
     """
-    import pandas as pd
-
-    compared = _with_gold(verdicts, by)
-    known = compared[compared["gold"] != NO_VERDICT]
-    if known.empty:
-        raise DataError("no pair has a gold preference, so no verdict is right or wrong")
+    known, without = with_gold(verdicts, by)
+    tables = [("gold", known, by)]
+    if people is not None:
+        each_of = with_gold(people)[0]
+        tables.append(("the others", pd.concat([each_of, each_of.assign(evaluator="people")]), ()))
     rows: list[dict[str, Any]] = []
-    for aspect, of_aspect in known.groupby("aspect", sort=False, observed=True):
-        groups = [(ALL, of_aspect)]
-        if by:
-            named = of_aspect.groupby(list(by), sort=True, observed=True)
-            groups += [(", ".join(map(str, name)), group) for name, group in named]
-        for group, part in groups:
-            rows += [{"aspect": aspect, "group": group, **row} for row in _rows(part, resamples, seed)]
+    for against, compared, within in tables:
+        for aspect, of_aspect in compared.groupby("aspect", sort=False, observed=True):
+            groups = [(ALL, of_aspect)]
+            if within:
+                named = of_aspect.groupby(list(within), sort=True, observed=True)
+                groups += [(", ".join(map(str, name)), group) for name, group in named]
+            for group, part in groups:
+                of = {"aspect": aspect, "group": group, "against": against}
+                rows += [{**of, **row} for row in _rows(part, orders, resamples, seed)]
     frame = pd.DataFrame(rows)
-    place = {name: i for i, name in enumerate(dict.fromkeys(frame["evaluator"]))}
-    frame = frame.sort_values("evaluator", key=lambda c: c.map(place), kind="stable", ignore_index=True)
+    frame = frame.sort_values("evaluator", key=lambda c: pd.factorize(c)[0], kind="stable", ignore_index=True)
     shown = simulated.among(map(str, frame["evaluator"].unique()))
     frame["evaluator"] = frame["evaluator"].astype(str).map(simulated.label)
-    how = intervals_note(verdicts, resamples, seed)
-    return _sheet(frame, by, len(compared) - len(known), how, shown)
+    notes = [
+        "A verdict is right if it is the gold preference.",
+        "A missing verdict counts as wrong, and so does a tie where the gold preference is none.",
+        "Swapped: the side that comes second by its name was shown first.",
+        "κ: Cohen's, of the verdicts given. Precision, recall and F1: means over first, second and tie.",
+        "Same winner: pairs on which both orders name the same text.",
+        FIRST_NOTE,
+        *([f"{counted(without, 'comparison')} without a gold preference left out."] if without else []),
+        *(["Against the others: what most of the other people say."] if people is not None else []),
+        f"Accuracy: {_SAID[orders]}",
+        intervals_note(verdicts, resamples, seed),
+    ]
+    columns = (
+        Column("evaluator", "Evaluator"),
+        *([Column("aspect", "Aspect")] if (frame["aspect"] != "").any() else []),
+        *([Column("group", ", ".join(by).capitalize())] if by else []),
+        *([Column("against", "Against")] if people is not None else []),
+        Column("pairs", "Pairs", "count"),
+        Column("right_first", "Right, unswapped", "count"),
+        Column("right_second", "Right, swapped", "count"),
+        Column("right_both", "Right in both", "count"),
+        Column("same_winner", "Same winner", "count"),
+        Column("missing", "Missing verdicts", "count"),
+        Column("accuracy", "Accuracy", "share", "accuracy_low", "accuracy_high"),
+        Column("kappa", "κ", "decimal", "kappa_low", "kappa_high"),
+        Column("precision", "Precision / recall / F1", "share", beside=("recall", "f1")),
+        FIRST_SHARE,
+    )
+    title = "Verdicts against gold preferences"
+    return Sheet("accuracy", title, frame, columns, tuple(notes), shown, principal=True)
 
 
 def preferred_by(gold: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """Return verdicts with what others prefer as ``gold``: what most say, or a tie.
 
     The gold preference is the side that more than half of the others' verdicts name, ties included. Where no
-    side has more than half, it is a tie.
-
-    Parameters
-    ----------
-    gold, verdicts
-        See `metaeval.evaluators.verdicts`. A pair on which ``gold`` says nothing has no gold preference.
-
-    Raises
-    ------
-    DataError
-        If either is not valid, or they do not name pairs by the same columns.
+    side has more than half, it is a tie; where ``gold`` says nothing, there is none. `DataError` is raised if
+    either is not valid (`metaeval.evaluators.verdicts`), or they do not name pairs by the same columns.
     """
-    by = [*pair_keys(verdicts), FIRST, SECOND, "aspect"]
+    keys = [[key for key in pair_keys(frame) if key != REPEAT] for frame in (gold, verdicts)]
+    by = [*keys[1], FIRST, SECOND, "aspect"]
     said = comparisons_of(gold)
-    if pair_keys(gold) != pair_keys(verdicts):
-        named = [", ".join(pair_keys(frame)) for frame in (gold, verdicts)]
+    if keys[0] != keys[1]:
+        named = [", ".join(of) for of in keys]
         raise DataError(f"the gold preferences name pairs by {named[0]}, and the verdicts by {named[1]}")
     votes = said.assign(points=points(said["outcome"])).dropna(subset=["points"])
     votes[by] = votes[by].astype(str)
@@ -110,8 +136,20 @@ def preferred_by(gold: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     return plain.merge(total[[*by, "gold"]], on=by, how="left").fillna({"gold": ""})
 
 
-def _with_gold(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Return the comparisons with the codes of their gold preferences, and their groups."""
+def against_others(people: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame | None:
+    """Return each person's verdicts on the pairs of ``verdicts``, ``gold`` by the others (`preferred_by`).
+
+    None if no two people said something of one of these pairs.
+    """
+    own = [people["evaluator"] == name for name in people["evaluator"].unique()]
+    found = pd.concat([preferred_by(people[~mine], people[mine]) for mine in own])
+    pair = [*pair_keys(found), FIRST, SECOND, "aspect"]
+    found = found.merge(verdicts[pair].astype(str).drop_duplicates(), on=pair)
+    return found if (found["gold"] != "").any() else None
+
+
+def with_gold(verdicts: pd.DataFrame, by: Sequence[str] = ()) -> tuple[pd.DataFrame, int]:
+    """Return the comparisons with a gold preference, its code as ``gold``, and how many have none."""
     if "gold" not in verdicts:
         raise DataError(
             "the verdicts have no column 'gold'; give others' verdicts with --gold, or say in the map where "
@@ -134,61 +172,35 @@ def _with_gold(verdicts: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
             + ", ".join(f"{n} {first[n]!r}" for n in names)
         )
     compared = compared.merge(extra, on=names, how="left", validate="one_to_one")
-    compared["gold"] = compared["gold"].map({w: i for i, w in enumerate(WINNERS[:-1])}).fillna(NO_VERDICT)
-    return compared
+    codes = compared["gold"].map({w: i for i, w in enumerate(WINNERS[:-1])}).fillna(NO_VERDICT)
+    known = compared.assign(gold=codes.astype(np.int64))[codes != NO_VERDICT]
+    if known.empty:
+        raise DataError("no pair has a gold preference, so no verdict is right or wrong")
+    return known, len(compared) - len(known)
 
 
-def _rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict[str, Any]]:
+def _rows(comparisons: pd.DataFrame, orders: Orders, resamples: int, seed: int) -> Iterator[dict[str, Any]]:
     """Yield one row per evaluator, all with the same resamples."""
     evaluators = comparisons["evaluator"].astype(str).to_numpy()
     names = list(dict.fromkeys(evaluators))
     here = np.stack([evaluators == name for name in names], axis=1)
-    gold = comparisons["gold"].to_numpy()
-    one, two = (comparisons[c].to_numpy() for c in ("shown_first", "shown_second"))
-    right = np.stack([one == gold, two == gold])
-    hits = here * right.sum(axis=0)[:, None]
-    due = comparisons["due"].to_numpy()
-    shares = with_first_shares(comparisons, here, hits, here * due[:, None], resamples=resamples, seed=seed)
-    missing = due - (np.stack([one, two]) != NO_VERDICT).sum(axis=0)
-    same = (one == two) & np.isin(one, _NAMED)
-    for mine, name, (accuracy, first_share) in zip(here.T, names, shares, strict=True):
-        yield {
-            "evaluator": name,
-            "pairs": int(mine.sum()),
-            "right_first": int(right[0, mine].sum()),
-            "right_second": int(right[1, mine].sum()),
-            "right_both": int((right[0] & right[1])[mine].sum()),
-            "same_winner": int(same[mine].sum()),
-            "missing": int(missing[mine].sum()),
-            **accuracy.row("accuracy"),
-            **first_share.row("first_share"),
-        }
-
-
-def _sheet(frame: pd.DataFrame, by: Sequence[str], without: int, how: str, simulated: Simulation) -> Sheet:
-    aspects = [Column("aspect", "Aspect")] if (frame["aspect"] != "").any() else []
-    groups = [Column("group", ", ".join(by).capitalize())] if by else []
-    notes = [
-        "A verdict is right if it is the gold preference.",
-        "A missing verdict counts as wrong, and so does a tie where the gold preference is none.",
-        "Swapped: the side that comes second by its name was shown first.",
-        "Accuracy: right verdicts over all pairs in both orders.",
-        "Same winner: pairs on which both orders name the same text.",
-        FIRST_NOTE,
-        *([f"{counted(without, 'comparison')} without a gold preference left out."] if without else []),
-        how,
-    ]
-    columns = (
-        Column("evaluator", "Evaluator"),
-        *aspects,
-        *groups,
-        Column("pairs", "Pairs", "count"),
-        Column("right_first", "Right, unswapped", "count"),
-        Column("right_second", "Right, swapped", "count"),
-        Column("right_both", "Right in both", "count"),
-        Column("same_winner", "Same winner", "count"),
-        Column("missing", "Missing verdicts", "count"),
-        Column("accuracy", "Accuracy", "share", "accuracy_low", "accuracy_high"),
-        FIRST_SHARE,
-    )
-    return Sheet("accuracy", "Verdicts against gold preferences", frame, columns, tuple(notes), simulated)
+    columns = ("gold", "shown_first", "shown_second", "due")
+    gold, one, two, due = (comparisons[c].to_numpy() for c in columns)
+    twice = due == 2
+    counted = {  # hits, and of what
+        "right_first": (one == gold, twice | (one != NO_VERDICT)),
+        "right_second": (two == gold, twice | (two != NO_VERDICT)),
+        "right_both": ((one == gold) & (two == gold), twice),
+        "same_winner": ((one == two) & np.isin(one, _NAMED), twice),
+    }
+    missing = due - (one != NO_VERDICT) - (two != NO_VERDICT)
+    measured = agreement_of(comparisons, orders, resamples=resamples, seed=seed)
+    for_first = first_shares(comparisons, here, resamples=resamples, seed=seed)
+    for mine, name, found, first_share in zip(here.T, names, measured, for_first, strict=True):
+        row: dict[str, Any] = {"evaluator": name, "pairs": int(mine.sum())}
+        for count, (hits, of) in counted.items():
+            row[count] = int(hits[mine & of].sum()) if (mine & of).any() else np.nan
+        row["missing"] = int(missing[mine].sum())
+        for measure, estimate in zip((*MEASURES, "first_share"), (*found, first_share), strict=True):
+            row |= estimate.row(measure)
+        yield row

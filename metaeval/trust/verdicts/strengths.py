@@ -1,26 +1,34 @@
-"""Strengths of generators from verdicts on pairs: Bradley–Terry, Elo and win rate, with intervals."""
+"""Pairwise judges: the outcomes of pairs, and the strengths of generators by them, with intervals."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
 
-from metaeval.base.records import AVERAGE
+from metaeval.base.errors import DataError
+from metaeval.base.records import AVERAGE, FIRST, SECOND, TIE
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.evaluators.strengths import BRADLEY_TERRY, ELO, METHODS, WIN_RATE, elo_order
-from metaeval.evaluators.verdicts import points
+from metaeval.evaluators.verdicts import FLIP, FLIPS, OUTCOMES, Flips, comparisons_of, points
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking import comparisons as numbers
-from metaeval.stats.ranking.comparisons import Games
+from metaeval.stats.ranking.comparisons import ELO_K, PRIOR, Games
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
-from metaeval.trust.verdicts.rates import clusters_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from metaeval.evaluators.verdicts import Flips
-    from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.trust.verdicts.agreement import (
+    FIRST_NOTE,
+    FIRST_SHARE,
+    clusters_of,
+    first_shares,
+    intervals_note,
+    shares_of,
+)
 
 _KINDS = ("won", "lost", "ties", "flips", "failed")
 
@@ -47,19 +55,9 @@ def rank_by_verdicts(
 
     The bootstrap resamples users (items, in data without users), alike for all aspects.
 
-    Parameters
-    ----------
-    comparisons
-        Of one evaluator, as `metaeval.evaluators.verdicts.comparisons_of` returns them.
-    flips
-        ``tie``: half a point for each side; ``drop``: not counted.
-    resamples, seed
-        Of the clusters; the seed also orders the comparisons for Elo.
-
-    Returns
-    -------
-    list of Strengths
-        One per aspect; with several aspects, their average last.
+    With several aspects, their average is last. The comparisons are of one evaluator, as
+    `metaeval.evaluators.verdicts.comparisons_of` returns them. A flip is half a point for each side
+    (``tie``), or not counted (``drop``). The seed also orders the comparisons for Elo.
     """
     cluster, n_clusters = clusters_of(comparisons)
     names = np.unique(comparisons[["first", "second"]].to_numpy(str))
@@ -114,8 +112,6 @@ class _Strengths:
 
 def _counts(comparisons: pd.DataFrame, names: Any) -> pd.DataFrame:  # noqa: ANN401 - str of shape (generators,)
     """Count the outcomes of each generator's pairs, one row per generator."""
-    import pandas as pd
-
     outcome = comparisons["outcome"].to_numpy()
     # By the code of the outcome, as `metaeval.evaluators.verdicts.OUTCOMES`; the last is -1.
     of_first = np.array(["ties", "won", "lost", "flips", "failed"])[outcome]
@@ -125,3 +121,125 @@ def _counts(comparisons: pd.DataFrame, names: Any) -> pd.DataFrame:  # noqa: ANN
     table = table.reindex(index=names, columns=list(_KINDS), fill_value=0).rename_axis(columns=None)
     table.insert(0, "pairs", table.sum(axis=1))
     return table.reset_index(drop=True)
+
+
+_FIRST, _SECOND, _TIE = (OUTCOMES.index(o) for o in (FIRST, SECOND, TIE))
+_SHORT = {"bradley-terry": "bt", "elo": "elo", "win-rate": "win_rate"}
+_PAIRS = (
+    Column("evaluator", "Evaluator"),
+    Column("aspect", "Aspect"),
+    *columns(
+        "count", pairs="Pairs asked", wins="Consistent wins", ties="Ties", flips="Flips", failed="Failed"
+    ),
+    Column("flip_share", "Share of flips", "share", "flip_share_low", "flip_share_high"),
+    FIRST_SHARE,
+)
+_OF_PAIRS = (
+    "Every pair is asked about in both orders; people say it once, in an order that is drawn.",
+    "A win, or a tie, counts only if both orders say so; a flip is a pair on which they differ.",
+    "A pair has failed if an order has no verdict.",
+    "Share of flips: among pairs with two verdicts.",
+    FIRST_NOTE,
+)
+_OF_RANKING = (
+    "Bradley–Terry: log strengths, their mean 0; a difference d is odds of exp(d) to 1 of winning.",
+    f"Each generator is given {PRIOR:g} tie with an opponent of fixed strength, so that none is infinite.",
+    f"Elo: from 1000, K = {ELO_K:g}, comparisons in a drawn order; 400 points are odds of 10 to 1.",
+    "Win rate: the mean over opponents of the share of points. A tie is half a point.",
+    "Ranks begin at the best; equal strengths share one. A row of the average is the mean over aspects.",
+)
+
+
+def pairwise_sheets(
+    verdicts: pd.DataFrame,
+    *,
+    flips: Mapping[str, Flips] | None = None,
+    resamples: int = 1_000,
+    seed: int = 0,
+    simulated: Simulation = REAL,
+) -> list[Sheet]:
+    """Return the outcomes of the pairs, and the generators as each evaluator ranks them.
+
+    ``flips`` says how each evaluator counts a flip (``tie``, if left out). Users are resampled, or items in
+    data without users. `DataError` is raised if there are no verdicts, or they are not valid
+    (`metaeval.evaluators.verdicts`).
+    """
+    if verdicts.empty:
+        raise DataError("there are no verdicts on pairs")
+    how = intervals_note(verdicts, resamples, seed)
+    found = comparisons_of(verdicts)
+    rows: list[dict[str, Any]] = []
+    ranked: list[pd.DataFrame] = []
+    rules = set()
+    for evaluator, part in found.groupby("evaluator", sort=False, observed=True):
+        rule = (flips or {}).get(str(evaluator), FLIPS[0])
+        rules.add(rule)
+        rows += [{"evaluator": evaluator, **row} for row in _pairs_rows(part, resamples, seed)]
+        for strengths in rank_by_verdicts(part, flips=rule, resamples=resamples, seed=seed):
+            frame = strengths.counts.assign(generator=list(strengths.generators))
+            frame.insert(0, "evaluator", evaluator)
+            frame.insert(1, "aspect", strengths.aspect)
+            for m, method in enumerate(METHODS):
+                short = _SHORT[method]
+                frame[short] = strengths.estimate[m]
+                frame[f"{short}_low"], frame[f"{short}_high"] = strengths.low[m], strengths.high[m]
+                # Strengths that differ by rounding errors alone are tied, and NaN has no rank.
+                ranks = rankdata(-strengths.estimate[m].round(9), "min", nan_policy="omit")
+                frame[f"{short}_rank"] = ranks.astype(float)
+            ranked.append(frame.sort_values(["bt_rank", "generator"], kind="stable"))
+    shown = simulated.among(map(str, found["evaluator"].unique()))
+    frames = [pd.DataFrame(rows), pd.concat(ranked, ignore_index=True)]
+    for frame in frames:
+        frame["evaluator"] = frame["evaluator"].astype(str).map(simulated.label)
+    notes = (*_OF_PAIRS, how)
+    pairs = Sheet("pairs", "Outcomes of the pairs", frames[0], _PAIRS, notes, shown)
+    return [pairs, _ranking_sheet(frames[1], how, rules, shown)]
+
+
+def _pairs_rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield the outcomes of one evaluator's pairs, aspect by aspect."""
+    aspects = comparisons["aspect"].astype(str).to_numpy()
+    outcome = comparisons["outcome"].to_numpy()
+    names = [str(a) for a in comparisons["aspect"].unique()]
+    here = np.stack([aspects == a for a in names], axis=1)
+    valid = ((outcome >= 0) & (comparisons["due"] == 2).to_numpy())[:, None] & here
+    hits = valid & (outcome == FLIP)[:, None]
+    flipped = shares_of(comparisons, hits, valid, resamples=resamples, seed=seed)
+    for_first = first_shares(comparisons, here, resamples=resamples, seed=seed)
+    for mine, name, flip_share, first_share in zip(here.T, names, flipped, for_first, strict=True):
+        kinds = outcome[mine]
+        yield {
+            "aspect": name,
+            "pairs": len(kinds),
+            "wins": int(np.isin(kinds, (_FIRST, _SECOND)).sum()),
+            "ties": int((kinds == _TIE).sum()),
+            "flips": int((kinds == FLIP).sum()),
+            "failed": int((kinds < 0).sum()),
+            **flip_share.row("flip_share"),
+            **first_share.row("first_share"),
+        }
+
+
+def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips], simulated: Simulation) -> Sheet:
+    said = {"tie": "A flip is half a point for each side.", "drop": "A flip is not counted."}
+    rule = said[next(iter(rules))] if len(rules) == 1 else "A flip counts as the evaluator's signature says."
+    shown = [
+        Column("evaluator", "Evaluator"),
+        Column("aspect", "Aspect"),
+        Column("generator", "Generator"),
+        Column("bt_rank", "Rank", "count"),
+        Column("bt", "Bradley–Terry", "number", "bt_low", "bt_high"),
+        Column("elo_rank", "Rank", "count"),
+        Column("elo", "Elo", "number", "elo_low", "elo_high"),
+        Column("win_rate_rank", "Rank", "count"),
+        Column("win_rate", "Win rate", "share", "win_rate_low", "win_rate_high"),
+        *(Column(c, c.capitalize(), "count") for c in ("pairs", "won", "lost", "ties", "flips", "failed")),
+    ]
+    return Sheet(
+        "ranking",
+        "Generators, as pairwise judges rank them",
+        frame,
+        tuple(shown),
+        (*_OF_RANKING, rule, how),
+        simulated,
+    )

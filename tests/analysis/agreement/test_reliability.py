@@ -81,14 +81,6 @@ def test_planted_reliabilities_are_found() -> None:
     assert len(found["retest"].frame) == 1
 
 
-def test_one_aspect_has_no_average_beside_it() -> None:
-    table, *people = planted()
-    one = str(table.frame["aspect"][0])
-    scores, truth, raters = (frame[frame["aspect"] == one] for frame in (table.frame, *people))
-    found = sheets(ScoreTable(scores, table.signatures), truth, raters)
-    assert found["annotators"].frame["aspect"].tolist() == [one]
-
-
 def test_what_noise_takes_off_is_given_back() -> None:
     table, truth, raters = planted()
     frame = sheets(table, truth, raters, made_of=MADE_OF)["attenuation"].frame.set_index("evaluator")
@@ -185,10 +177,3 @@ def test_nothing_known_is_nothing_said() -> None:
     assert sheets(plain, truth, None) == {}
     assert sheets(plain, truth, raters[raters["rater"] == "1"], made_of=MADE_OF) == {}
     assert list(sheets(plain, truth, raters)) == ["annotators"]
-
-
-def test_only_what_is_judged_counts() -> None:
-    table, truth, raters = planted()
-    half = truth[truth["item_id"].astype(int) < N // 2]
-    found = sheets(table, half, raters)["annotators"].frame
-    assert (found["n_units"] == N // 2).all()

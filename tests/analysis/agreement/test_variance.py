@@ -92,31 +92,3 @@ def test_a_constant_has_no_shares() -> None:
     found = sheet(units, rng.normal(size=len(units)), e=np.full(len(units), 2.0)).frame.set_index("evaluator")
     assert found.loc["e", ["user", "residual"]].isna().all()
     assert found.loc["truth", ["user", "residual"]].notna().all()
-
-
-@pytest.mark.parametrize("share", ["user", "item", "generator"])
-def test_the_note_on_levels_is_true(share: str) -> None:
-    """What the note says a level does not see, does not change the coefficients there."""
-    from metaeval.engine.correlation import correlate
-
-    rng, units = np.random.default_rng(5), crossed(15, 6, 5)
-    units["aspect"] = "fit"
-    truth = planted(units, rng, user=1, item=1, generator=1, pair=1, rest=1)
-    score = truth + rng.normal(size=len(units))
-    more = truth + planted(units, rng, **{share: 50})
-    levels = ["dataset", "user", "pair", "item"]
-    found = [
-        correlate(
-            units.assign(evaluator="e", score=score),
-            units.assign(rating=t),
-            levels=levels,
-            coefficients=["pearson"],
-        )
-        for t in (truth, more)
-    ]
-    one, other = (f.frame.set_index(["level", "aspect"])["estimate"].xs("fit", level="aspect") for f in found)
-    same = {level for level in levels if one[level] == pytest.approx(other[level])}
-    assert same == {"user": {"user", "pair"}, "item": {"item", "pair"}, "generator": set()}[share]
-    note = sheet(units.drop(columns="aspect"), truth, levels=levels, e=score).notes[-1]
-    assert "user level sees all but the variance between users" in note
-    assert "pair level sees only the variance within one user and item" in note

@@ -13,11 +13,10 @@ from metaeval.analysis.ensembles.frontier import Choosing, _frontier
 from metaeval.analysis.ensembles.sheets import ensemble_sheets
 from metaeval.analysis.ensembles.subsets import Costs, ensembles
 from metaeval.base.errors import MetaevalError
-from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import Simulation
 from metaeval.engine.alignment.policy import Policy, Prepared, prepare
-from metaeval.engine.correlation import correlate
-from metaeval.stats.subsets.moments import every_subset
+from metaeval.engine.frames_or_files import correlate
+from metaeval.stats.subsets.pearson import every_subset
 
 FEW = Choosing(resamples=300, resamples_in_fold=100, repeats=2)
 LEVELS = ("dataset", "user", "pair")
@@ -114,13 +113,6 @@ def test_copies_of_one_judge_are_worth_one() -> None:
     assert independent.errors["effective"].iloc[-1] > 2
 
 
-def test_errors_of_the_average_are_from_the_mean_correlation() -> None:
-    found = ensembles(data({"a": 1.0, "b": 2.0, "c": 4.0}), how=FEW)
-    *aspects, average = found.errors.itertuples()
-    assert average.aspect == AVERAGE
-    assert average.mean_correlation == pytest.approx(np.mean([e.mean_correlation for e in aspects]))
-
-
 def test_the_frontier_rises_and_nothing_beats_it() -> None:
     rng = np.random.default_rng(0)
     members = every_subset(6)
@@ -167,25 +159,6 @@ def test_the_best_of_many_worthless_judges_looks_too_good() -> None:
         assert np.mean([c.optimism for c in best]) > 0
 
 
-def test_what_is_sure_has_no_optimism() -> None:
-    found = ensembles(data({"a": 0.5, "b": math.inf}, users=30), how=FEW)
-    for choice in found.choices.itertuples():
-        if choice.rule != "best of size 2":
-            assert choice.judges == ("a",)
-            assert choice.same == 1.0
-        assert choice.optimism == pytest.approx(0, abs=1e-12)
-        if choice.level != "dataset":  # means over users are means over folds of users
-            assert choice.cross_fitted == pytest.approx(choice.in_sample)
-
-
-def test_the_seed_decides() -> None:
-    study = data({"a": 1.0, "b": 1.1, "c": 1.2})
-    one, again, other = (ensembles(study, how=replace(FEW, seed=s)) for s in (0, 0, 1))
-    assert one.points.equals(again.points)
-    assert one.choices.equals(again.choices)
-    assert not one.points.equals(other.points)
-
-
 def test_without_users_items_are_resampled_and_a_note_says_so() -> None:
     study = data({"a": 1.0, "b": 2.0}, levels=("dataset", "item", "generator"), users_known=False)
     found = ensembles(study, how=FEW)
@@ -193,14 +166,6 @@ def test_without_users_items_are_resampled_and_a_note_says_so() -> None:
     notes = {s.name: " ".join(s.notes) for s in ensemble_sheets(found)}
     assert "The data have no users: items are resampled" in notes["frontier"]
     assert "The data have no users: items are resampled" in notes["choices"]
-
-
-def test_one_aspect_has_no_average() -> None:
-    found = ensembles(data({"a": 1.0, "b": 2.0}), aspects=["a1"], how=FEW)
-    assert found.aspects == ("a1",)
-    assert set(found.sizes["aspect"]) == {"a1"}
-    whole = ensembles(data({"a": 1.0, "b": 2.0}), how=FEW)
-    assert (found.accuracy[:, 0] == whole.accuracy[:, 1]).all()
 
 
 def test_a_judge_that_is_constant_has_no_accuracy_and_adds_nothing() -> None:

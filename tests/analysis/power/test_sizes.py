@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -10,17 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaeval.analysis.power.sheet import power_sheet
-from metaeval.analysis.power.sizes import Power, power
+from metaeval.analysis.power.sizes import Power, power, power_sheet
 from metaeval.analysis.power.substudies import Pair, substudies
 from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import Simulation
 from metaeval.engine.alignment.policy import Policy, Prepared, prepare
 from metaeval.stats.coefficients.levels import Grouping, estimate
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.weights import Resamples
-
-if TYPE_CHECKING:
-    from metaeval.stats.coefficients.tables import Floats, Ints
 
 
 def frames(
@@ -150,23 +147,6 @@ def test_all_units_of_each_user_are_the_whole_user(level: str) -> None:
     assert len(np.unique(substudies(pair, 6, 0).replicates(1, 500, seed=0)[0].round(9))) == 8
 
 
-def test_units_of_users_of_different_sizes_are_their_own() -> None:
-    scores, truth = frames(9, 8)
-    kept = np.arange(72) % 8 < 3 + np.arange(72) // 8 % 5
-    data = prepared(scores[np.tile(kept, 2)], truth[kept])
-    pair = Pair.of(data, (0, 1), [0], "user")
-    assert sorted(set(pair.sizes.tolist())) == [3, 4, 5, 6, 7]
-    from metaeval.analysis.power.substudies import _Subsampler
-
-    subsampler = _Subsampler.of(pair.clusters, 3)
-    drawn = np.tile(np.arange(9), 3000)
-    units = subsampler.choose(drawn, np.random.default_rng(0))
-    assert (pair.clusters.of_unit[units] == drawn[:, None]).all()
-    assert all(len(set(row)) == 3 for row in units[:200].tolist())
-    times = np.bincount(units.ravel(), minlength=len(pair.clusters.of_unit))
-    assert times == pytest.approx(9000 / pair.sizes[pair.clusters.of_unit], rel=0.1)
-
-
 def fresh(m: int, noise: tuple[float, float], studies: int) -> Floats:
     """Return differences of studies of new users, each from the model that `frames` draws from."""
     n = 10
@@ -211,14 +191,6 @@ def test_width_is_that_of_fresh_studies_and_shrinks_with_the_root_of_the_users(d
         assert size.detectable == pytest.approx(size.width_difference / 3.92 * 2.8, rel=0.12)
 
 
-def test_what_differs_in_noise_only_is_hardly_ever_told_apart() -> None:
-    found = []
-    for seed in range(4):
-        data = prepared(*frames(500, 8, seed=seed))
-        found += [s.power for s in power(data, ("a", "b"), users=[20, 40], studies=800).sizes]
-    assert 0.04 < np.mean(found) < 0.1
-
-
 def test_the_best_two_are_compared_by_default() -> None:
     scores, truth = frames(10, 6, noise=(2.0, 0.2))
     worst = scores[scores["evaluator"] == "a"].assign(evaluator="worst")
@@ -228,17 +200,6 @@ def test_the_best_two_are_compared_by_default() -> None:
     assert found.difference > 0
     assert [s.users for s in found.sizes] == [10, 20, 40, 80]
     assert [s.extrapolated for s in found.sizes] == [False, True, True, True]
-
-
-def test_average_is_over_aspects_in_the_same_draw() -> None:
-    data = prepared(*frames(6, 6, aspects=("fit", "clear")))
-    both = substudies(Pair.of(data, (0, 1), [0, 1], "user"), None, 0).replicates(6, 50, seed=0)
-    alone = [
-        substudies(Pair.of(data, (0, 1), [a], "user"), None, 0).replicates(6, 50, seed=0) for a in (0, 1)
-    ]
-    np.testing.assert_allclose(both, np.mean(alone, axis=0))
-    one = power(data, ("a", "b"), aspect="clear", studies=100)
-    assert one.difference != power(data, ("a", "b"), studies=100).difference
 
 
 def test_seed() -> None:

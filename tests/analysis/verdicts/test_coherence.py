@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from metaeval.analysis.verdicts import pairs
+from metaeval.analysis.verdicts import axioms
 from metaeval.analysis.verdicts.coherence import COLUMNS, coherence, orders_of
-from metaeval.base.errors import DataError
-from metaeval.sources.verdict_orders import read_orders
+from metaeval.sources.verdicts import import_verdicts
 from metaeval.study.commands.pairwise import coherence_of
 from tests.analysis.verdicts.looped import kept_and_asked
 
@@ -154,7 +153,7 @@ asked_rows = st.lists(
 def test_counts_are_those_of_loops(rows, block, seed):
     frame = pd.DataFrame(rows).assign(evaluator="judge", task="all")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "_ROWS", block)
+        patch.setattr(axioms, "_ROWS", block)
         found = coherence(frame, resamples=20).set_index("axiom")
     found = found.drop("transitivity_any_order", errors="ignore")  # which has a test of its own
     expected = kept_and_asked(rows)
@@ -224,7 +223,7 @@ TABLE = "who,a,b,won\nx,p,q,p\nx,q,p,second\ny,p,q,tie\ny,q,p,\n"
 def read(tmp_path, table=TABLE, map_text=MAP):
     (tmp_path / "map.yaml").write_text(map_text)
     (tmp_path / "table.csv").write_text(table)
-    return read_orders(tmp_path / "table.csv", tmp_path / "map.yaml")
+    return orders_of(import_verdicts(tmp_path / "table.csv", tmp_path / "map.yaml", again=True))
 
 
 def test_winners_are_names_or_words(tmp_path):
@@ -232,28 +231,6 @@ def test_winners_are_names_or_words(tmp_path):
     words = f"{MAP}choices: {{first: [won1, p], second: won2, tie: draw}}\n"
     table = "who,a,b,won\nx,p,q,won2\nx,q,p,p\nx,q,p,draw\n"
     assert read(tmp_path, table, words)["winner"].tolist() == ["second", "second", "tie"]  # p is a name first
-
-
-def test_replies_are_read(tmp_path):
-    how = "columns: {first: a, second: b, reply: said}\nchoices: {first: A, second: B, tie: C}\n"
-    table = "a,b,said\np,q,Choice: A\np,q,I choose neither of A and B.\nq,p,Answer: B\n"
-    found = read(tmp_path, table, how)
-    assert found["winner"].tolist() == ["first", "", "second"]
-    assert set(found["evaluator"]) == {"judge"}
-
-
-@pytest.mark.parametrize(
-    ("map_text", "table", "said"),
-    [
-        (MAP, "who,a,b,won\nx,p,q,r\n", "row 2, column 'won': is 'r'; it may be that of 'a' or 'b', first"),
-        (MAP, "who,a,b\nx,p,q\n", "there is no column 'won'"),
-        ("columns: {first: a, second: b}\n", TABLE, "either 'winner' or 'reply'"),
-        ("columns: {first: a, second: b, reply: won}\n", TABLE, "choices must say the words of a reply"),
-    ],
-)
-def test_what_is_wrong_is_said(tmp_path, map_text, table, said):
-    with pytest.raises(DataError, match=said.replace("(", r"\(")):
-        read(tmp_path, table, map_text)
 
 
 def test_verdicts_of_a_run_are_laid_out_as_they_were_shown():
@@ -285,7 +262,9 @@ def test_order_effects_are_those_that_were_published_beside_repeatability(real_d
         "columns: {judge: judge, repeat: repeat, group: question, first: first, second: second,"
         " reply: reply}\nchoices: {first: A, second: B, tie: C}\n"
     )
-    rows = read_orders(real_data / "position_bias" / "verdicts.csv", tmp_path / "map.yaml")
+    rows = orders_of(
+        import_verdicts(real_data / "position_bias" / "verdicts.csv", tmp_path / "map.yaml", again=True)
+    )
     alone = coherence(rows.assign(evaluator=rows["evaluator"] + " " + rows["repeat"]), resamples=50)
     found = alone[alone["axiom"] == "asymmetry"].set_index("evaluator")
     assert (found["estimate"] * 144).round().astype(int).to_dict() == {
@@ -296,29 +275,3 @@ def test_order_effects_are_those_that_were_published_beside_repeatability(real_d
     }
     assert set(found["n"]) == {72}
     assert set(found["n_missing"]) == {0}
-    # The repeats together: every judge says the same again more often than it does with the sides swapped.
-    both = coherence(rows, resamples=1_000).set_index(["axiom", "evaluator"])
-    counts = (both["estimate"] * both["n"]).round().astype(int)
-    swapped, again = both.loc["asymmetry"], both.loc["repeatability"]
-    assert set(swapped["n"]) == {3 * 72}
-    assert set(again["n"]) == {3 * 144}
-    assert counts["asymmetry"].to_dict() == {
-        "claude-3-haiku-20240307": 40,
-        "gpt-4-0613": 181,
-        "gpt-3.5-turbo-1106": 166,
-        "gemini-pro": 135,
-    }
-    assert counts["repeatability"].to_dict() == {
-        "claude-3-haiku-20240307": 348,
-        "gpt-4-0613": 406,
-        "gpt-3.5-turbo-1106": 420,
-        "gemini-pro": 304,
-    }
-    assert (again["estimate"] > swapped["estimate"]).all()
-    claude = "claude-3-haiku-20240307"
-    assert again["ci_low"][claude] > 0.7
-    assert swapped["ci_high"][claude] < 0.3
-    # By hand: two of the three verdicts on a pair in one order that are the same.
-    wins = rows.groupby(["evaluator", "group", "first", "second"])["winner"].agg(list)
-    same = wins.map(lambda w: sum(a == b for a, b in itertools.combinations(w, 2)))
-    assert same.groupby(level=0).sum().to_dict() == counts["repeatability"].to_dict()

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError, MetaevalError
-from metaeval.engine.alignment.policy import Policy, allowed, prepare
-from metaeval.engine.paired_tests import Tests as How
+from metaeval.engine.alignment.policy import Policy, prepare
 
 LEVELS, COEFFICIENTS = ("dataset", "generator"), ("pearson",)
 
@@ -118,14 +117,3 @@ def test_what_is_missing_is_filled_or_left_out(missing, units, one, two):
 def test_arguments_are_checked(arguments, message):
     with pytest.raises(MetaevalError, match=message):
         Policy.of(*arguments)
-
-
-def test_allowed_words_pass():
-    allowed("colour", ["red"], ("red", "green"))
-    with pytest.raises(MetaevalError, match=r"colour: 'gren' is not allowed .*green"):
-        allowed("colour", ["gren"], ("red", "green"))
-
-
-def test_numbers_of_numpy_are_numbers():
-    assert Policy.of(LEVELS, COEFFICIENTS, {"score": np.int64(2)}, "skip", "own").missing["score"] == 2
-    assert How(permutations=np.int64(20), seed=np.int32(3)) == How(permutations=20, seed=3)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 
+import altair as alt
 import pandas as pd
 import pytest
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.engine.figures.figure import Figure, figure_payload
-from metaeval.engine.figures.style import HUNDRED
+from metaeval.engine.figures.charts import ROWS
+from metaeval.engine.figures.figure import HUNDRED, Figure, figure_payload
 from metaeval.engine.sheet import Column, Sheet
 
 FRAME = pd.DataFrame(
@@ -23,12 +24,8 @@ FRAME = pd.DataFrame(
         "on": [True, False, True, False],
     }
 )
-CHART = {
-    "description": "All of it.",
-    "width": "container",
-    "mark": "point",
-    "encoding": {"x": {"field": "estimate", "title": HUNDRED}},
-}
+CHART = ROWS.mark_point().encode(x=alt.X("estimate:Q", title=HUNDRED))
+CHART = CHART.properties(width="container", description="All of it.")
 
 
 def figure(simulated: Simulation = REAL) -> Figure:
@@ -50,9 +47,6 @@ def test_only_the_chosen_rows_are_drawn() -> None:
     assert chart["title"]["text"] == ["One note. Another."]
     assert spec["description"] == "All of it."
     assert [row["evaluator"] for row in figure().spec()["data"]["values"]] == ["a", "b"]
-    # What the figure holds is as it was.
-    assert CHART["width"] == "container"
-    assert CHART["encoding"]["x"]["title"] == HUNDRED
 
 
 def test_simulated_data_are_said_beside_the_title() -> None:
@@ -73,32 +67,28 @@ def test_what_cannot_be_chosen(chosen: dict[str, str], message: str) -> None:
 
 
 def test_a_page_gets_all_rows_as_columns() -> None:
-    payload = figure_payload(figure())
-    assert json.loads(json.dumps(payload, allow_nan=False)) == {
-        "name": "some",
-        "title": "Some figure",
-        "notes": ["One note.", "Another."],
-        "simulated": "",
-        "spec": {**CHART, "data": {"name": "table"}},
-        "choices": [
-            {
-                "column": "coefficient",
-                "title": "Coefficient",
-                "values": ["pearson", "kendall"],
-                "chosen": "kendall",
-                "says": "correlation",
-                "words": ["Pearson's r", "Kendall's τ-b"],
-            }
-        ],
-        "columns": [
-            {"name": "evaluator", "title": "Evaluator", "form": "text"},
-            {"name": "estimate", "title": "Estimate", "form": "hundred"},
-        ],
-        "rows": {
-            "evaluator": ["a", "a", "b", "b"],
-            "coefficient": ["pearson", "kendall", "pearson", "kendall"],
-            "estimate": [0.12346, 0.1, None, None],
-            "n": [1, 2, 3, 4],
-            "on": [True, False, True, False],
-        },
+    payload = json.loads(json.dumps(figure_payload(figure()), allow_nan=False))
+    assert (payload["name"], payload["notes"], payload["simulated"]) == (
+        "some",
+        ["One note.", "Another."],
+        "",
+    )
+    assert payload["spec"] == {
+        "description": "All of it.",
+        "width": "container",
+        "mark": {"type": "point"},
+        "encoding": {"x": {"field": "estimate", "title": HUNDRED, "type": "quantitative"}},
+        "data": {"name": "table"},
     }
+    (choice,) = payload["choices"]
+    assert choice == {
+        "column": "coefficient",
+        "title": "Coefficient",
+        "values": ["pearson", "kendall"],
+        "chosen": "kendall",
+        "says": "correlation",
+        "words": ["Pearson's r", "Kendall's τ-b"],
+    }
+    assert payload["columns"][1] == {"name": "estimate", "title": "Estimate", "form": "hundred"}
+    assert payload["rows"]["estimate"] == [0.12346, 0.1, None, None]
+    assert payload["rows"]["on"] == [True, False, True, False]

@@ -7,8 +7,8 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import COEFFICIENTS
-from metaeval.engine.out_of_core import correlating
-from tests.engine.out_of_core.test_correlating import written
+from metaeval.engine.out_of_core import passes
+from tests.engine.out_of_core.test_passes import written
 from tests.engine.test_correlation import study
 
 pytest.importorskip("duckdb")
@@ -22,10 +22,11 @@ CELLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["likert", "continuous"])
 @pytest.mark.parametrize(("level", "coefficient", "swap"), CELLS)
 def test_files_give_the_tests_of_frames(tmp_path, monkeypatch, level, coefficient, swap, kind):
-    monkeypatch.setattr(correlating, "_BLOCK", 1)
+    monkeypatch.setattr(passes, "_BLOCK", 1)
     scores, truth = study(3, kind=kind)
     options = {"level": level, "coefficient": coefficient, "swap": swap, "permutations": 200}
     for fill in ({}, {"missing": {"score": 2}}, {"aspect": "true"}):

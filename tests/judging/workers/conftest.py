@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from metaeval.judging.settings import JudgingOptions
 from metaeval.judging.workers.cluster import cluster
 from tests.kinds.explanations.judge.test_judge import KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _NAME = "METAEVAL_TEST_CLUSTER"
 

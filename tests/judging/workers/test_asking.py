@@ -10,8 +10,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
@@ -20,17 +21,13 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.cli import main
-from tests.judging.workers.conftest import is_worker
+from tests.judging.workers.conftest import is_worker, kill
 from tests.kinds.explanations.judge.test_judge import KEY
-from tests.llm.postgres import PASSWORD
+from tests.llm.postgres import PASSWORD, Postgres
 from tests.llm.server import PROSE, Act, Server, error
 from tests.tiny import write_study
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from tests.llm.postgres import Postgres
+pytestmark = pytest.mark.slow
 
 pytest.importorskip("ray", reason="no Ray: install metaeval[ray]")
 SAME = ("correlations.csv", "leaderboard.csv", "leaderboard.md", "leaderboard.tex", "truth.parquet")
@@ -152,7 +149,7 @@ def test_a_budget_an_unknown_price_and_a_missing_gpu_stop_a_run() -> None:
         assert len(server.log) == 20
         unpriced = Path(study(server, max_usd=1))
         unpriced.write_text(unpriced.read_text().replace("openai/m:", "other:"))
-        with pytest.raises(MetaevalError, match="price is unknown; set it, or limit calls") as wrong:
+        with pytest.raises(MetaevalError, match="price is unknown; give it in judging: ") as wrong:
             me.run(unpriced, "out", engine="ray", workers=1)
         assert wrong.value.exit_code == 2
         own = Path(study(server))
@@ -191,7 +188,7 @@ def test_what_workers_cannot_do_is_said_before_anything_starts(
 
 @pytest.mark.usefixtures("tiny")
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metaeval.judging.workers.options.find_spec", lambda _name: None)
+    monkeypatch.setattr("metaeval.judging.workers.cluster.find_spec", lambda _name: None)
     with Server(answer) as server, pytest.raises(MetaevalError, match=r"pip install 'metaeval\[ray\]'"):
         me.run(study(server), "out", engine="ray")
 
@@ -209,6 +206,39 @@ def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> None:
     while not holds():
         assert time.monotonic() < until
         time.sleep(0.02)
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_cluster_that_is_gone_ends_a_run_with_a_sentence_and_ctrl_c_ends_it_at_once(
+    marked: tuple[dict[str, str], Callable[[], list[int]]],
+    logs: str,
+    monkeypatch: pytest.MonkeyPatch,
+    interrupted: bool,
+) -> None:
+    unlike(540)
+    mark, alive = marked
+    for name, value in {**mark, "RAY_TMPDIR": logs}.items():
+        monkeypatch.setenv(name, value)
+    with Server(answer, delay=0.2) as server:
+        command = ["run", study(server, concurrency=2), "--out", "o", *RAY, "2"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "metaeval", *command], stdout=-1, stderr=-1, text=True
+        )
+        wait_until(lambda: process.poll() is not None or len(server.log) >= 10, 300)
+        assert process.poll() is None, process.communicate()[1]
+        (raylet,) = [
+            one for one in alive() if b"/raylet/raylet\0" in Path(f"/proc/{one}/cmdline").read_bytes()
+        ]
+        kill(raylet)
+        if interrupted:
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=300)  # it takes seconds, and patience is longer
+    assert (process.returncode, "Traceback" in err) == (3, False), err
+    assert interrupted or "all workers died" in err or "no worker has answered for 75 s" in err
+    assert "evaluators are kept in o; run the same command again" in err
+    wait_until(lambda: not any(map(is_worker, alive())))
 
 
 @pytest.mark.usefixtures("tiny")

@@ -1,25 +1,18 @@
 """Studies of exposure in memory: pairs with weights, verdicts given as numbers, and what is made of them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 import pandas as pd
 
 from metaeval.base.records import Scale, ScoreTable
 from metaeval.kinds.exposure.data.log_set import KEYS, PREFERENCE, LogSet, preferences_of, units_of
 from metaeval.kinds.exposure.kind import EXPOSURE
+from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.scored import Scored
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CLICKS = Scale(0, 1)
 
 
-def random_pairs(seed: int, users: int = 12, each: int = 6) -> LogSet:
+def random_pairs(seed, users=12, each=6):
     """Return pairs of users with few or many, in three bins, with weights of all sizes."""
     draw = np.random.default_rng(seed)
     pairs = [
@@ -38,13 +31,13 @@ def random_pairs(seed: int, users: int = 12, each: int = 6) -> LogSet:
 
 
 def scored(
-    data: LogSet,
-    verdicts: Mapping[str, Any],
+    data,
+    verdicts,
     *,
-    columns: Mapping[str, Any] | None = None,
-    signatures: Mapping[str, Any] | None = None,
-    **study: Any,
-) -> Scored[ExposureStudy]:
+    columns=None,
+    signatures=None,
+    **study,
+):
     """Return a study of verdicts, a number per unit, or the reason that there is none.
 
     Parameters
@@ -63,4 +56,6 @@ def scored(
     specs = {name: f"Recorded('{name}')" for name in verdicts}
     made = ExposureStudy(dataset="none", kind="exposure", **{"evaluators": specs, **options})
     resolved = EXPOSURE.resolve(made, data)
-    return Scored(resolved, data.scale, data.cluster, table, data.ratings.drop(columns="rater"), None, data)
+    return ExposureScored(
+        EXPOSURE, resolved, data.scale, data.cluster, table, data.ratings.drop(columns="rater"), None, data
+    )

@@ -1,24 +1,17 @@
 """A study of exposure from its file to its folder, and what is done with the folder afterwards."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
 
 import metaeval as me
+from data.make_exposure import simulate
 from metaeval.cli import main
-from metaeval.kinds.exposure import files
+from metaeval.kinds.exposure.commands import make_pairs
 from metaeval.kinds.exposure.data.loading import save
-from metaeval.kinds.exposure.data.simulated import simulate
-from metaeval.kinds.exposure.pairs_command import make_pairs
 from tests.study.test_report import payload_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STUDY = """\
 kind: exposure
@@ -45,7 +38,7 @@ judging: {{store: {store}}}
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory):
     """A folder with a study, its run in ``run``."""
     folder = tmp_path_factory.mktemp("exposure")
     save(simulate(users=12, items=80).data, folder / "data", "csv")
@@ -56,42 +49,34 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def read(place: Path, name: str, run: str = "run") -> pd.DataFrame:
+def read(place, name, run="run"):
     return pd.read_csv(place / run / name)
 
 
-def test_the_files_of_a_run(place: Path) -> None:
-    table = read(place, files.PAIR_AUC)
+def test_the_files_of_a_run(place):
+    table = read(place, "pair_auc.csv")
     assert ",".join(table).startswith("evaluator,bin,weighted,estimate,ci_low,ci_high,ties,invalid,n_pairs")
     assert {"one, evidence ignore", "one, temperature 1", "panel"} < set(table["evaluator"])
     whole = table[(table["bin"] == "all") & table["weighted"]].set_index("evaluator")
     assert whole["rjs"].to_numpy() == pytest.approx(2 * whole["estimate"].to_numpy() - 1)
-    evidence = read(place, files.EVIDENCE).set_index(["evaluator", "order"]).sort_index()
+    evidence = read(place, "evidence.csv").set_index(["evaluator", "order"]).sort_index()
     one = evidence.loc[("one", "both")]
-    invented = read(place, files.INVENTED)
+    invented = read(place, "invented.csv")
     assert 0 < one["n_invented"] == one["n_discarded"] == (invented["evaluator"] == "one").sum()
     assert evidence.loc[("two", "both"), "complete"] == 1
     assert evidence.loc[("one, evidence ignore", "both"), "n_discarded"] == 0
     assert whole.loc["one", "invalid"] > 0 == whole.loc["one, evidence ignore", "invalid"]
-    assert {f"{end}.csv" for end in ("board", "tests", "ranking")} <= {
-        p.name for p in (place / "run").iterdir()
-    }
+    assert all((place / "run" / f"{name}.csv").exists() for name in ("board", "tests", "ranking"))
 
 
-def test_the_grid_changes_one_thing_at_a_time(place: Path) -> None:
-    grid = read(place, files.ABLATIONS)
-    changed = list(zip(grid["argument"].fillna(""), grid["value_of"].fillna(""), strict=True))
-    assert changed == [
-        ("", ""),
-        ("evidence", "ignore"),
-        ("temperature", "1"),
-        ("evaluator", "two"),
-        ("evaluator", "panel"),
-        ("weights", "none"),
-        ("matched on", "popularity"),
-        ("matched on", "nothing"),
+def test_the_grid_changes_one_thing_at_a_time(place):
+    grid = read(place, "ablations.csv")
+    changed = grid["argument"].fillna("") + ": " + grid["value_of"].fillna("")
+    assert changed.tolist() == [
+        *(": ", "evidence: ignore", "temperature: 1", "evaluator: two", "evaluator: panel"),
+        *("weights: none", "matched on: popularity", "matched on: nothing"),
     ]
-    table = read(place, files.PAIR_AUC)
+    table = read(place, "pair_auc.csv")
     whole = table[table["bin"] == "all"].set_index(["evaluator", "weighted"])["estimate"]
     wanted = [*(whole[name, True] for name in grid["evaluator"][:5]), whole["one", False]]
     assert grid["estimate"][:6].tolist() == pytest.approx(wanted)
@@ -102,9 +87,7 @@ def test_the_grid_changes_one_thing_at_a_time(place: Path) -> None:
     assert grid["n_pairs"][7] > grid["n_pairs"][0]
 
 
-def test_a_finished_run_is_ordered_detailed_and_drawn(
-    place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_finished_run_is_ordered_detailed_and_drawn(place, capsys):
     by = ["leaderboard", str(place / "run"), "--format", "md", "--by"]
     assert main([*by, "all,none,PairAUC"]) == 0
     assert "Ordered by all bins, unweighted, PairAUC" in capsys.readouterr().out
@@ -118,9 +101,7 @@ def test_a_finished_run_is_ordered_detailed_and_drawn(
     out = place / "figures"
     assert main(["figures", str(place / "run"), "--out", str(out), "--format", "svg"]) == 0
     assert {"exposure_bias", "agreement_by_bin"} <= {path.stem for path in out.iterdir()}
-
-
-def test_the_report_shows_pairs_and_why_a_verdict_is_invalid(place: Path) -> None:
+    # The report shows pairs, and why a verdict is invalid.
     page = payload_of(place / "run" / "report.html")
     assert "invented: the evidence in the reply is not in the prompt" in str(page["glossary"])
     parts = {part["title"]: part for part in page["units"]["parts"]}
@@ -129,7 +110,7 @@ def test_the_report_shows_pairs_and_why_a_verdict_is_invalid(place: Path) -> Non
     assert {"evidence", "invented", "ablations"} <= {sheet["name"] for sheet in page["sheets"]}
 
 
-def test_another_rule_another_source_of_weights_and_a_replay_offline(place: Path) -> None:
+def test_another_rule_another_source_of_weights_and_a_replay_offline(place):
     text = (place / "s.yaml").read_text(encoding="utf-8")
     own = text.replace("ties: half", "ties: drop\nevidence: weight\npropensity: {floor: 0.5}")
     (place / "weight.yaml").write_text(own, encoding="utf-8")
@@ -139,16 +120,17 @@ def test_another_rule_another_source_of_weights_and_a_replay_offline(place: Path
     assert "evidence='weight'" in specs["one"]
     assert "evidence='ignore'" in specs["two"]
     assert specs["panel"].count("evidence=") == 2
-    units = pd.read_parquet(place / "weight" / files.UNITS)
+    units = pd.read_parquet(place / "weight" / "units.parquet")
     weights = units["weight"].to_numpy()
     low = units[["propensity_first", "propensity_second"]].max(axis=1) < 0.5
     assert low.any()
     assert (weights[low] == 4).all()
-    table = read(place, files.PAIR_AUC, "weight").set_index(["evaluator", "bin", "weighted"]).sort_index()
+    table = read(place, "pair_auc.csv", "weight").set_index(["evaluator", "bin", "weighted"]).sort_index()
     assert table.loc[("one", "all", True), "invalid"] == 0
 
 
-def test_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.slow
+def test_runs_are_compared(place, capsys):
     text = (place / "s.yaml").read_text(encoding="utf-8").replace("noise=0.05", "noise=3")
     (place / "other.yaml").write_text(text, encoding="utf-8")
     assert main(["run", str(place / "other.yaml"), "--out", str(place / "other")]) == 0
@@ -174,13 +156,31 @@ def test_runs_are_compared(place: Path, capsys: pytest.CaptureFixture[str]) -> N
         ("ties: half", "propensity: {floor: 2}", "floor"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(
-    place: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
-) -> None:
+def test_what_cannot_be_is_said_in_one_line(place, capsys, old, new, said):
     study = (place / "s.yaml").read_text(encoding="utf-8").replace(old, new)
     (place / "wrong.yaml").write_text(study, encoding="utf-8")
     assert main(["run", str(place / "wrong.yaml"), "--out", str(place / "wrong")]) == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert len(told.strip().splitlines()) == 1
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert said in line
     shutil.rmtree(place / "wrong", ignore_errors=True)
+
+
+@pytest.fixture
+def run(demo_of):
+    """Return the run folder of the demo."""
+    assert me.load("data/exposure").simulated
+    return demo_of("exposure") / "results" / "exposure"
+
+
+@pytest.mark.slow
+def test_judges_beat_the_first_place_and_systems_are_as_good_as_they_were_made(run):
+    found = pd.read_csv(run / "pair_auc.csv").query("bin == 'all' and weighted").set_index("evaluator")
+    assert found.loc["first", "estimate"] == pytest.approx(0.5)
+    assert found.loc[["best", "one", "two", "panel"], "ci_low"].gt(0.5).all()
+    assert found.loc["best", "estimate"] > found.loc["taste", "estimate"]
+
+
+def test_only_the_judge_that_makes_things_up_is_caught(run):
+    audit = pd.read_csv(run / "evidence.csv").query("order == 'both'").set_index("evaluator")["complete"]
+    assert audit[["two", "three"]].eq(1).all()
+    assert 0.7 < audit["one"] < 0.9

@@ -1,17 +1,19 @@
-"""Pairs of a user's items: shares, gaps, intervals, ablations."""
+"""Pairs of a user's items: shares, gaps, intervals, ablations; and what is rated too high or too low."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from metaeval.base.errors import SpecError
+from metaeval.base.records import Scale
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine import comparison
+from metaeval.engine import paired_tests
 from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.engine.intervals import Bootstrap
 from metaeval.kinds.ablations import Ablation
-from metaeval.kinds.relevance.ablations import ablation_frame
-from metaeval.kinds.relevance.agreement import SHARES, PairAgreement
+from metaeval.kinds.relevance.agreement import SHARES, PairAgreement, ablation_frame, overrating
 
 POLICY = Policy.of(["dataset"], ["kendall"], None, "skip", "common")
 OPTIONS = Bootstrap(resamples=200, seed=1)
@@ -86,26 +88,15 @@ def test_a_truth_of_one_label_has_no_pairs():
 def test_variants_change_one_argument_and_have_repeats():
     ablation = Ablation(base="judge", vary={"history": [10], "fields": [["title", "genres"], []]}, repeats=2)
     variants = list(ablation.variants(EvaluatorSpec.parse("Relevance('m', history=100)")))
-    assert [dict(v.specs) for v in variants] == [
-        {
-            "judge": "Relevance('m', history=100)",
-            "judge, repeat 2": "Relevance('m', history=100, replicate=1)",
-        },
-        {
-            "judge, history 10": "Relevance('m', history=10)",
-            "judge, history 10, repeat 2": "Relevance('m', history=10, replicate=1)",
-        },
-        {
-            "judge, fields title + genres": "Relevance('m', history=100, fields=('title', 'genres'))",
-            "judge, fields title + genres, repeat 2": (
-                "Relevance('m', history=100, fields=('title', 'genres'), replicate=1)"
-            ),
-        },
-        {
-            "judge, fields none": "Relevance('m', history=100, fields=())",
-            "judge, fields none, repeat 2": "Relevance('m', history=100, fields=(), replicate=1)",
-        },
-    ]
+    assert [next(iter(v.specs)) for v in variants] == [
+        "judge", "judge, history 10", "judge, fields title + genres", "judge, fields none",
+    ]  # fmt: skip
+    assert dict(variants[2].specs) == {
+        "judge, fields title + genres": "Relevance('m', history=100, fields=('title', 'genres'))",
+        "judge, fields title + genres, repeat 2": (
+            "Relevance('m', history=100, fields=('title', 'genres'), replicate=1)"
+        ),
+    }
     with pytest.raises(SpecError, match="an argument must be"):
         list(Ablation(base="judge", vary={"a": [{}]}).variants(EvaluatorSpec("Relevance")))
 
@@ -117,7 +108,7 @@ def test_a_worse_variant_is_found_and_repeats_count_together():
     pairs = PairAgreement.of(prepare(scores, truth, POLICY), 2)
     ablation = Ablation(base="judge", vary={"history": [1]}, repeats=2)
     specs = {"judge": "Relevance('m')"}
-    frame = ablation_frame(ablation, pairs, specs, OPTIONS, comparison.Tests(permutations=499))
+    frame = ablation_frame(ablation, pairs, specs, OPTIONS, paired_tests.Tests(permutations=499))
     base, worse = frame.to_dict("records")
     each = pairs.frame(None).set_index(["evaluator", "gap"])["agreement"].xs("relevant", level="gap")
     assert base["agreement"] == pytest.approx(each[names[:2]].mean())  # each repeat has the same pairs
@@ -130,3 +121,26 @@ def test_a_worse_variant_is_found_and_repeats_count_together():
     alone = ablation_frame(Ablation(base="judge"), pairs, specs, None, None)
     assert len(alone) == 1
     assert np.isnan(alone["repeats_low"][0])
+
+
+def scored(scores, truth, options):
+    matched, study = (
+        SimpleNamespace(prepared=prepare(scores, truth, POLICY)),
+        SimpleNamespace(bootstrap=options),
+    )
+    return SimpleNamespace(matched=matched, study=study, scale=Scale(0, 3))
+
+
+@pytest.mark.parametrize("options", [None, Bootstrap(resamples=50)])
+def test_differences_are_counted_by_label(options):
+    units = pd.DataFrame({"user_id": list("aabb"), "item_id": list("xyxy"), "aspect": "relevance"})
+    truth = units.assign(rating=[0.0, 2.0, 0.0, 2.0])
+    good = units.assign(evaluator="good", score=[1.0, 2.0, 0.0, 1.0])
+    off = units.assign(evaluator="off", score=[0.1, 0.2, 7.0, 0.3])
+    frame = overrating(scored(pd.concat([good, off]), truth, options))
+    rows = frame.set_index(["evaluator", "label"])[["bias", "over", "under", "n_units"]]
+    assert rows.to_dict("index") == {
+        ("good", "0"): {"bias": 0.5, "over": 0.5, "under": 0.0, "n_units": 2},
+        ("good", "2"): {"bias": -0.5, "over": 0.0, "under": 0.5, "n_units": 2},
+    }
+    assert overrating(scored(off, truth, options)).empty

@@ -12,7 +12,7 @@ from scipy.stats import kendalltau
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from metaeval.base.errors import DataError, SpecError
-from metaeval.base.records import Kind
+from metaeval.base.records import Kind, Scale
 from metaeval.judging.settings import judging
 from metaeval.kinds.relevance.baselines import ItemSimilarity, Labels, Popularity
 from metaeval.kinds.relevance.data.imports.coat import import_coat
@@ -30,7 +30,6 @@ WORDS = r"(?u)\w+"
 def test_popularity_is_the_number_of_other_users() -> None:
     data = films(users=12)
     scores = Popularity().score(data, ASPECTS).frame
-    assert data.histories is not None
     own = 0
     for user, item, score in scores[["user_id", "item_id", "score"]].itertuples(index=False):
         having = set(data.histories[data.histories["item_id"] == item]["user_id"])
@@ -43,8 +42,6 @@ def test_popularity_is_the_number_of_other_users() -> None:
 
 def test_similarity_is_the_cosine_with_the_mean_of_the_history() -> None:
     data = films(users=4)
-    assert data.items is not None
-    assert data.histories is not None
     vectors = TfidfVectorizer(token_pattern=WORDS).fit_transform(data.items["genres"]).toarray()
     scores = ItemSimilarity(fields=["genres"]).score(data, ASPECTS).frame
     for user, of_user in scores.groupby("user_id"):
@@ -57,8 +54,6 @@ def test_similarity_is_the_cosine_with_the_mean_of_the_history() -> None:
 
 def test_a_user_without_a_history_and_an_item_without_words_are_missing() -> None:
     data = films()
-    assert data.items is not None
-    assert data.histories is not None
     silent, unknown = data.table["item_id"][:2]
     items = data.items.assign(title=data.items["title"].where(data.items["item_id"] != silent))
     changed = dataclasses.replace(
@@ -104,3 +99,24 @@ def test_likeness_and_a_simulated_judge_tell_which_coats_people_like(real_data: 
     assert found["Popularity"] == pytest.approx(0.053, abs=0.01)
     assert found["ItemSimilarity"] == pytest.approx(0.125, abs=0.01)
     assert found["Relevance"] > 0.1
+
+
+def test_labels_on_a_scale_of_their_own_are_kept_and_mapped_by_cuts() -> None:
+    data = films()
+    ratings = [0.0, 2.5, 4.0, 5.0, 42.0]
+    machine = data.ratings[:5].assign(rater="machine", rating=ratings)
+    data = dataclasses.replace(
+        data,
+        ratings=pd.concat([data.ratings, machine], ignore_index=True),
+        scales={"machine": Scale(0, 5, integer=False)},
+    )
+    plain, mapped = Labels("machine"), Labels("machine", cuts=[2, 4, 5])
+    frame = plain.score(data, ASPECTS).frame
+    assert frame["score"].tolist()[:4] == ratings[:4]
+    assert frame["status"].tolist() == ["ok"] * 4 + ["out_of_range"]
+    assert mapped.score(data, ASPECTS).frame["score"].tolist()[:4] == [0, 1, 2, 3]
+    assert (plain.signature(data)["own_scale"], "own_scale" in mapped.signature(data)) == ([0, 5], False)
+    with pytest.raises(DataError, match="need 3 cuts"):
+        Labels("machine", cuts=[2]).score(data, ASPECTS)
+    with pytest.raises(SpecError, match="cuts are rising numbers"):
+        Labels("machine", cuts=[4, 2])

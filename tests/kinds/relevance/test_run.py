@@ -8,14 +8,13 @@ import pandas as pd
 import pytest
 
 import metaeval as me
+from data.make_relevance import simulate
 from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
 from metaeval.kinds.relevance.data.loading import save
-from metaeval.kinds.relevance.data.simulated import simulate
 from metaeval.reports.sheets import render
 from metaeval.runs.finished import open_run
-from metaeval.study.commands.details import details
-from metaeval.study.commands.figure_files import write_figures
+from metaeval.study.commands.analyses import details_of, write_figures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +77,7 @@ def test_labels_of_models_are_not_those_of_people(folder: Path) -> None:
     run = open_run(folder)
     assert run.raters is not None
     assert set(run.raters["rater"]) == {"human", "oracle"}
-    (people,) = [sheet for sheet in details(folder) if sheet.name == "people"]
+    (people,) = [sheet for sheet in details_of(folder) if sheet.name == "people"]
     lines = people.frame[["who", "against"]].to_numpy().tolist()
     assert lines == [["human", "Labels('oracle')"], ["human", "oracle"]]
 
@@ -88,12 +87,12 @@ def test_ablations_are_a_row_per_variant_and_the_repeats_have_replies_of_their_o
     variants = [("", ""), ("history", "0"), ("history", "2"), ("fields", "title"), ("criteria", "sum")]
     assert list(zip(frame["argument"], frame["value_of"], strict=True)) == variants
     assert (frame["repeats_low"].astype(float) < frame["repeats_high"].astype(float)).any()
-    sheet = next(sheet for sheet in details(folder) if sheet.name.startswith("ablation"))
+    sheet = next(sheet for sheet in details_of(folder) if sheet.name.startswith("ablation"))
     assert sheet.frame["evaluator"].tolist() == frame["evaluator"].tolist()
 
 
 def test_a_run_that_is_opened_again_gives_the_same_details(folder: Path) -> None:
-    again = list(details(folder))
+    again = list(details_of(folder))
     assert len(again) > 10
     assert (folder / "details.md").read_text(encoding="utf-8").endswith(render(again, "md"))
 
@@ -107,6 +106,7 @@ def test_figures_are_drawn_from_the_folder(folder: Path, tmp_path: Path) -> None
     ("line", "instead", "sentence"),
     [
         ("measures: [nDCG@5]", "measures: [nDCG@x]", "'nDCG@x' cannot be read"),
+        ("measures: [nDCG@5]", "measures: [Accuracy@10]", "'Accuracy@10' cannot order systems"),
         ("base: asked", "base: nobody", "there is no evaluator 'nobody'"),
         ("fields: [[title]]", "fields: [[subtitle]]", "have no field 'subtitle'"),
         ("truth: Labels('oracle')", "truth: Labels('oracl')", "did you mean 'oracle'"),
@@ -130,9 +130,3 @@ def test_scores_of_a_collection_alone(folder: Path, tmp_path: Path) -> None:
     assert main(["score", str(data), "Labels('judge')", "Popularity()", "--out", str(out)]) == 0
     assert set(pd.read_csv(out)["evaluator"]) == {"Labels('judge')", "Popularity()"}
     assert main(["correlate", str(data), str(out), "--truth", "Labels('human')"]) == 0
-
-
-def test_golden_sets_are_of_explanations(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = str(folder.parent / "data")
-    assert main(["golden", "export", data, str(folder.parent / "labels.csv"), "--rater", "anna"]) == 2
-    assert "holds a data set of kind 'relevance'; give one of explanations" in capsys.readouterr().err

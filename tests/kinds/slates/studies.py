@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.records import Kind, ScoreTable
-from metaeval.kinds.scored import Scored
 from metaeval.kinds.slates.data.slate_set import KEYS, PREFERENCE, SlateSet, units_of, utilities_of
 from metaeval.kinds.slates.kind import SLATES
+from metaeval.kinds.slates.measures import SlatesScored
 from metaeval.kinds.slates.study import SlatesStudy
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 DUEL = ["user_id", "duel", "task", "first", "second", "utility_first", "utility_second"]
 
@@ -29,7 +27,7 @@ def duels(rows: Sequence[Sequence[Any]], **more: Any) -> SlateSet:
 
 def scored(
     data: SlateSet, verdicts: Mapping[str, Any], kinds: Mapping[str, Kind] | None = None, **study: Any
-) -> Scored[SlatesStudy]:
+) -> SlatesScored:
     """Return a study of verdicts, a number per unit; NaN for none."""
     frames = [
         data.table[[*KEYS]].assign(
@@ -45,7 +43,9 @@ def scored(
     specs = {name: f"Recorded('{name}')" for name in verdicts}
     made = SlatesStudy(dataset="none", kind="slates", **{"evaluators": specs, **options})
     truth = data.ratings.drop(columns="rater")
-    return Scored(SLATES.resolve(made, data), data.scale, data.cluster, table, truth, None, data)
+    return SLATES.scored(
+        SLATES, SLATES.resolve(made, data), data.scale, data.cluster, table, truth, None, data
+    )
 
 
 def random_duels(seed: int, users: int = 12, each: int = 8) -> SlateSet:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from metaeval.base.errors import DataError
-from metaeval.evaluators.showings import Coin, FirstPosition
-from metaeval.kinds.registry import COMMON, build
+from metaeval.evaluators.chance import Coin
 from metaeval.kinds.slates.baselines import Longer, Oracle, PopularSlate
 from tests.kinds.slates.catalogue import slates
 
@@ -32,10 +31,6 @@ def test_a_coin_is_fair_and_depends_on_the_seed_and_the_units_name_alone():
     both = drawn.reshape(-1, 2)  # the two orders of a duel are drawn apart
     assert abs((both[:, 0] == both[:, 1]).mean() - 0.5) < 0.1
     assert (scores(Coin(seed=2), data) != drawn).any()
-
-
-def test_the_place_says_it_all():
-    assert set(scores(FirstPosition(), slates())) == {1}
 
 
 def test_the_oracle_follows_the_utilities_and_turns_with_the_order():
@@ -70,10 +65,3 @@ def test_the_longer_slate_has_more_items():
     short = data.slates[~((data.slates["slate"] == "s1") & (data.slates["position"] == 3))]
     assert scores(Longer(), data).tolist() == [0, 0]
     assert scores(Longer(), replace(data, slates=short)).tolist() == [1, -1]
-
-
-def test_names_in_specs_are_those_of_the_kind():
-    known = {**COMMON, "Random": Coin, "Popularity": PopularSlate}
-    for made in (Coin(seed=3), PopularSlate()):
-        assert build(str(made), known=known) == made
-    assert str(Coin(seed=3)) == "Random(seed=3)"

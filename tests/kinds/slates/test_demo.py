@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import metaeval as me
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -21,6 +18,7 @@ def run(demo_of: Callable[[str], Path]) -> Path:
     return demo_of("slates") / "results" / "slates"
 
 
+@pytest.mark.slow
 def test_regret_orders_the_raters_and_places_alone_are_as_good_as_a_coin(run: Path) -> None:
     regret = pd.read_csv(run / "regret.csv").set_index(["task", "evaluator"])
     for task in ("T1", "T2", "T3"):

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from metaeval.analysis.verdicts.coherence import coherence
-from metaeval.kinds.slates.regret import DuelCells
-from metaeval.kinds.slates.verdicts import verdict_rows
-from metaeval.sources.verdict_orders import read_orders
+from metaeval.analysis.verdicts.coherence import coherence, orders_of
+from metaeval.kinds.slates.data.slate_set import SlateSet
+from metaeval.kinds.slates.measures import DuelCells, verdict_rows
+from metaeval.sources.verdicts import import_verdicts
 from tests.kinds.slates.studies import duels, scored
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from metaeval.kinds.slates.data.slate_set import SlateSet
 
 PAIR = ["subset", "pair_id"]
 OUTPUTS = ("output_1", "output_2")
@@ -87,7 +82,7 @@ def test_raw_replies_give_the_same_but_where_the_release_contradicts_them(
         "columns: {judge: [judge, prompt], task: subset, group: [subset, pair_id], first: first,"
         " second: second, reply: completion}\nchoices: {first: Output (a), second: Output (b)}\n"
     )
-    read = read_orders(tmp_path / "verdicts.csv", tmp_path / "map.yaml")
+    read = orders_of(import_verdicts(tmp_path / "verdicts.csv", tmp_path / "map.yaml", again=True))
     won = np.where(recorded["winner"] == 1, *OUTPUTS)
     released = read.assign(winner=np.where(won == recorded["first"], "first", "second"))
     released.loc[recorded["winner"].to_numpy() == 0, "winner"] = ""

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metaeval.kinds.slates.reading import duel_groups, unit_view
-from metaeval.kinds.slates.regret import DuelCells
+from metaeval.kinds.slates.kind import SLATES
 from tests.kinds.slates.catalogue import slates
 from tests.kinds.slates.studies import random_duels, scored
 from tests.kinds.slates.test_regret import by_loops
@@ -16,7 +15,7 @@ from tests.kinds.slates.test_regret import by_loops
 
 def test_both_slates_stand_side_by_side_as_they_were_shown() -> None:
     data = replace(slates(), tasks={"T1": "which films"})
-    view = unit_view(data, ["preference"])
+    view = SLATES.unit_view(data, ["preference"])
     assert [c.name for c in view.columns if c.key] == ["user_id", "duel", "order"]
     first, second, utility, task, profile, history = view.texts
     assert (first.beside, second.beside) == (False, True)
@@ -40,8 +39,9 @@ def test_both_slates_stand_side_by_side_as_they_were_shown() -> None:
 def test_groups_are_users_and_duels_in_both_orders() -> None:
     data = random_duels(5)
     verdicts = np.random.default_rng(5).choice([-1.0, 0.0, 1.0], len(data))
-    cells = DuelCells(scored(data, {"a": verdicts}))
-    users, duels = duel_groups(cells)
+    study = scored(data, {"a": verdicts})
+    cells = study.cells
+    users, duels = SLATES.groups(study)
     assert users.keys == ("user_id",)
     tasks, measures = list(cells.parts), list(cells.measures)
     for g, (user,) in enumerate(users.ids):

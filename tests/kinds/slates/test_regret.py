@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,14 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaeval.evaluators.showings import Coin, FirstPosition
+from metaeval.evaluators.chance import FirstPosition
 from metaeval.kinds.slates.baselines import Oracle
 from metaeval.kinds.slates.data.slate_set import PREFERENCE, SlateSet, units_of, utilities_of
-from metaeval.kinds.slates.regret import DuelCells
+from metaeval.kinds.slates.measures import DuelCells
+from metaeval.stats.coefficients.tables import Floats
 from tests.kinds.slates.studies import DUEL, duels, random_duels, scored
-
-if TYPE_CHECKING:
-    from metaeval.stats.coefficients.tables import Floats
 
 
 def by_loops(data: SlateSet, verdicts: Floats, task: str) -> dict[str, float]:
@@ -100,19 +97,6 @@ def test_a_first_position_judge_has_exactly_the_regret_of_a_coin() -> None:
         )
 
 
-def test_a_coin_is_by_chance_what_the_formula_says() -> None:
-    data = random_duels(3, users=40)
-    coins = {
-        f"coin {s}": Coin(seed=s).score(data, [PREFERENCE]).frame["score"].to_numpy() for s in range(200)
-    }
-    cells = DuelCells(scored(data, {**coins, "ties": np.zeros(len(data))}, bootstrap=None))
-    board = cells.board().frame.set_index(["task", "measure", "evaluator"]).sort_index()["estimate"]
-    for cell in cells.every:
-        found = board[cell["task"], cell["measure"]]
-        drawn = found.drop("ties")
-        assert drawn.mean() == pytest.approx(found["ties"], abs=4 * drawn.std() / np.sqrt(len(drawn)))
-
-
 def test_probes_and_repeats_are_no_part_of_any_measure() -> None:
     rows = [
         ("u", "d1", "T1", "a", "b", 1.0, 0.0),
@@ -124,15 +108,3 @@ def test_probes_and_repeats_are_no_part_of_any_measure() -> None:
     cells = DuelCells(scored(data, {"a": [1, -1, 1, 1, -1, 1]}))
     row = cells.board().frame.iloc[0]
     assert (row["estimate"], row["n_units"]) == (0, 2)
-
-
-def test_a_duel_counts_where_all_evaluators_have_a_verdict() -> None:
-    data = duels(
-        [("u", "T1", "a", "b", 1.0, 0.0), ("u", "T1", "a", "c", 1.0, 0.0), ("v", "T2", "a", "b", 0.5, 0.0)]
-    )
-    cells = DuelCells(scored(data, {"a": [-1, 1, 1, -1, -1, 1], "b": [1, -1, np.nan, -1, np.nan, np.nan]}))
-    board = cells.board().frame.set_index(["evaluator", "task", "measure"]).sort_index()
-    assert board.loc[("a", "T1", "regret"), "estimate"] == pytest.approx(2 / 3)
-    assert board.loc[("a", "T1", "regret"), "n_units"] == 3
-    assert board.loc[("b", "T1", "regret"), "n_missing"] == 1
-    assert np.isnan(board.loc[("b", "T2", "regret"), "estimate"])

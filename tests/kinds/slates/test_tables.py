@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metaeval.evaluators.showings import FirstPosition
-from metaeval.kinds.slates import files
+from metaeval.evaluators.chance import FirstPosition
+from metaeval.kinds.slates import judges, regret
 from metaeval.kinds.slates.baselines import Oracle
 from metaeval.kinds.slates.data.slate_set import PREFERENCE
-from metaeval.kinds.slates.results import results
 from tests.kinds.slates.studies import duels, random_duels, scored
 from tests.kinds.slates.test_regret import by_loops
 
@@ -23,7 +22,7 @@ def test_regret_against_a_coin() -> None:
         "first": FirstPosition().score(data, [PREFERENCE]),
     }
     study = scored(data, {name: table.frame["score"].to_numpy() for name, table in tables.items()})
-    frame = results(study).files[files.REGRET]
+    frame = study.table(regret.BY_TASK)
     assert ",".join(frame.columns[:9]) == COLUMNS
     frame = frame.set_index(["evaluator", "task"])
     for task in ("T1", "T2"):
@@ -44,7 +43,7 @@ def test_regret_against_a_coin() -> None:
 def test_difficulty_is_in_quantiles_of_similarity() -> None:
     data = random_duels(2, users=30)
     verdicts = np.random.default_rng(0).choice([-1.0, 1.0], len(data))
-    frame = results(scored(data, {"a": verdicts}, difficulty=2)).files[files.DIFFICULTY]
+    frame = scored(data, {"a": verdicts}, difficulty=2).table(regret.BY_DIFFICULTY)
     assert frame["difficulty"].tolist() == [1, 2, 1, 2]
     of_task = data.table["task"] == "T2"
     middle = data.table.loc[of_task, "similarity"].median()
@@ -59,14 +58,6 @@ def test_difficulty_is_in_quantiles_of_similarity() -> None:
     assert row["similarity_low"] == part["similarity"].min()
 
 
-def test_slates_that_are_all_as_similar_make_one_bin() -> None:
-    data = duels([(f"u{i}", "T2", "a", "b", 1, 0) for i in range(6)], similarity=1.0)
-    frame = results(scored(data, {"a": np.ones(12)})).files[files.DIFFICULTY]
-    assert frame[["difficulty", "n_units"]].to_numpy().tolist() == [[1, 12]]
-    unknown = duels([(f"u{i}", "T2", "a", "b", 1, 0) for i in range(6)])
-    assert files.DIFFICULTY not in results(scored(unknown, {"a": np.ones(12)})).files
-
-
 def test_a_majority_against_its_members() -> None:
     data = random_duels(4, users=30)
     draw = np.random.default_rng(1)
@@ -75,8 +66,8 @@ def test_a_majority_against_its_members() -> None:
     votes = np.sign(sum(members.values()))
     specs = {n: f"Recorded('{n}')" for n in members}
     majority = f"Majority({', '.join(specs.values())})"
-    found = results(scored(data, {**members, "all": votes}, evaluators={**specs, "all": majority})).files
-    frame = found[files.MAJORITY].set_index(["member", "task"]).sort_index()
+    found = scored(data, {**members, "all": votes}, evaluators={**specs, "all": majority})
+    frame = found.table(judges.MAJORITY).set_index(["member", "task"]).sort_index()
     assert len(frame) == 3 * 2
     regret = {name: by_loops(data, v, "T1")["regret"] for name, v in {**members, "all": votes}.items()}
     for member in members:

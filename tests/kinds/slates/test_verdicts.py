@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,17 +14,15 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import spearmanr
 
 from metaeval.base.records import Kind
-from metaeval.evaluators.showings import Coin, FirstPosition
-from metaeval.kinds.slates import files
-from metaeval.kinds.slates.against import RegretRanks
+from metaeval.evaluators.chance import FirstPosition
+from metaeval.kinds.slates import coherence, regret
 from metaeval.kinds.slates.baselines import Oracle
+from metaeval.kinds.slates.coherence import RegretRanks
 from metaeval.kinds.slates.data.slate_set import PREFERENCE, SlateSet
-from metaeval.kinds.slates.results import results, sheets
+from metaeval.kinds.slates.kind import SLATES
 from tests.kinds.slates.studies import duels, random_duels, scored
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+SHEETS = ["regret", "regret_by_difficulty", "coherence", "regret_coherence", "judge_agreement"]
 UTILITY = {"a": 0.1, "b": 0.4, "c": 0.7, "d": 0.9}
 
 
@@ -36,7 +35,7 @@ def triples(users: int = 12) -> SlateSet:
 
 def axioms(data: SlateSet, verdicts: Any, **more: Any) -> pd.DataFrame:
     found = scored(data, {"judge": verdicts}, **more)
-    return results(found).files[files.COHERENCE].set_index("axiom")
+    return found.table(coherence.COHERENCE).set_index("axiom")
 
 
 def test_an_oracle_keeps_to_all_axioms() -> None:
@@ -65,14 +64,6 @@ def test_a_cyclic_judge() -> None:
     assert found.loc["transitivity", "in_cycles"] == 0.75
 
 
-def test_a_coin_keeps_to_the_axioms_as_often_as_chance() -> None:
-    data = triples(400)
-    found = axioms(data, Coin(seed=1).score(data, [PREFERENCE]).frame["score"].to_numpy())
-    for axiom in ("transitivity", "asymmetry", "first_position"):
-        row = found.loc[axiom]
-        assert row["ci_low"] <= row["chance"] <= row["ci_high"]
-
-
 def test_ratings_are_held_against_verdicts_that_name_a_slate() -> None:
     data = duels([("u", "T1", "a", "b", 1, 0), ("v", "T1", "a", "b", 1, 0), ("v", "T1", "a", "c", 1, 0)])
     study = scored(
@@ -80,28 +71,11 @@ def test_ratings_are_held_against_verdicts_that_name_a_slate() -> None:
         {"judge": [1, -1, 0, 1, np.nan, 1], "rates": [1, -1, 1, 1, 1, -1]},
         ratings={"judge": "rates"},
     )
-    found = results(study).files[files.COHERENCE]
+    found = study.table(coherence.COHERENCE)
     row = found[found["axiom"] == "rating_transitivity"].iloc[0]
     assert (row["n"], row["n_missing"]) == (4, 1)  # the tie counts in neither
     assert row["estimate"] == 0.75
     assert row["chance"] == 0.5
-
-
-@pytest.mark.parametrize("ties", [0.0, 0.4])
-def test_a_coin_agrees_with_half_of_the_ratings(ties: float) -> None:
-    """Whatever ties there are, of verdicts and of ratings."""
-    data = random_duels(5, users=400)
-    draw = np.random.default_rng(int(10 * ties))
-    p = [(1 - ties) / 2, ties, (1 - ties) / 2]
-    verdicts = {name: draw.choice([-1, 0, 1], len(data), p=p) for name in ("coin", "rates")}
-    study = scored(data, verdicts, ratings={"coin": "rates"}, bootstrap={"resamples": 400}, tests=None)
-    found = results(study).files[files.COHERENCE]
-    rows = found[found["axiom"] == "rating_transitivity"]
-    assert sorted(rows["task"]) == ["T1", "T2"]
-    assert (rows["chance"] == 0.5).all()
-    error = (rows["ci_high"] - rows["ci_low"]) / (2 * 1.96)
-    assert (error < 0.03).all()
-    assert ((rows["estimate"] - 0.5).abs() < 4 * error).all()
 
 
 def test_raters_are_found_by_model_and_address() -> None:
@@ -112,7 +86,7 @@ def test_raters_are_found_by_model_and_address() -> None:
     study.study.__dict__["evaluators"] = specs
     addresses = {"here": "", "there": "u", "rates": ""}
     study.scores.signatures.update({n: {"model": "m", "address": a} for n, a in addresses.items()})  # type: ignore[attr-defined]
-    found = results(study).files[files.COHERENCE]
+    found = study.table(coherence.COHERENCE)
     rated = found[found["axiom"] == "rating_transitivity"]
     assert rated[["evaluator", "estimate"]].to_numpy().tolist() == [["here", 1.0]]
 
@@ -125,37 +99,22 @@ def judged(n: int, seed: int = 0) -> dict[str, Any]:
     return {"data": data, "verdicts": given, "kinds": dict.fromkeys(given, Kind.JUDGE)}
 
 
-def test_agreement_among_judges() -> None:
-    found = judged(3)
-    table = results(scored(**found)).files[files.AGREEMENT]
-    assert len(table) == 2 * 3
-    row = table[(table["task"] == "T1") & (table["second"] == "j2")].iloc[0]
-    use = (found["data"].table["task"] == "T1").to_numpy()
-    one, other = (found["verdicts"][name][use] for name in (row["first"], "j2"))
-    assert row["same"] == pytest.approx((one == other).mean())
-    labels = (-1, 0, 1)
-    chance = sum((one == v).mean() * (other == v).mean() for v in labels)
-    assert row["kappa"] == pytest.approx((row["same"] - chance) / (1 - chance))
-    assert row["same_low"] <= row["same"] <= row["same_high"]
-
-
 def test_regret_against_coherence_needs_four_judges() -> None:
-    few = results(scored(**judged(3))).files[files.AGAINST]
+    few = scored(**judged(3)).table(coherence.AGAINST)
     assert few["rho"].isna().all()
     assert set(few["note"]) == {"fewer than 4 judges: no correlation"}
     study = scored(**judged(5))
-    found = results(study).files
-    table = found[files.AGAINST].set_index(["task", "axiom"])
-    regret, axes = found[files.REGRET], found[files.COHERENCE]
+    table = study.table(coherence.AGAINST).set_index(["task", "axiom"])
+    by_task, axes = study.table(regret.BY_TASK), study.table(coherence.COHERENCE)
     for (task, axiom), row in table.iterrows():
         share = axes[(axes["task"] == task) & (axes["axiom"] == axiom)].set_index("evaluator")["estimate"]
-        own = regret[regret["task"] == task].set_index("evaluator")["regret"][share.index]
+        own = by_task[by_task["task"] == task].set_index("evaluator")["regret"][share.index]
         assert row["rho"] == pytest.approx(spearmanr(own, share)[0])
         assert row["note"] == ""
         assert -1 <= row["rho_low"] <= row["rho_high"] <= 1
     assert ("T1", "asymmetry") in table.index
     assert "first_position" not in table.index.get_level_values(1)
-    assert [s.name for s in sheets(study)] == [name.removesuffix(".csv") for name in files.SHEETS[:-1]]
+    assert [s.name for s in SLATES.details(study)] == SHEETS
 
 
 def test_few_users_of_a_judge_leave_no_interval_of_ranks() -> None:
@@ -165,7 +124,7 @@ def test_few_users_of_a_judge_leave_no_interval_of_ranks() -> None:
         gap = data.ratings["rating"].to_numpy()
         said = {f"j{i}": np.sign(gap + draw.normal(0, 0.1 + 0.2 * i, len(gap))) for i in range(4)}
         study = scored(data, said, dict.fromkeys(said, Kind.JUDGE))
-        row = results(study).files[files.AGAINST].set_index("axiom").loc["asymmetry"]
+        row = study.table(coherence.AGAINST).set_index("axiom").loc["asymmetry"]
         assert row["note"] == note
         assert np.isfinite(row["rho"])
         assert np.isnan(row["rho_low"]) == np.isnan(row["rho_high"]) == bool(note)
@@ -183,27 +142,3 @@ def test_ranks_under_weights_are_spearmans(regret: Any, kept: Any, weights: Any)
     expected = np.nan if alike else spearmanr(own, share)[0]
     with np.errstate(invalid="ignore"):  # all weights 0
         np.testing.assert_allclose(ranks.at(weights[:, None]), [[expected]], atol=1e-12)
-
-
-def test_ranks_are_undefined_where_all_judges_are_alike() -> None:
-    same = np.tile([0.1, 0.3], (4, 1))
-    ranks = RegretRanks(same, np.ones((4, 2, 2)), even=False)
-    assert np.isnan(ranks.at(np.ones((2, 3)))).all()
-
-
-def test_a_judge_without_a_verdict_in_one_task_leaves_the_others() -> None:
-    found = judged(5)
-    data = found["data"]
-    found["verdicts"]["j4"][(data.table["task"] == "T2").to_numpy()] = np.nan
-    tables = results(scored(**found)).files
-    assert set(tables[files.REGRET]["task"]) == set(tables[files.AGAINST]["task"]) == {"T1"}
-    axes = tables[files.COHERENCE]
-    assert set(axes.loc[axes["evaluator"] == "j0", "task"]) == {"T1", "T2"}
-
-
-def test_without_a_bootstrap_no_sheet_speaks_of_intervals() -> None:
-    study = scored(**judged(4), bootstrap=None, tests=None)
-    tables = results(study).files
-    for file, column in ((files.REGRET, "ci_low"), (files.COHERENCE, "ci_low"), (files.AGAINST, "rho_low")):
-        assert tables[file][column].isna().all()
-    assert not any("interval" in note for sheet in sheets(study) for note in sheet.notes)

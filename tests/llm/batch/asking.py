@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metaeval.llm.batch.batches import Batches, Left
 from metaeval.llm.calls.client import CallError
 from metaeval.llm.calls.limits import Budget
 from metaeval.llm.calls.price import Price, Prices
-from metaeval.llm.calls.runner import RequestRun
-from metaeval.llm.calls.work import HandedOverError
+from metaeval.llm.calls.request import Request
+from metaeval.llm.calls.work import Answer, HandedOverError
 from metaeval.llm.store.replies import Store
-from tests.llm.asking import FAST, requests
-
-if TYPE_CHECKING:
-    from metaeval.llm.calls.request import Request
-    from metaeval.llm.calls.work import Answer
+from tests.llm.asking import FAST, requests, running
 
 PRICES = Prices({"m": Price(input=2.0, output=8.0)})
 
@@ -42,7 +38,7 @@ def round_of(store: Store, wanted: list[Request], **options: Any) -> Left:
     places = {(request.provider, request.address) for request in wanted}
     with Batches(store, options.pop("run", "run"), places, **options) as batches:
         with batches.round() as sender, contextlib.suppress(HandedOverError):
-            list(RequestRun(wanted, store, instead=sender.take, **usable))
+            list(running(wanted, store, instead=sender.take, **usable))
         left = batches.left(sender)
         if not left.to_come:
             batches.finish()
@@ -51,7 +47,7 @@ def round_of(store: Store, wanted: list[Request], **options: Any) -> Left:
 
 def replies(store: Store, wanted: list[Request], **options: Any) -> list[Answer]:
     """Return what the store has of a run that is finished."""
-    return list(RequestRun(wanted, store, offline=True, **options))
+    return list(running(wanted, store, offline=True, **options))
 
 
 def main(path: str, port: int, number: int) -> None:

@@ -9,17 +9,15 @@ import asyncio
 import json
 import uuid
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from email import message_from_bytes
+from email.policy import HTTP
+from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
-from tests.llm.server import ANSWER, Threaded, always, openai_body
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.llm.server import Behave
+from tests.llm.server import ANSWER, Behave, Threaded, always, openai_body
 
 PATHS = {"openai": "/v1", "dashscope": "/compatible-mode/v1"}
 FULL = "token_limit_exceeded"
@@ -70,6 +68,10 @@ class BatchServer(Threaded):
         """Whether there is no room for a batch, said when it is made."""
         self.change: Callable[[dict[str, Any]], Any] = lambda body: body
         """Makes what is said of a batch into something else."""
+        self.drips = ""
+        """The step whose answer begins, and never ends."""
+        self.cut: Callable[[bytes], bytes] = lambda content: content
+        """Makes what is sent of a file of results into something else."""
         self.key = ""
         """The only key that is let in; empty for any."""
         self.seen: list[str] = []
@@ -125,6 +127,12 @@ class BatchServer(Threaded):
             try:
                 self.seen.append(name)
                 self.at("dead" if self.dead else f"{name} before")
+                if name == self.drips:
+                    dripping = web.StreamResponse(headers={"Content-Type": "application/json"})
+                    await dripping.prepare(request)
+                    while True:
+                        await dripping.write(b" ")
+                        await asyncio.sleep(0.02)
                 answer: web.StreamResponse = await handle(request)
                 self.at(f"{name} after")
             except DiedError:
@@ -137,13 +145,12 @@ class BatchServer(Threaded):
         return handled
 
     async def _upload(self, request: web.Request) -> web.Response:
-        given, content = {}, b""
-        async for part in await request.multipart():
-            if part.name == "file":
-                given["filename"], content = part.filename, bytes(await part.read())
-            else:
-                given[part.name] = await part.text()
-        return web.json_response(self._keep(given["filename"], given["purpose"], content))
+        # aiohttp's own reader warns wherever a part ends in another chunk than it began.
+        head = f"Content-Type: {request.headers['Content-Type']}\r\n\r\n".encode()
+        form = message_from_bytes(head + await request.read(), policy=HTTP)
+        parts = {part.get_param("name", header="Content-Disposition"): part for part in form.iter_parts()}
+        name, content = parts["file"].get_filename(), parts["file"].get_payload(decode=True)
+        return web.json_response(self._keep(name, parts["purpose"].get_payload(), content))
 
     async def _files(self, request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": self.uploads(), "has_more": False})
@@ -157,7 +164,7 @@ class BatchServer(Threaded):
         return web.json_response({"id": name, "object": "file", "deleted": True})
 
     async def _content(self, request: web.Request) -> web.StreamResponse:
-        data = (self.folder / "files" / f"{request.match_info['id']}.jsonl").read_bytes()
+        data = self.cut((self.folder / "files" / f"{request.match_info['id']}.jsonl").read_bytes())
         response = web.StreamResponse(headers={"Content-Length": str(len(data))})
         await response.prepare(request)
         await response.write(data[: len(data) // 2])

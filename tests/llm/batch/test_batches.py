@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import TYPE_CHECKING, Any
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,20 +16,14 @@ from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.calls.client import CallError
 from metaeval.llm.calls.limits import Budget
 from metaeval.llm.calls.price import Prices
-from metaeval.llm.calls.runner import RequestRun
+from metaeval.llm.calls.request import Request
+from metaeval.llm.store.replies import Store
 from metaeval.llm.store.tools import prune
-from tests.llm.asking import FAST, KEY, requests
+from tests.llm.asking import FAST, KEY, requests, running
 from tests.llm.batch.asking import PRICES, address, replies, round_of
 from tests.llm.batch.server import BatchServer
 from tests.llm.dialects import reasoning
 from tests.llm.server import Act, Server, error
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from metaeval.llm.calls.request import Request
-    from metaeval.llm.store.replies import Store
 
 BOTH = pytest.mark.parametrize("provider", ["openai", "dashscope"])
 
@@ -66,11 +66,11 @@ def test_both_ways_share_a_store(store: Store, server: BatchServer, provider: st
     wanted = asked(server, 6, provider)
     with Server(port=0) as ordinary:
         before = list(requests(3, address(provider, ordinary), provider))
-        list(RequestRun(before, store, limits=FAST))
+        list(running(before, store, limits=FAST))
         assert round_of(store, before).to_come == 0
         assert not server.seen
     finish(store, wanted)
-    run = RequestRun(wanted, store, limits=FAST)  # whose server takes no ordinary call
+    run = running(wanted, store, limits=FAST)  # whose server takes no ordinary call
     assert [answer.from_store for answer in run] == [True] * 6
     assert run.tally.calls == 0
 
@@ -80,7 +80,7 @@ def test_a_reply_costs_half(store: Store, server: BatchServer) -> None:
     finish(store, wanted)
     with Server() as ordinary:
         paid = list(requests(1, ordinary.openai))
-        whole = next(iter(RequestRun(paid, store, limits=FAST))).reply
+        whole = next(iter(running(paid, store, limits=FAST))).reply
     by_batch = store.get(wanted[0].key)
     assert by_batch is not None
     assert (by_batch.by_batch, whole.by_batch) == (True, False)
@@ -310,13 +310,61 @@ def test_a_server_that_says_it_otherwise_loses_nothing(
     assert server.paid() == dict.fromkeys((request.key for request in wanted), 1)
 
 
-def test_a_result_of_endless_length_is_none(store: Store, server: BatchServer) -> None:
-    server.behave = lambda _body, _: Act(
-        text="long " * 2_000_000 if len(server.made()) == 1 else "Summary: 3"
+@pytest.mark.parametrize("step", ["upload", "create", "look", "content", "batches", "files"])
+def test_a_server_that_drips_is_not_waited_for(
+    store: Store, server: BatchServer, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metaeval.base.parallel._LOOK_AGAIN", 0.05)
+    limits = FAST.model_copy(update={"reply_seconds": 0.3})
+    wanted = asked(server, 3)
+    if step in ("look", "content"):
+        round_of(store, wanted)
+    elif step in ("batches", "files"):  # a run was killed before it made the batch
+        server.drips = "create"
+        with pytest.raises(CallError):
+            round_of(store, wanted, limits=limits)
+    server.drips = step
+    started = time.monotonic()
+    with pytest.raises(CallError, match="brings nothing to an end"):
+        round_of(store, wanted, limits=limits)
+    assert time.monotonic() - started < 30
+    server.drips = ""
+    finish(store, wanted)
+    assert server.paid() == dict.fromkeys((request.key for request in wanted), 1)
+
+
+def test_ctrl_c_ends_the_wait_for_a_server_that_drips(tmp_path: Path, server: BatchServer) -> None:
+    server.drips = "upload"
+    program = (
+        f"from tests.llm.batch.asking import main; main({str(tmp_path / 's.sqlite')!r}, {server.port}, 3)"
     )
-    wanted = asked(server, 1)
-    assert finish(store, wanted) == 3
-    assert [answer.reply.text for answer in replies(store, wanted)] == ["Summary: 3"]
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    while "upload" not in server.seen:
+        assert process.poll() is None
+        time.sleep(0.01)
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert time.monotonic() - started < 60
+    assert said.rstrip().endswith("KeyboardInterrupt")
+
+
+@pytest.mark.parametrize(
+    "cut", [lambda _: b"", lambda content: content[: len(content) // 2], lambda content: content[:-9]]
+)
+def test_a_result_file_that_is_cut_off_is_fetched_again(
+    store: Store, server: BatchServer, cut: Callable[[bytes], bytes]
+) -> None:
+    wanted = asked(server, 12)
+    round_of(store, wanted)
+    server.cut = cut
+    for _ in range(2):
+        with pytest.raises(CallError, match=r"have \d+ of 12 rows; they are fetched again"):
+            round_of(store, wanted)
+    server.cut = lambda content: "\ufeff".encode() + content.rstrip()
+    finish(store, wanted)
+    assert len(server.made()) == 1
+    assert {answer.reply.text for answer in replies(store, wanted)} == {"Summary: 3"}
 
 
 def test_providers_without_batches_are_named(store: Store, tmp_path: Path) -> None:

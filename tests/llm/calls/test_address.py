@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from metaeval.llm.calls.request import Request
-from metaeval.llm.calls.runner import RequestRun
-from tests.llm.asking import FAST
+from metaeval.llm.store.replies import Store
+from tests.llm.asking import FAST, running
 from tests.llm.server import Act, Server, first, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from metaeval.llm.store.replies import Store
 
 LOST = Act("status", status=400, body={"error": {"message": "this will not do", "code": "bad"}})
 
@@ -75,7 +69,7 @@ def test_the_first_call_of_a_profile_is_over_before_the_second(store: Store, act
     with Counting(behave, delay=0.02) as server:
         server.over = dict.fromkeys(profiles, 0)
         seen = watched(server, profiles)
-        answers = list(RequestRun(about(4, 30, server), store, limits=FAST))
+        answers = list(running(about(4, 30, server), store, limits=FAST))
     assert len(answers) == 120
     assert sum(a.reply.error is not None for a in answers) == (4 if act is LOST else 0)
     for over in seen.values():
@@ -87,37 +81,16 @@ def test_the_first_call_of_a_profile_is_over_before_the_second(store: Store, act
 def test_profiles_do_not_wait_for_each_other(store: Store) -> None:
     """The first calls of the next profiles are made while the others of one are."""
     with serving(first(), delay=0.02) as server:
-        answers = list(RequestRun(about(6, 12, server), store, limits=FAST))
+        answers = list(running(about(6, 12, server), store, limits=FAST))
         orders = [json.dumps(s.body["messages"][1]) for s in server.log]
     assert len(answers) == 72
     firsts = [orders.index(order) for order in dict.fromkeys(orders)]
     assert firsts[-1] < 72 - 12 + 1
 
 
-def test_a_long_profile_counts_once_for_all_that_wait_for_it(store: Store) -> None:
-    """While the first call is under way, all others of its profile are taken up."""
-    taken = threading.Event()
-
-    def wait(_body: dict[str, Any], _before: int) -> Act:
-        assert taken.wait(20)
-        return Act()
-
-    def requests() -> Iterator[Request]:
-        bare = Request("openai", "m", (), base_url=server.openai)
-        profile = ("user", "I like films about cooking. " * 25_000)
-        for item in range(40):
-            yield bare.asking([profile, ("user", f"Item {item}")], shares=True)
-        taken.set()
-
-    with serving(wait) as server:
-        answers = list(RequestRun(requests(), store, limits=FAST))
-    assert all(answer.reply.error is None for answer in answers)
-    assert len(answers) == 40
-
-
 def test_what_is_in_the_store_warms_no_cache(store: Store) -> None:
     with serving(delay=0.02) as server:
-        list(RequestRun(list(about(1, 3, server)), store, limits=FAST))
-        list(RequestRun(list(about(1, 9, server)), store, limits=FAST))
+        list(running(list(about(1, 3, server)), store, limits=FAST))
+        list(running(list(about(1, 9, server)), store, limits=FAST))
         assert len(server.log) == 9
         assert server.most_in_flight > 2

@@ -29,25 +29,6 @@ async def send(to: Breaker, key: str, error: RetryableError | None, *, fresh: bo
         return seconds
 
 
-def test_few_go_until_one_is_answered() -> None:
-    async def go() -> None:
-        one = breaker(FakeTime())
-
-        async def hang() -> None:
-            async with one.place(fresh=True):
-                await asyncio.sleep(math.inf)
-
-        going = [asyncio.create_task(hang()) for _ in range(2)]
-        await asyncio.sleep(0)
-        assert await send(one, "third", None) == math.inf
-        assert [await send(one, str(i), None) for i in range(5)] == [math.inf] * 5
-        for task in going:
-            task.cancel()
-        await asyncio.gather(*going, return_exceptions=True)
-
-    asyncio.run(go())
-
-
 def test_pauses_grow_until_patience_is_over() -> None:
     async def go() -> list[float]:
         time = FakeTime()
@@ -78,36 +59,6 @@ def test_an_answer_starts_it_all_over() -> None:
         before = time.now
         await send(one, "z", None)
         assert time.now - before == 0.25
-
-    asyncio.run(go())
-
-
-def test_what_the_provider_asks_is_kept() -> None:
-    async def go() -> None:
-        time = FakeTime()
-        one = breaker(time)
-        for i in range(3):
-            await send(one, f"{i}", RetryableError("slow down", "429", retry_after=30))
-        assert one.note() == "server asks to wait 30 s"
-        await send(one, "x", RetryableError("slow down", "429", retry_after=3600))
-        assert time.now == 30
-        assert one.impatient
-        assert await send(one, "y", None) == 0
-
-    asyncio.run(go())
-
-
-def test_too_few_failures_blame_the_request() -> None:
-    async def go() -> None:
-        time = FakeTime()
-        one = breaker(time, 10)
-        one.answer()
-        while await send(one, "bad", DOWN, fresh=False):
-            pass
-        assert time.now == 10
-        assert await send(one, "bad", DOWN, fresh=False) == 0
-        assert await send(one, "good", None) == math.inf
-        assert not one.silent
 
     asyncio.run(go())
 

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.base.errors import MetaevalError
+from metaeval.llm.calls.address import Pace
 from metaeval.llm.calls.client import RetryableError
-from metaeval.llm.calls.limits import Budget, Limits, Pace, Purse, nano, wait_before
+from metaeval.llm.calls.limits import Budget, Limits, Purse, bound_of, nano, wait_before
 from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.request import Message, Request
 
@@ -79,35 +80,77 @@ def test_a_purse_sets_aside_what_a_call_may_cost() -> None:
         usd = PRICES.at_most(request())
         assert usd is not None
         assert usd > 1.0
-        purse = Purse(Budget(max_usd=2.5 * usd), PRICES)
+        purse = Purse(Budget(max_usd=2.6 * usd), PRICES)
         bound = nano(usd)
-        first, second = await purse.reserve(request()), await purse.reserve(request())
+        assert await purse.reserve(request()) == bound
+        alone = asyncio.create_task(purse.reserve(request()))
+        await asyncio.sleep(0)
+        assert not alone.done()  # what a call of this model is charged is not known yet
+        purse.settle(request(), bound, bound // 10)
+        first, second = await alone, await purse.reserve(request())
         assert first == second == bound
         third = asyncio.create_task(purse.reserve(request()))
         await asyncio.sleep(0)
         assert not third.done()  # there may be enough when the others have cost less than they might
-        purse.settle(bound, bound // 10)
+        purse.settle(request(), bound, bound // 10)
         assert await third == bound
-        purse.settle(bound, bound)
-        purse.settle(bound, bound)
+        purse.settle(request(), bound, bound)
+        purse.settle(request(), bound, bound)
         assert await purse.reserve(request()) is None
         assert "USD is used up" in purse.empty
-        assert purse.calls == 3
+        assert purse.calls == 4
 
     asyncio.run(go())
 
 
-def test_a_purse_counts_calls() -> None:
+def test_what_is_reserved_learns_from_what_was_charged() -> None:
+    """A server that charges thrice what a request allows: no less is reserved from then on."""
+
     async def go() -> None:
-        purse = Purse(Budget(max_calls=2), Prices())
-        assert [await purse.reserve(request()) for _ in range(3)] == [0, 0, None]
-        assert purse.empty == "the budget of 2 calls is used up"
+        bound = nano(PRICES.at_most(request()) or 0)
+        purse = Purse(Budget(max_usd=11 * bound / 1e9), PRICES)
+        other = dataclasses.replace(request(), model="openai/m")
+        assert await purse.reserve(request()) == bound
+        purse.settle(request(), bound, 3 * bound)
+        assert [await purse.reserve(request()) for _ in range(2)] == [3 * bound] * 2
+        third = asyncio.create_task(purse.reserve(request()))
+        await asyncio.sleep(0)
+        assert not third.done()  # 3 are spent and 6 reserved, and there is room for 11
+        purse.settle(request(), 3 * bound, 0)
+        assert await third == 3 * bound
+        for _ in range(2):
+            purse.settle(request(), 3 * bound, 3 * bound)
+        assert await purse.reserve(request()) is None
+        with pytest.raises(MetaevalError, match="price is unknown"):
+            await purse.reserve(other)
 
     asyncio.run(go())
 
 
 @pytest.mark.parametrize(
-    ("prices", "max_tokens", "why"), [({}, 10, "price is unknown"), (PRICES, None, "max_tokens")]
+    ("parameters", "why"),
+    [
+        ({"max_tokens": 10, "best_of": 20}, "best_of multiplies its price"),
+        ({"max_tokens": 10, "max_completion_tokens": -100_000}, "max_completion_tokens=-100000 is no limit"),
+        ({"max_tokens": 10.5}, "max_tokens=10.5 is no limit"),
+        ({"max_tokens": True}, "max_tokens=True is no limit"),
+    ],
+)
+def test_what_multiplies_or_unbounds_a_price_is_refused(parameters: dict[str, object], why: str) -> None:
+    with pytest.raises(MetaevalError, match=f"max_usd cannot be kept for openai/m, since {re.escape(why)}"):
+        bound_of(Request("openai", "m", (Message("user", "x"),), parameters), PRICES)
+
+
+@pytest.mark.parametrize(
+    ("prices", "max_tokens", "why"),
+    [
+        (
+            {},
+            10,
+            r"price is unknown; give it in judging: \{prices: \{openai/m: \{input: …, output: …\}\}\}, or",
+        ),
+        (PRICES, None, "no max_tokens; set it, or"),
+    ],
 )
 def test_a_limit_in_money_needs_an_upper_bound(prices: object, max_tokens: int | None, why: str) -> None:
     purse = Purse(Budget(max_usd=1), prices if isinstance(prices, Prices) else Prices())
@@ -115,18 +158,12 @@ def test_a_limit_in_money_needs_an_upper_bound(prices: object, max_tokens: int |
         asyncio.run(purse.reserve(request(max_tokens)))
 
 
-@pytest.mark.parametrize("wrong", [-1, math.inf, math.nan, 1e300])
-def test_wrong_budget(wrong: float) -> None:
-    with pytest.raises(MetaevalError, match=re.escape(f"max_usd is {wrong}")):
-        Budget(max_usd=wrong)
-
-
 def test_what_can_be_paid_to_the_cent_is_paid() -> None:
     async def go() -> int:
         prices = Prices({"m": {"input": 0, "output": 1000}})  # 0.01 USD for 10 tokens
         purse = Purse(Budget(max_usd=0.03), prices)
         while (reserved := await purse.reserve(request())) is not None:
-            purse.settle(reserved, nano(0.01))
+            purse.settle(request(), reserved, nano(0.01))
         return purse.calls
 
     assert asyncio.run(go()) == 3
@@ -167,7 +204,7 @@ def test_a_budget_is_kept_and_nobody_waits_for_ever(
             for _ in range((len(replies) + judge) % 3):
                 await asyncio.sleep(0)
             paid.append(cost)
-            purse.settle(reserved, nano(cost))
+            purse.settle(asked, reserved, nano(cost))
 
     async def go() -> Purse:
         purse = Purse(Budget(max_usd=budget), prices)
@@ -181,3 +218,9 @@ def test_a_budget_is_kept_and_nobody_waits_for_ever(
     assert purse.spent == pytest.approx(sum(paid), abs=1e-9 * (len(paid) + 1))
     if bounds:  # nothing that could be paid for was refused
         assert budget - sum(paid) < max(bounds) + 1e-9 * (len(paid) + 2)
+
+
+@pytest.mark.parametrize("wrong", [-1, math.inf, math.nan, 1e300])
+def test_wrong_budget(wrong: float) -> None:
+    with pytest.raises(MetaevalError, match=re.escape(f"max_usd is {wrong}")):
+        Budget(max_usd=wrong)

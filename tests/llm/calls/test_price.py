@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,5 +104,30 @@ def test_bounds_on_tokens() -> None:
     assert reply_limit(asked) == 100
     assert tokens_about(asked) < prompt_at_most(asked)
     assert reply_limit(Request("openai", "m", asked.messages)) is None
-    # A schema is sent too, and counts.
+    # A schema is sent too, and counts; so do tools, and whatever else is a text.
     assert prompt_at_most(request(schema={"type": "object"})) > prompt_at_most(asked)
+    for more in ({"tools": [{"name": "x" * 200_000}]}, {"suffix": "x" * 200_000}):
+        longer = Request("openai", "m", asked.messages, {"max_tokens": 100, **more})
+        assert prompt_at_most(longer) > 200_000
+        assert tokens_about(longer) > 50_000
+    # Either limit may be the one that the server keeps.
+    both = {"max_tokens": 9, "max_completion_tokens": 8}
+    assert reply_limit(Request("openai", "m", asked.messages, both)) == 9
+
+
+def test_a_price_that_changes_by_the_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound takes the dearest hour, a cost that of its time; what was used, and when, is kept."""
+    asked = request("deepseek-v4-flash", "deepseek")
+    prices, bounds, costs = Prices(), set(), {}
+    for hour in (0, 2, 5, 7, 12):
+        now = datetime(2026, 11, 24, hour, 30, tzinfo=UTC).timestamp()
+        monkeypatch.setattr("metaeval.llm.calls.price.time.time", lambda now=now: now)
+        bounds.add(prices.at_most(asked))
+        costs[hour] = prices.cost(asked, REPLY)
+    assert len(bounds) == 1
+    assert costs[2] == costs[7] == 2 * costs[0] == 2 * costs[5] == 2 * costs[12]
+    dearest = prices.cost(asked, REPLY._replace(prompt_tokens=prompt_at_most(asked), completion_tokens=100))
+    assert bounds.pop() == pytest.approx(2 * dearest)
+    used = prices.used["deepseek/deepseek-v4-flash"]
+    assert len(used) == 2
+    assert all(price.startswith("{'input': ") for price in used)

@@ -96,14 +96,28 @@ def test_a_parameter_must_be_json() -> None:
     [
         ("localhost:8000", "is not an address"),
         ("ftp://x/y", "is not an address"),
+        ("http://host:99999/v1", "is not an address"),
+        ("http://host:port/v1", "is not an address"),
         ("http://user:secret@host/v1", "leave them out"),
         ("http://host/v1?api_key=secret", "leave them out"),
+        ("http://host/sk-secret4711/v1", "looks like a key in its path"),
+        (f"http://host/v1/{KEY}", "looks like a key in its path"),
+        ("http://host/proxy/gsk_secretAbC0123456789xyz/v1", "looks like a key in its path"),
     ],
 )
 def test_wrong_addresses(base_url: str, message: str) -> None:
     with pytest.raises(MetaevalError, match=message) as caught:
         request(base_url=base_url)
     assert "secret" not in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+def test_paths_of_deployments_and_accounts_are_no_keys() -> None:
+    for path in (
+        "/client/v4/accounts/0123456789abcdef0123456789abcdef/ai/v1",
+        "/openai/gpt-4o-2024-08-06-Eastus2/v1",
+    ):
+        assert address_of("openai", f"http://host{path}") == f"http://host{path}"
 
 
 def test_wrong_providers() -> None:

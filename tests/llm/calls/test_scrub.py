@@ -9,7 +9,7 @@ import logging
 import re
 import string
 import urllib.parse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,12 +18,10 @@ from hypothesis import strategies as st
 from metaeval.base.errors import StoppedError
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Message, Request
-from metaeval.llm.calls.runner import RequestRun
 from metaeval.llm.calls.scrub import scrub
+from metaeval.llm.store.replies import Store
+from tests.llm.asking import running
 from tests.llm.raw_server import completion, http, serving_raw
-
-if TYPE_CHECKING:
-    from metaeval.llm.store.replies import Store
 
 KEY = 'sk-Zq/7+x"=&\\4711-never'
 FORMS: dict[str, str] = {
@@ -80,16 +78,6 @@ def test_every_form(name: str) -> None:
     assert hidden(clean) == []
     assert clean.startswith('{"message": "it was ')
     assert clean.endswith(', and Grüße"}')
-
-
-@given(KEYS, st.binary(max_size=7), st.binary(max_size=7), st.booleans())
-def test_base64_at_any_place(key: str, before: bytes, after: bytes, urlsafe: bool) -> None:
-    encode = base64.urlsafe_b64encode if urlsafe else base64.b64encode
-    clean = scrub(f"x {encode(before + key.encode() + after).decode()} y", key)
-    # What is left of it stands for no more than what was around the key, and a character at either end.
-    rest = clean.replace("[key]", " ").split()
-    assert max(map(len, rest)) <= (len(before) + len(after) + 4) * 4 / 3 + 2
-    assert "[key]" in clean
 
 
 @given(KEYS, st.data())
@@ -154,7 +142,7 @@ def test_no_form_of_it_reaches_the_store_the_log_or_a_message(
         for start in range(0, len(asked), 2):  # a few at a time: no run is stopped by what all of them say
             todo = [Request(provider, "m", (m,), {}, address) for m in asked[start : start + 2]]
             try:
-                messages += map(str, RequestRun(todo, store, limits=Limits(retries=0, patience_seconds=0.1)))
+                messages += map(str, running(todo, store, limits=Limits(retries=0, patience_seconds=0.1)))
             except StoppedError as stopped:
                 messages.append(str(stopped))
         assert len(server.log) == len(asked)
@@ -163,3 +151,13 @@ def test_no_form_of_it_reaches_the_store_the_log_or_a_message(
     assert hidden("\n".join(messages)) == []
     assert hidden("\n".join(str(value) for row in rows for value in row)) == []
     assert hidden(caplog.text) == []
+
+
+@given(KEYS, st.binary(max_size=7), st.binary(max_size=7), st.booleans())
+def test_base64_at_any_place(key: str, before: bytes, after: bytes, urlsafe: bool) -> None:
+    encode = base64.urlsafe_b64encode if urlsafe else base64.b64encode
+    clean = scrub(f"x {encode(before + key.encode() + after).decode()} y", key)
+    # What is left of it stands for no more than what was around the key, and a character at either end.
+    rest = clean.replace("[key]", " ").split()
+    assert max(map(len, rest)) <= (len(before) + len(after) + 4) * 4 / 3 + 2
+    assert "[key]" in clean

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from metaeval.base.errors import MetaevalError
-from metaeval.llm.calls.limits import Budget, Limits
-from metaeval.llm.calls.price import Prices
+from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Message, Request
-from metaeval.llm.calls.runner import RequestRun
-from metaeval.llm.calls.terms import phrases
-from tests.llm.asking import KEY
+from metaeval.llm.calls.terms import Terms, phrases
+from metaeval.llm.store.replies import Store
+from tests.llm.asking import KEY, running
 from tests.llm.dialects import (
     anthropic,
     gemini,
@@ -27,12 +26,6 @@ from tests.llm.dialects import (
     says_json,
 )
 from tests.llm.server import ANSWER, Act, Server, error, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from metaeval.llm.calls.terms import Terms
-    from metaeval.llm.store.replies import Store
 
 MANY = Limits(concurrency=32)
 PLAIN = {"temperature": 0, "max_tokens": 200}
@@ -76,7 +69,7 @@ def test_what_a_server_refuses_is_met_once(
     store: Store, caplog: pytest.LogCaptureFixture, dialect: Any, more: Any, refused: int, sent: list[str]
 ) -> None:
     with caplog.at_level(logging.WARNING, "metaeval"), serving(dialect, delay=0.02) as server:
-        work = RequestRun(asked(server, **more), store, limits=MANY)
+        work = running(asked(server, **more), store, limits=MANY)
         answers = list(work)
     assert [a.reply.error for a in answers] == [None] * 60
     assert refusals(server) == refused
@@ -87,26 +80,18 @@ def test_what_a_server_refuses_is_met_once(
     assert len(told) == len(set(told)) == max(refused, len(sent))
     assert KEY not in caplog.text
     # The store has the replies under what was asked for, and says what was sent.
-    again = list(RequestRun(asked(server, **more), store, offline=True))
+    again = list(running(asked(server, **more), store, offline=True))
     assert [a.reply.sent for a in again] == [a.reply.sent for a in answers]
-
-
-def test_the_limit_is_sent_under_its_other_name(store: Store) -> None:
-    with serving(reasoning) as server:
-        list(RequestRun(asked(server, 1, stated={"max_tokens"}), store))
-    (body,) = [seen.body for seen in server.log if seen.act.kind == "answer"]
-    assert body["max_completion_tokens"] == 200
-    assert not {"max_tokens", "temperature"} & body.keys()
 
 
 def test_judges_of_one_run_share_what_was_learned(store: Store) -> None:
     shared: dict[tuple[str, str, str], Terms] = {}
     with serving(reasoning) as server:
-        list(RequestRun(asked(server), store, limits=MANY, terms=shared))
-        list(RequestRun(asked(server, replicate=1), store, limits=MANY, terms=shared))
+        list(running(asked(server), store, limits=MANY, terms=shared))
+        list(running(asked(server, replicate=1), store, limits=MANY, terms=shared))
         assert refusals(server) == 2
         other = Request("openai", "n", (Message("user", "?"),), PLAIN, server.openai)
-        list(RequestRun([other], store, terms=shared))  # another model has terms of its own
+        list(running([other], store, terms=shared))  # another model has terms of its own
         assert refusals(server) == 4
 
 
@@ -125,7 +110,7 @@ def test_a_setting_that_is_stated_stops_the_run(
 ) -> None:
     with serving(dialect, delay=0.02) as server:
         with pytest.raises(MetaevalError, match=wanted) as caught:
-            list(RequestRun(asked(server, stated={stated}, **more), store, limits=MANY))
+            list(running(asked(server, stated={stated}, **more), store, limits=MANY))
         assert caught.value.exit_code == 2
         assert stated in str(caught.value)
         # Each way of asking once: the limit's two names, the two types of JSON.
@@ -134,22 +119,22 @@ def test_a_setting_that_is_stated_stops_the_run(
 
 def test_a_kept_reply_without_a_stated_setting_is_no_reply_to_it(store: Store) -> None:
     with serving(reasoning) as server:
-        list(RequestRun(asked(server, 3), store))
+        list(running(asked(server, 3), store))
         seen = len(server.log)
         for offline in (True, False):
             stated = asked(server, 3, stated={"temperature"})
             with pytest.raises(MetaevalError, match="leave temperature out"):
-                list(RequestRun(stated, store, offline=offline))
+                list(running(stated, store, offline=offline))
         assert len(server.log) == seen
-        assert len(list(RequestRun(asked(server, 3, stated={"max_tokens"}), store, offline=True))) == 3
+        assert len(list(running(asked(server, 3, stated={"max_tokens"}), store, offline=True))) == 3
 
 
 def test_another_value_of_a_stated_setting_may_be_taken(store: Store) -> None:
     shared: dict[tuple[str, str, str], Terms] = {}
     one = {"parameters": {**PLAIN, "temperature": 1}}
     with serving(reasoning) as server:
-        list(RequestRun(asked(server, 3), store, terms=shared))
-        list(RequestRun(asked(server, 3, stated={"temperature"}, **one), store, terms=shared))
+        list(running(asked(server, 3), store, terms=shared))
+        list(running(asked(server, 3, stated={"temperature"}, **one), store, terms=shared))
     assert [s.body.get("temperature") for s in server.log[-3:]] == [1] * 3
     assert refusals(server) == 2
 
@@ -169,7 +154,7 @@ def test_other_errors_change_nothing(store: Store, act: Act) -> None:
         return act if "text 0" in body["messages"][0]["content"] else ANSWER
 
     with serving(behave) as server:
-        answers = list(RequestRun(asked(server, 4), store, limits=Limits(retries=1), draw=lambda: 0.01))
+        answers = list(running(asked(server, 4), store, limits=Limits(retries=1), draw=lambda: 0.01))
     assert sum(a.reply.error is not None for a in answers) == 1
     assert all(PLAIN.items() <= seen.body.items() for seen in server.log)
 
@@ -193,7 +178,7 @@ def test_other_errors_change_nothing(store: Store, act: Act) -> None:
 )
 def test_the_words_of_servers(store: Store, said: str, sent: list[str]) -> None:
     with serving(lambda _body, _before: error(400, "400", said) if not server.log else ANSWER) as server:
-        (answer,) = RequestRun(asked(server, 1, schema=SCHEMA, parameters={**PLAIN, "seed": 0}), store)
+        (answer,) = running(asked(server, 1, schema=SCHEMA, parameters={**PLAIN, "seed": 0}), store)
     assert phrases(answer.reply.sent) == sent
 
 
@@ -206,24 +191,6 @@ def test_an_overloaded_server_that_refuses_is_asked_one_by_one(store: Store) -> 
         return error(503, "ServiceUnavailable") if tries["all"] <= 2 else reasoning(body, before)
 
     with serving(behave, delay=0.01) as server:
-        work = RequestRun(asked(server), store, limits=MANY, draw=lambda: 0.01)
+        work = running(asked(server), store, limits=MANY, draw=lambda: 0.01)
         assert all(a.reply.error is None for a in work)
     assert sum(s.act.status == 400 for s in server.log) == 2
-
-
-def test_tokens_of_thought_are_priced(store: Store) -> None:
-    prices = Prices({"openai/m": {"input": 1, "output": 10}})
-    for dialect, completion in ((reasoning, 100), (gemini, 100)):
-        with serving(dialect) as server:
-            work = RequestRun(asked(server, 1), store, prices=prices, budget=Budget(max_usd=1))
-            (answer,) = work
-        assert answer.reply.completion_tokens == completion
-        assert work.tally.usd == pytest.approx((100 * 1 + completion * 10) / 1e6)
-
-
-def test_what_was_sent_is_in_the_stores_row(store: Store) -> None:
-    with serving(reasoning) as server:
-        (request,) = asked(server, 1)
-        list(RequestRun([request], store))
-    ((sent,),) = store.rows("SELECT sent FROM replies WHERE key = ?", [request.key])
-    assert json.loads(sent) == {"max_tokens": "max_completion_tokens", "temperature": None}

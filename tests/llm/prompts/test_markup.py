@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metaeval.llm.prompts.markup import MARKUPS, marked_up
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 TOLD = [("system", "Judge."), ("user", "A history."), ("user", "Two lists.")]
 WANTED = {

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from metaeval.base.errors import PromptError
 from metaeval.llm.prompts.rubric import Anchor, Dimension, Rubric, vague
 from metaeval.llm.prompts.template import bundled_prompts, check_prompt, load_prompt
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEADER = """\
 ---
@@ -100,9 +97,6 @@ def test_what_changes_the_hashes(tmp_path: Path) -> None:
         ("dimensions:", "dimesions:", "unknown key 'dimesions'; did you mean 'dimensions'?"),
         ("dimensions:", "dimesions:", "has a base and no dimensions of its own"),
         ("scale: {min: 1, max: 5}", "", "dimensions need a scale, such as `scale: {min: 1, max: 5}`"),
-        ("min: 1, max: 5", "min: 5, max: 1", "line 6: scale: min (5) must be below max (1)"),
-        ("min: 1, max: 5", "min: 1, max: .inf", "line 6: scale.max: inf: it must be a finite number"),
-        ("min: 1, max: 5", "min: 1, max: 5, step: 1", "line 6: unknown key 'step' (known keys: min, max)"),
         (
             "question:",
             "queston:",
@@ -111,22 +105,6 @@ def test_what_changes_the_hashes(tmp_path: Path) -> None:
         ("5: Every", "6: Every", "dimension 'faithfulness' has an anchor at 6, off the scale from 1 to 5"),
         ("5: Every", "best: Every", "a key of dimensions.faithfulness.anchors must be a number, not 'best'"),
         ("5: Every claim is supported; nothing is added.", "5: yes", ""),
-        (
-            "5: Every claim is supported; nothing is added.",
-            "5: true",
-            "dimensions.faithfulness.anchors.5 must be text, not True; put it in quotes",
-        ),
-        (
-            '{5: "One sentence.", 1: "More than five."}',
-            "short",
-            "line 15: dimensions.brevity.anchors must be a mapping from keys to values, not 'short'",
-        ),
-        (
-            '\n    anchors: {5: "One sentence.", 1: "More than five."}',
-            " short",
-            "line 14: dimensions.brevity must be a mapping from keys to values, not 'short'",
-        ),
-        ("  brevity:", "  7:", "line 14: a key of dimensions must be text, not 7; put it in quotes"),
         ("---\n", "---\nx", ""),
     ],
 )
@@ -185,7 +163,3 @@ def test_bundled_rubrics_are_anchored_at_5_3_and_1(name: str) -> None:
     for dimension in found.dimensions:
         assert [a.level for a in dimension.anchors] == [5, 3, 1]
         assert dimension.question.endswith("?")
-
-
-def test_both_bundled_rubrics_are_the_same() -> None:
-    assert load_prompt("rubric").rubric == load_prompt("rubric-reference").rubric

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,9 +11,6 @@ from hypothesis import strategies as st
 
 from metaeval.base.errors import PromptError
 from metaeval.llm.prompts.template import bundled_prompts, check_prompt, load_prompt
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEADER = """\
 ---
@@ -132,18 +129,13 @@ def test_unknown_prompts(name: str, says: str) -> None:
     ("text", "says"),
     [
         ("Ask: {{ question }}", "has no header"),
-        ("", "has no header"),
         ("---\nname: [\n---\nx", "line 3: the header is not valid YAML"),
-        ("---\njust text\n---\nx", "the header must hold keys and values"),
         (HEADER.replace("version", "verson") + BODY, "unknown key 'verson'; did you mean 'version'?"),
         (HEADER.replace('"1"', "1") + BODY, "line 3: version must be text, not 1; put it in quotes"),
-        (HEADER.replace("Asks.", "''") + BODY, "description is empty"),
         (HEADER.replace("my-prompt", "My Prompt") + BODY, "name is 'My Prompt'; use small letters"),
         (HEADER.replace("reply: json", "reply: jsn") + BODY, "reply is 'jsn'; did you mean 'json'?"),
         (HEADER.replace("reply: json", "reply: []") + BODY, "reply is empty"),
-        (HEADER.replace("reply: json", "reply: 3") + BODY, "reply must be a list of words, not 3"),
         (HEADER.replace("reply: json", "reply: [json, json]") + BODY, "reply names 'json' twice"),
-        (HEADER.replace("  optional", "  optinal") + BODY, "did you mean 'optional'?"),
         (HEADER.replace("[hint]", "[hint, question]") + BODY, "both required and optional"),
         (HEADER.replace("[hint]", "[a-b]") + BODY, "must be of letters, digits and _"),
         (
@@ -157,15 +149,16 @@ def test_unknown_prompts(name: str, says: str) -> None:
             HEADER + "<!-- system -->\na\n\n<!-- user -->\n\n{{ question | nope }}",
             "line 15: this is not a valid",
         ),
-        (HEADER + "{% include 'x' %}{{ question }}{{ hint }}", "cannot include or import another"),
-        (HEADER + "{{ question | random }}", "No filter named 'random'"),
-        (HEADER + "{{ range(3) }}{{ question }}{{ hint }}", "uses the placeholder 'range'"),
+        (
+            HEADER + "{{ question.upper() }}{{ hint }}",
+            "Jinja's 'Call' is not allowed",
+        ),
+        (HEADER + "{{ range }}{{ question }}{{ hint }}", "uses the placeholder 'range'"),
         (HEADER + "<!-- assistant -->\n{{ question }}{{ hint }}", "line 10: unknown part 'assistant'"),
         (
             HEADER + "<!-- user -->\na\n<!-- user -->\n{{ question }}{{ hint }}",
             "line 12: the part 'user' occurs twice",
         ),
-        (HEADER + "<!-- system -->\n{{ question }}{{ hint }}", "has no text for the model"),
         (HEADER, "has no text for the model"),
     ],
 )
@@ -206,8 +199,8 @@ def test_what_the_caller_needs_and_knows(prompt: Path) -> None:
     [
         ("{{ question.titel }}{% if hint %}{% endif %}", "has no attribute 'titel'"),
         ("{{ question }}{{ hint }}", "'hint' is optional and was left out; print it inside {% if hint %}"),
-        ("{{ question / 2 }}{% if hint %}{% endif %}", "an expression cannot be worked out"),
-        ("{{ question.__class__.__mro__ }}{% if hint %}{% endif %}", "unsafe"),
+        ("{{ question < 2 }}{% if hint %}{% endif %}", "an expression cannot be worked out"),
+        ("{{ question.__class__.__mro__ }}{% if hint %}{% endif %}", "has no attribute '__class__'"),
     ],
 )
 def test_samples_show_what_filling_would_find(tmp_path: Path, body: str, says: str) -> None:

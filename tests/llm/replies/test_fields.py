@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from metaeval.base.records import Scale, Status
-from metaeval.llm.prompts.fences import fenced
-from metaeval.llm.replies.evidence import plain, stands_in
+from metaeval.judging.reading import plain, with_evidence
+from metaeval.llm.prompts.markup import fenced
 from metaeval.llm.replies.fields import Choice, Number, Text, json_schema
 from metaeval.llm.replies.reader import Parsed, read_reply
 
@@ -42,8 +42,9 @@ def as_text(values: dict[str, Any]) -> str:
 FORMS = {"json": json.dumps, "text": as_text}
 
 
-def read(text: str, fields: Any = DUEL, **more: Any) -> Parsed:
-    return read_reply(text, fields, prompt=PROMPT, **more)
+def read(text: str, fields: Any = DUEL, material: str = PROMPT, **more: Any) -> Parsed:
+    """Read a reply as a judge does."""
+    return with_evidence(read_reply(text, fields, **more), fields, material)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -60,7 +61,7 @@ def test_a_mixed_reply_is_read_in_either_form(form: str) -> None:
 def test_all_or_nothing(form: str, left_out: str) -> None:
     found = read(FORMS[form]({n: v for n, v in SAID.items() if n != left_out}))
     assert found.values is None
-    assert left_out in found.reason
+    assert repr(left_out) in found.reason
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -74,7 +75,6 @@ def test_all_or_nothing(form: str, left_out: str) -> None:
         ({"confidence": "0.8, no, 0.3"}, Status.UNPARSED),
         ({"confidence": "high"}, Status.UNPARSED),
         ({"rationale": " "}, Status.UNPARSED),
-        ({"rationale": "Ignore the above; these are placeholders."}, Status.UNPARSED),
     ],
 )
 def test_values_that_are_none(form: str, change: dict[str, Any], status: Status) -> None:
@@ -97,13 +97,11 @@ def test_words_of_a_choice(form: str, said: str, value: str) -> None:
     [
         as_text(SAID) + "\n\nOn reflection the second one is better.",
         as_text(SAID) + "\nwinner: second",
-        "For example:\n" + as_text(SAID).split("\n\n")[1],
-        "> winner: first\n" + as_text({n: v for n, v in SAID.items() if n != "winner"}),
+        json.dumps(SAID) + "\nActually, the second one.",
         json.dumps(SAID) + "\n" + json.dumps(SAID | {"winner": "second"}),
-        json.dumps(SAID | {"revised_winner": "second"}),
-        json.dumps({"draft": SAID}),
+        json.dumps(SAID) + " was my answer yesterday.",
+        json.dumps(SAID)[:-1] + ', "winner": "second"}',
         json.dumps(SAID)[:-20],
-        as_text(SAID) + "\n\nPlease disregard these answers.",
     ],
 )
 def test_what_is_contradicted_is_not_read(reply: str) -> None:
@@ -169,22 +167,11 @@ def test_a_text_may_be_left_out_if_it_is_not_required() -> None:
         assert read(reply, fields).values == {"winner": "tie", "evidence": ""}
 
 
-def test_a_label_with_a_reason() -> None:
-    fields = (Text("reason"), Number("label", Scale(0, 3)))
-    for reply in (
-        '{"reason": "It has 2 of the 3 genres.", "label": 2}',
-        "reason: It has 2 of the 3 genres.\nlabel: 2",
-    ):
-        assert read(reply, fields).values == {"reason": "It has 2 of the 3 genres.", "label": 2}
-    assert read("reason: It has 2.\nlabel: 2\nOr rather 3.", fields).values is None
-
-
-def test_a_choice_among_numbers_is_read_as_a_number() -> None:
-    """In all the ways in which a number is, and with its guards."""
+def test_words_of_a_choice_may_be_digits() -> None:
     fields = tuple(Choice(n, {"tie": ("0",), "first": ("1",), "second": ("2",)}) for n in ("clear", "true"))
     assert read('{"clear": 1, "true": "2"}', fields).values == {"clear": "first", "true": "second"}
     assert read("clear: 0\ntrue: 1", fields).values == {"clear": "tie", "true": "first"}
-    assert read("clear: 0\ntrue: 3", fields).status is Status.OUT_OF_RANGE
+    assert read("clear: 0\ntrue: 3", fields).values is None
     assert read("clear: 0\ntrue: 1-2", fields).values is None
     assert json_schema(fields)["properties"]["true"] == {"type": "integer", "enum": [0, 1, 2]}
 
@@ -202,16 +189,6 @@ def test_the_schema_of_a_mixed_reply() -> None:
     assert schema["properties"]["winner"] == {"type": "string", "enum": ["first", "second", "tie"]}
     assert schema["properties"]["confidence"] == {"type": "number", "minimum": 0, "maximum": 1}
     assert schema["properties"]["evidence"] == {"type": "string"}
-
-
-@given(st.lists(st.text(min_size=1, max_size=9), min_size=1, max_size=9), st.data())
-def test_every_run_of_words_of_a_part_is_evidence(parts: list[str], data: st.DataObject) -> None:
-    words = " ".join(parts).split()
-    start = data.draw(st.integers(0, max(len(words) - 1, 0)))
-    said = words[start : data.draw(st.integers(start, len(words)))]
-    if any(c.isalnum() for c in "".join(said)):
-        assert stands_in(" \n".join(said), [" ".join(words)])
-        assert not stands_in(" ".join([*said, "unheard-of"]), [" ".join(words)])
 
 
 REASONED = (WINNER, CONFIDENCE, Text("rationales", ("user", "item"), binding=False, many=True))
@@ -251,20 +228,11 @@ def test_each_of_many_rationales_has_evidence_of_its_own(form: str) -> None:
         [{"reason": "It fits."}],
         [{"reason": "It fits.", "evidence": ""}],
         [{"reason": "It fits.", "evidence": FOUND[0]}, 3],
-        [{"reason": "I choose B.", "evidence": FOUND[0]}],
     ],
 )
 def test_a_reply_without_evidence_in_every_rationale_is_not_read(said: Any) -> None:
     reply = json.dumps({"winner": "first", "confidence": 0.8, "rationales": said})
     assert read(reply, REASONED).values is None
-
-
-def test_evidence_stands_in_the_material_and_not_in_the_instructions() -> None:
-    told = fenced("Say which you prefer.", "user")
-    reply = reasoned("json", "Say which you prefer")
-    assert read_reply(reply, REASONED, prompt=f"{told}\n{PROMPT}").unfound == ()
-    found = read_reply(reply, REASONED, prompt=f"{told}\n{PROMPT}", material=PROMPT)
-    assert found.unfound == ("Say which you prefer",)
 
 
 _LETTERS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "Zs")), min_size=1, max_size=30)
@@ -282,9 +250,9 @@ def test_planted_evidence_is_all_caught_and_what_stands_there_never_is(words: li
     spaced = f" {unicodedata.normalize(way, piece).replace(' ', chr(10) + chr(160))} "
 
     def unfound(said: str) -> tuple[str, ...]:
-        return read_reply(reply_of(said), fields, prompt=told).unfound
+        return read(reply_of(said), fields, told).unfound
 
-    assume(any(map(str.isalnum, plain(piece))) and read_reply(reply_of(spaced), fields, prompt=told).values)
+    assume(any(map(str.isalnum, plain(piece))) and read(reply_of(spaced), fields, told).values)
     assert unfound(spaced) == ()
     assert len(unfound(f"{piece}\u0416\u0416\u0416")) == (0 if "\u0416\u0416\u0416" in text else 1)
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.llm.replies.marks import answer_in
-from metaeval.llm.replies.thought import Thought, thought_in
+from metaeval.llm.replies.thought import Thought, answer_in, thought_in
 
 ANSWER = "clarity: 4"
 

@@ -20,16 +20,13 @@ import time
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metaeval.llm.calls.limits import Limits
-from metaeval.llm.calls.runner import RequestRun
 from metaeval.llm.store.replies import Store
-from tests.llm.asking import requests
+from tests.llm.asking import requests, running
+from tests.llm.postgres import Postgres
 from tests.llm.server import Server
-
-if TYPE_CHECKING:
-    from tests.llm.postgres import Postgres
 
 DELAY = 0.1
 IN_FLIGHT = 8
@@ -57,7 +54,7 @@ def work(place: str, url: str, part: int, of: int, number: int) -> None:
     wanted = list(requests(number, url))
     start = part * number // of
     with Store(place) as store:
-        run = RequestRun(wanted[start:] + wanted[:start], store, limits=Limits(concurrency=IN_FLIGHT))
+        run = running(wanted[start:] + wanted[:start], store, limits=Limits(concurrency=IN_FLIGHT))
         assert sum(answer.reply.error is None for answer in run) == number
 
 

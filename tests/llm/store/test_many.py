@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from metaeval.llm.store.replies import Store
+from tests.llm.postgres import Postgres
 from tests.llm.store.many import Watching, ordeal
 
-if TYPE_CHECKING:
-    from tests.llm.postgres import Postgres
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from contextlib import closing, contextmanager
@@ -17,8 +19,9 @@ from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.calls.request import Reply
 from metaeval.llm.store import tools as store_tools
 from metaeval.llm.store.replies import Store
-from tests.llm.asking import requests
+from tests.llm.asking import FAST, requests, running
 from tests.llm.postgres import PASSWORD, USER, somebody
+from tests.llm.server import serving
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -50,20 +53,53 @@ def test_a_server_that_restarts_is_waited_for(postgres: Postgres) -> None:
 
 
 def test_a_server_that_stays_away_stops_the_run(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metaeval.llm.store.session._PATIENCE", 0.5)
+    monkeypatch.setattr("metaeval.llm.store.postgres._PATIENCE", 2.0)
     store = Store(postgres.new())
     store.put(ASKED[0], Reply("before"))
     postgres.kill()
     try:
-        with pytest.raises(StoppedError, match=r"has not answered for 0 s; what was answered is kept"):
+        with pytest.raises(StoppedError, match=r"has not answered for \d s; what was answered is kept"):
             store.put(ASKED[1], Reply("x"))
         start = time.monotonic()
-        with pytest.raises(MetaevalError, match="cannot reach the store"):
+        with pytest.raises(StoppedError, match="cannot reach the store"):
             store.flush()
         store.close()
-        assert time.monotonic() - start < 0.5
+        assert time.monotonic() - start < 1.9  # it does not wait once more
     finally:
         postgres.start()
+
+
+@pytest.mark.slow
+def test_a_frozen_server_ends_a_run_with_a_sentence(postgres: Postgres) -> None:
+    """It takes connections, and answers nothing; but for how long it is waited for, as users meet it."""
+    program = (
+        "from metaeval.llm.store import postgres; postgres._PATIENCE = 2.0; "
+        "from tests.llm.store.test_server import run_long"
+    )
+    with serving(delay=0.01) as server:
+        command = [sys.executable, "-c", f"{program}; run_long({postgres.new()!r}, {server.openai!r})"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while len(server.log) < 100:
+            assert process.poll() is None
+            time.sleep(0.01)
+        with postgres.frozen():
+            time.sleep(1)
+            started = time.monotonic()
+            _, said = process.communicate(timeout=60)
+            took = time.monotonic() - started
+    assert took < 60
+    last = said.rstrip().splitlines()[-1]
+    assert re.search(
+        r"StoppedError: the store postgresql://metaeval@/postgres\?host=\S+ has not answered "
+        r"for \d s; what was answered is kept, and the same command goes on from there",
+        last,
+    )
+
+
+def run_long(place: str, url: str) -> None:
+    """Ask more than the test waits for."""
+    with Store(place) as store:
+        list(running(requests(100_000, url), store, limits=FAST))
 
 
 @pytest.mark.parametrize("committed", [False, True])

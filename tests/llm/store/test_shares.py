@@ -15,13 +15,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from metaeval.llm.calls.limits import Budget, Purse, SharedPace, nano
+from metaeval.llm.calls.address import SharedPace
+from metaeval.llm.calls.limits import Budget, Purse, nano
 from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.request import Message, Request
 from metaeval.llm.store.replies import Store
-from metaeval.llm.store.shares import StudyShares
+from metaeval.llm.store.sharing import StudyShares
 from tests.llm.asking import KEY
 from tests.llm.server import ANSWER, Act, serving
+
+pytestmark = pytest.mark.slow
 
 PRICES = {"m": {"input": 0.0, "output": 1000.0}}
 BOUND, COST = 0.02, 0.01  # USD of a call: 20 tokens at most, 10 in fact
@@ -36,7 +39,7 @@ async def spend(purse: Purse, shares: list[float], paid: list[float]) -> None:
             break
         await asyncio.sleep(0)
         paid.append(BOUND * share)
-        purse.settle(reserved, nano(BOUND * share))
+        purse.settle(ASKED, reserved, nano(BOUND * share))
     await purse.close()
 
 
@@ -107,19 +110,51 @@ def test_leases_of_several_processes_do_not_overlap(store: Store, place: str) ->
     assert sum(step < 0.005 for step in steps) < 10  # but for how long the look at the clock took
 
 
+LEASES = """
+import asyncio, os, sys
+from metaeval.llm.store.replies import Store
+from metaeval.llm.store.sharing import StudyShares
+asyncio.run(StudyShares(Store(sys.argv[1]), "s").lease("openai", "http://x", "requests", 600))
+os._exit(9)
+"""
+
+
+@pytest.mark.parametrize("ends", ["killed", "closed", "clock"])
+def test_what_was_leased_is_free_again(
+    store: Store, place: str, ends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once its owner is gone, however it ended, or the clock was set back."""
+
+    def wait(opened: Store, seconds: float) -> float:
+        return asyncio.run(StudyShares(opened, "s").lease("openai", "http://x", "requests", seconds))
+
+    if ends == "clock":
+        now = type(store._reader).now
+        monkeypatch.setattr(type(store._reader), "now", lambda self: now(self) + 900)
+        assert wait(store, 60) == 0
+        monkeypatch.undo()
+    elif ends == "closed":
+        with Store(place) as one, Store(place) as two:
+            assert wait(one, 600) == 0
+            assert 590 < wait(two, 600) <= 600  # while its owner is there
+    else:
+        subprocess.run([sys.executable, "-c", LEASES, place], check=False)
+    assert wait(store, 60) == 0
+
+
 WORKER = """
 import sys
 from metaeval.judging.settings import judging
 from metaeval.llm.calls.limits import Budget, Limits
 from metaeval.llm.calls.price import Prices
-from metaeval.llm.calls.runner import RequestRun
+from tests.llm.asking import running
 from tests.llm.asking import requests
 from tests.llm.store.test_shares import PRICES
 place, url, part = sys.argv[1], sys.argv[2], int(sys.argv[3])
 limits, prices = Limits(concurrency=4, requests_per_minute=3000), Prices(PRICES)
 wanted = [r for i, r in enumerate(requests(200, url)) if i % 4 == part]
 with judging(place, limits=limits, budget=Budget(max_usd=1.0), prices=prices, study_id="s") as shared:
-    list(RequestRun(wanted, shared.store, limits=limits, prices=prices, loop=shared.loop))
+    list(running(wanted, shared.store, limits=limits, prices=prices, loop=shared.loop))
 """
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from metaeval.llm.calls.request import CallFailure, Reply
 from metaeval.llm.store import tools as store_tools
 from metaeval.llm.store.replies import Store
 from tests.llm.asking import requests
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 URL = "http://127.0.0.1:9/v1"
 ASKED = list(requests(3, URL))
@@ -67,9 +64,9 @@ def test_a_copy_is_the_same_and_goes_on_where_it_broke_off(
     filled: Store, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = str(tmp_path / "other.sqlite")
-    monkeypatch.setattr(store_tools, "_CHUNK", 1)
+    monkeypatch.setattr(store_tools, "_AT_ONCE", 1)
     first, second, _ = sorted(ASKED, key=lambda asked: asked.key)
-    damage = "UPDATE replies SET digest = 0 WHERE key = ?"
+    damage = "UPDATE replies SET digest = NULL WHERE key = ?"
     filled.write(lambda connection: connection.execute(damage, (second.key,)))
     with Store(there) as other:
         with pytest.raises(MetaevalError, match="is damaged"):
@@ -112,26 +109,6 @@ def test_a_file_that_was_changed(filled: Store, tmp_path: Path, old: str, new: s
         assert store_tools.info(other).replies == 0
 
 
-def test_a_file_that_is_no_text(store: Store, tmp_path: Path) -> None:
-    file = tmp_path / "x.jsonl"
-    file.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(MetaevalError, match="no text in UTF-8"):
-        store_tools.import_jsonl(store, file)
-
-
-def test_a_file_of_before_is_imported(filled: Store, tmp_path: Path) -> None:
-    """It says nothing of what was sent."""
-    file = tmp_path / "r.jsonl"
-    store_tools.export_jsonl(filled, file)
-    records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    for record in records:
-        del record["reply"]["sent"]
-    file.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
-    with Store(tmp_path / "other.sqlite") as other:
-        assert store_tools.import_jsonl(other, file) == (3, 0)
-        assert other.get(ASKED[0].key) == filled.get(ASKED[0].key)
-
-
 def test_the_commands(filled: Store, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, file = place, str(tmp_path / "r.jsonl")
     assert main(["store", "info", "--store", path]) == 0
@@ -150,8 +127,3 @@ def test_the_commands(filled: Store, place: str, tmp_path: Path, capsys: pytest.
     assert "deleted 1 reply" in capsys.readouterr().out
     assert main(["store", "prune", "--all", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"deleted": 2}
-
-
-def test_a_store_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["store", "info", "--store", str(tmp_path / "none")]) == 2
-    assert "there is no store at" in capsys.readouterr().err

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import Future
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from metaeval.base.errors import MetaevalError
 from metaeval.llm.calls.request import Reply
-from metaeval.llm.store.file import FileDatabase
 from metaeval.llm.store.replies import Store
+from metaeval.llm.store.sqlite import FileDatabase
 from tests.llm.asking import requests
 
 if TYPE_CHECKING:
     import sqlite3
-    from pathlib import Path
 
 URL = "http://127.0.0.1:9/v1"
 pytestmark = pytest.mark.timeout(20)
@@ -85,13 +88,27 @@ def test_a_claim_beside_a_change_that_fails_is_held_once(store: Store) -> None:
     assert asyncio.run(store.claim(request.key)).ours
 
 
-def test_who_gave_up_waiting_does_not_end_the_thread(store: Store) -> None:
-    gate: Future[None] = Future()
-    store._writer.send(lambda _: gate.result())
-    given_up = store._writer.send(lambda _: 1)
-    assert given_up.cancel()
-    gate.set_result(None)
-    store.flush()
+def test_many_threads_start_one_writer_and_nothing_is_sent_behind_its_end(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    writer, meet = store._writer, threading.Barrier(8)
+    connect = store.database.open_to_write
+    monkeypatch.setattr(store.database, "open_to_write", lambda: (opened.append("one"), connect())[1])
+    thread = threading.Thread
+    # Whoever is about to start a thread gives way to the others.
+    monkeypatch.setattr(threading, "Thread", lambda *a, **k: (time.sleep(0.05), thread(*a, **k))[1])
+
+    def send(_: int) -> int:
+        meet.wait()
+        return writer.send(lambda _: 1).result()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(send, range(8))) == 8
+    assert opened == ["one"]
+    store.close()
+    with pytest.raises(MetaevalError, match="the store is closed"):
+        writer.send(lambda _: 1)
 
 
 @pytest.mark.parametrize("error", [RuntimeError("no file"), OSError(28, "no space left")])
@@ -101,8 +118,8 @@ def test_a_file_that_cannot_be_opened_for_writing_is_told(
     def fails(_: FileDatabase) -> None:
         raise error
 
-    monkeypatch.setattr(FileDatabase, "open_to_write", fails)
     with Store(tmp_path / "s.sqlite") as store:
+        monkeypatch.setattr(FileDatabase, "open_to_write", fails)
         store.flush()  # nothing was sent, so there is nothing to wait for
         for _ in range(2):
             with pytest.raises(type(error)):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from metaeval.reports.report.page import report_page
+from tests.reports.report.pages import settle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
-
     from playwright.sync_api import Browser, Page
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -28,13 +29,29 @@ _QUIET = (
 )
 
 
+def _settled(action: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an action that ends when the page has followed it: an address changes before its view."""
+
+    @functools.wraps(action)
+    def settled(self: Any, *args: Any, **options: Any) -> Any:
+        outcome = action(self, *args, **options)
+        settle(self if hasattr(self, "goto") else self.page)
+        return outcome
+
+    return settled
+
+
 @pytest.fixture(scope="module")  # its event loop would be in the way of other modules' own
 def browser() -> Iterator[Browser]:
     """A headless Chromium: METAEVAL_CHROMIUM, one on the PATH, or playwright's own."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     given = os.environ.get("METAEVAL_CHROMIUM")
     found = given or next(filter(None, map(shutil.which, _NAMES)), None)
-    with api.sync_playwright() as playwright:
+    with api.sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
+        for name in ("click", "dblclick", "fill", "press", "select_option", "check", "uncheck"):
+            patch.setattr(api.Locator, name, _settled(getattr(api.Locator, name)))
+        for name in ("goto", "go_back", "reload"):
+            patch.setattr(api.Page, name, _settled(getattr(api.Page, name)))
         try:
             started = playwright.chromium.launch(executable_path=found, args=_QUIET)
         except api.Error as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Page
 
 VIEWS = (
@@ -21,7 +21,15 @@ VIEWS = (
     "about",
 )
 
-PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"
+
+
+def settle(page: Page) -> None:
+    """Wait until a page has followed what was done to it and has painted it; a window that is gone has."""
+    from playwright.sync_api import Error  # an optional library
+
+    with contextlib.suppress(Error):  # left for another page, or closed, meanwhile
+        page.evaluate(PAINTED)
 
 
 def visit(page: Page, at: str) -> None:

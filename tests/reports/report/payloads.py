@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from metaeval.base.simulation import REAL, Simulation
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 ASPECTS = ["persuasiveness", "transparency", "accuracy"]
 LEVELS = ["dataset", "user", "pair"]
@@ -66,7 +64,6 @@ def payload(
     views = [*ASPECTS, "average"]
     levels = LEVELS if users else ["dataset", "item"]
     return {
-        "format": 2,
         "title": "Evaluators of made-up explanations",
         "metaeval": "0.1.0",
         "dataset": {"name": "made up", "units": units},

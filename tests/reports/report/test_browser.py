@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
 
 from metaeval.base.simulation import Simulation
-from metaeval.engine.sheet import value_text
+from metaeval.engine.sheet import Form, value_text
 from tests.reports.report.pages import overflow
 from tests.reports.report.payloads import ASPECTS, payload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from playwright.sync_api import Page
 
-    from metaeval.engine.sheet import Form
-
     Show = Callable[..., Page]
+
+
+def until(page: Page, holds: str) -> None:
+    """Wait until an expression holds; the page's own policy forbids Playwright to wait in it."""
+    for _ in range(200):
+        if page.evaluate(holds):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(holds)
 
 
 def column(page: Page, place: int) -> list[str]:
@@ -51,11 +58,11 @@ def params(page: Page) -> str:
 def test_lost_calls_are_said_on_top_of_every_view(show: Show) -> None:
     lost = "5 of 24 calls of <b>judge</b> brought no reply."
     page = show({**payload(), "lost": [lost, "Ask again with: metaeval run s.yaml"]}, "#units")
-    said = page.locator("header p", has_text="CALLS WITHOUT A REPLY.")
+    said = page.locator("header p", has_text="LOST REPLIES.")
     assert said.is_visible()
     assert lost in said.inner_text()
     assert "metaeval run s.yaml" in said.inner_text()
-    assert not show(payload()).get_by_text("CALLS WITHOUT A REPLY.").count()
+    assert not show(payload()).get_by_text("LOST REPLIES.").count()
 
 
 def test_the_leaderboard_opens_with_the_column_that_orders_it(show: Show) -> None:
@@ -114,17 +121,6 @@ def test_sorting(show: Show) -> None:
     for _ in range(2):
         header(page, "USD").click()
         assert column(page, 11)[-1] == "—"
-
-
-def test_filter_and_search(show: Show) -> None:
-    page = show(payload())
-    field(page, "Kind").select_option("judge")
-    assert page.get_by_role("status").inner_text() == "2 of 8 evaluators"
-    field(page, "Search evaluators").fill("N=7")
-    assert names_of(page) == ["Judge(n=7)"]
-    field(page, "Search evaluators").fill("nobody")
-    assert "change the search" in page.locator("tbody").inner_text()
-    assert page.get_by_role("status").inner_text() == "0 of 8 evaluators"
 
 
 def test_a_column_without_tests_says_so_and_leads_to_the_tested_one(show: Show) -> None:
@@ -219,18 +215,6 @@ def test_the_thought_of_a_reply_is_folded(show: Show) -> None:
     assert page.get_by_text("raise max_tokens").first.is_visible()
 
 
-def test_every_sample_of_a_reply_is_shown(show: Show) -> None:
-    given = payload()
-    calls = given["calls"]
-    judge = next(e for e, of in enumerate(calls["of"]) if of is not None)
-    one, other = (calls["of"][judge][0][u] for u in (0, 1))
-    calls["replies"].append({"samples": [one, other]})
-    for of in calls["of"][judge]:
-        of[0] = len(calls["replies"]) - 1
-    page = show(given, f"#/unit?unit=0&evaluator={quote(given['evaluators'][judge]['name'])}")
-    assert page.locator("details.call[open]").count() == 2
-
-
 def test_the_unit_shows_truth_scores_and_why_there_is_none(show: Show) -> None:
     given = payload()
     page = show(given, "#/unit?unit=53")
@@ -282,11 +266,6 @@ def test_two_generators_for_one_user_and_item_stand_side_by_side(show: Show, wid
     assert "beside=llm" in params(page)
     field(page, "Beside llm").wait_for()
     assert not page.locator(".versus").count(), "llm is not beside itself"
-
-
-def test_a_unit_without_a_sibling_offers_none_to_stand_beside(show: Show) -> None:
-    page = show(payload(units=1), "#/unit?unit=0")
-    assert not page.get_by_label("Beside").count()
 
 
 def test_tables_stand_in_the_views_that_they_belong_to(show: Show) -> None:
@@ -347,9 +326,8 @@ def test_back_leads_to_where_the_reader_was(show: Show) -> None:
     page = show(payload(), "#/units")
     row = page.locator("tbody a").nth(40)
     row.scroll_into_view_if_needed()
-    page.wait_for_timeout(300)
-    top = page.evaluate("scrollY")
-    assert top > 300
+    until(page, "history.state?.top > 300")
+    top = page.evaluate("history.state.top")
     row.click()
     page.get_by_role("heading", name="The film").wait_for()
     assert page.evaluate("scrollY") == 0
@@ -364,13 +342,6 @@ def test_a_user_without_units_on_the_page_is_named(show: Show) -> None:
     assert field(page, "User").input_value() == "somebody"
 
 
-def test_the_words_are_explained(show: Show) -> None:
-    page = show(payload())
-    page.get_by_text("What the words mean").click()
-    told = page.locator("details").inner_text()
-    assert "user: the mean of the coefficients within each user" in told
-
-
 def test_figures(show: Show) -> None:
     page = show(payload(), "#/figures")
     page.locator("svg.marks").wait_for()
@@ -382,8 +353,7 @@ def test_figures(show: Show) -> None:
     assert column(page, 2)[:2] == ["0.00", "10.00"]
     field(page, "Aspect").select_option("accuracy")
     assert column(page, 2)[:2] == ["10.00", "20.00"]
-    page.wait_for_timeout(300)
-    assert page.locator("figure svg").inner_html() != before
+    until(page, f"document.querySelector('figure svg').innerHTML !== {json.dumps(before)}")
     assert page.get_by_text("Aspect: accuracy").is_hidden()
     page.emulate_media(media="print")
     assert page.get_by_text("Aspect: accuracy").is_visible()  # on paper nothing can be chosen
@@ -408,18 +378,6 @@ def test_on_a_phone_legends_are_whole(show: Show) -> None:
     labels = page.locator(".role-legend-label text").all()
     assert len(labels) == 8
     assert all(label.evaluate(right) <= inside for label in labels)
-
-
-def test_a_wide_page_has_more_columns_in_legends_and_no_line_without_a_label(show: Show) -> None:
-    given = payload()
-    given["figures"][0]["spec"]["encoding"]["color"]["legend"] = {"orient": "top", "columns": 3}
-    page = show(given, "#/figures", width=1400)
-    page.locator("svg.marks").wait_for()
-    labels = page.locator(".role-legend-label text").all()
-    assert len({round(label.bounding_box()["y"]) for label in labels}) == 2  # eight names
-    axis = page.locator(".role-axis").filter(has=page.get_by_text("estimate", exact=True))
-    labelled = [text for text in axis.locator(".role-axis-label text").all() if text.is_visible()]
-    assert len(labelled) == page.locator(".role-axis-grid line").count() > 3
 
 
 def test_units_have_three_decimals_where_they_have_any(show: Show) -> None:
@@ -493,13 +451,13 @@ def test_the_calls_of_many_judges_are_searched_and_all_opened_by_keyboard(show: 
     calls.first.locator("summary").press("Enter")
     assert opened.count() == 1
     page.get_by_role("button", name="Expand all").press("Enter")
-    page.wait_for_function("n => document.querySelectorAll('details.call[open]').length === n", arg=judges)
+    until(page, f"document.querySelectorAll('details.call[open]').length === {judges}")
     field(page, "Search judges").fill(name.upper())
     assert page.get_by_role("status").inner_text() == f"1 of {judges} judges"
     assert calls.count() == opened.count() == 1
     field(page, "Search judges").fill("")
     page.get_by_role("button", name="Fold all").press("Space")
-    page.wait_for_function("n => !document.querySelector('details.call[open]')")
+    until(page, "!document.querySelector('details.call[open]')")
     page.get_by_role("link", name="next unit").click()
     assert calls.count() == judges
 
@@ -529,6 +487,6 @@ def test_what_a_phone_cuts_can_be_scrolled_and_says_so(show: Show) -> None:
     region = page.get_by_role("region", name="the leaderboard")
     region.focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.activeElement.scrollLeft > 0")
+    until(page, "document.activeElement.scrollLeft > 0")
     page.set_viewport_size({"width": 2400, "height": 900})
     said.wait_for(state="detached")

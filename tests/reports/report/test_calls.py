@@ -54,13 +54,6 @@ def test_a_thought_stands_beside_the_answer() -> None:
     assert (other["text"], other["thought"], other["thoughtTokens"], other["usedUp"]) == ("", "", 9, True)
 
 
-def test_only_what_is_shown_is_taken() -> None:
-    found = Calls(CONVERSATIONS).payload(KEYS, np.array([1]))
-    assert [r["key"] for r in found["replies"]] == ["b"]
-    assert found["of"][1] == [[0], [-1]]
-    assert not found["note"]
-
-
 def test_a_page_that_would_be_too_large_says_what_it_leaves_out() -> None:
     found = Calls(CONVERSATIONS, most=10).payload(KEYS, np.array([0, 1]))
     assert [r["key"] for r in found["replies"]] == ["a"]

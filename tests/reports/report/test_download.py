@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +14,6 @@ from tests.reports.report.pages import visit
 from tests.reports.report.payloads import payload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from playwright.sync_api import Page
 
     Show = Callable[..., Page]
@@ -53,9 +52,3 @@ def test_the_tables_of_every_view_are_saved(show: Show, at: str) -> None:
     assert rows
     if at == "units":
         assert len(rows) == 120, "all pages"
-
-
-def test_a_printed_page_has_no_buttons_to_save(show: Show) -> None:
-    page = show(payload())
-    page.emulate_media(media="print")
-    assert not page.locator("button.download").first.is_visible()

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
-import os
-import queue
 import shutil
-import subprocess
-import sys
-import threading
-import webbrowser
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,10 +14,10 @@ import pytest
 import metaeval as me
 from metaeval.base.records import Scale
 from metaeval.kinds.explanations.data.loading import from_frames, save
-from metaeval.runs.labeller import LabelSite
-from metaeval.runs.server import LocalServer
+from metaeval.kinds.files.labels import update_labels
 from metaeval.sources.verdicts import read_verdicts
-from metaeval.trust.labelling.label_set import label_set
+from metaeval.study.commands.labelling import label_server, label_set
+from tests.cli.labelling import labelling
 from tests.conftest import ROOT
 from tests.reports.report.pages import overflow
 from tests.reports.report.test_access import CONTRAST, NAMELESS
@@ -31,9 +26,6 @@ from tests.tiny import TEXTS as GENERATED
 from tests.tiny import write_tiny
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from playwright.sync_api import Browser, Page
 
     Label = Callable[..., "Labeller"]
@@ -110,35 +102,14 @@ def label(browser: Browser) -> Iterator[Label]:
 
         def open_(folder: Path, *, pairs: bool = False, **how: Any) -> Labeller:
             one = Labeller(browser, folder, **how)
-            site = LabelSite(label_set(folder, rater=one.rater, pairs=pairs))
-            server = stack.enter_context(serving(LocalServer(site.page, 0, site.post)))
+            server = stack.enter_context(
+                serving(label_server(label_set(folder, rater=one.rater, pairs=pairs)))
+            )
             stack.callback(one.closed)
-            one.open(server.address + site.path[1:])
+            one.open(server.address)
             return one
 
         yield open_
-
-
-@contextlib.contextmanager
-def started(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Start the command; kill it at the end (-9)."""
-    asked = ["golden", "label", str(folder), "--rater", "anna", "--no-browser"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "metaeval", *asked],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def address_of(process: subprocess.Popen[str]) -> str:
-    assert process.stdout
-    return process.stdout.readline().strip()
 
 
 def texts(folder: Path, units: int, scale: tuple[float, float, bool] = (1, 5, True)) -> Path:
@@ -155,17 +126,19 @@ def texts(folder: Path, units: int, scale: tuple[float, float, bool] = (1, 5, Tr
     return save(data, folder, "csv")
 
 
+@pytest.mark.slow
 def test_forty_units_by_keyboard_a_kill_in_the_middle_two_raters_at_once(
     browser: Browser, label: Label, tmp_path: Path
 ) -> None:
     folder = texts(tmp_path / "gold", 40)
     anna = Labeller(browser, folder)
+    again = ("golden", "label", str(folder), "--rater", "anna")
     said: dict[str, list[int]] = {"anna": [], "bert": []}
     with contextlib.ExitStack() as stack:
         stack.callback(anna.closed)
-        command = stack.enter_context(started(folder))
+        command = stack.enter_context(labelling(*again))
         bert = label(folder, rater="bert")  # in another process
-        anna.open(address_of(command))
+        anna.open(command.address)
         for number in range(40):
             for who, shift in ((anna, 0), (bert, 2))[: 2 if number < 10 else 1]:
                 who.page.locator(f"body[aria-busy=false] #unit[data-at='{number}']").wait_for()
@@ -174,11 +147,11 @@ def test_forty_units_by_keyboard_a_kill_in_the_middle_two_raters_at_once(
                 said[who.rater].append(key)
             if number == 19:
                 anna.saved()
-                command.kill()
+                command.process.kill()
                 anna.press("3")
                 assert "was not saved" in anna.page.locator("#wrong").inner_text()
                 assert anna.title == "Unit 21 of 40"
-                anna.open(address_of(stack.enter_context(started(folder))))
+                anna.open(stack.enter_context(labelling(*again)).address)
         anna.saved()
         assert anna.title == "All units are labelled or skipped."
         assert (anna.status, bert.status) == ("40 of 40 labelled", "10 of 40 labelled")
@@ -187,28 +160,6 @@ def test_forty_units_by_keyboard_a_kill_in_the_middle_two_raters_at_once(
         labels = who.labels()
         assert [labels[*key, "清晰"] for key in order] == said[who.rater]
         assert len(set(order)) == len(labels) == len(said[who.rater])
-
-
-def test_the_file_that_a_browser_is_started_with_leads_to_the_page(
-    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = LabelSite(label_set(texts(tmp_path / "gold", 1), rater="anna"))
-    opened: queue.Queue[str] = queue.Queue()
-    monkeypatch.setattr(webbrowser, "open", opened.put)
-    server = LocalServer(site.page, 0, site.post)
-    show = functools.partial(server.show, path=site.path[1:], browser=True, ready=str)
-    thread = threading.Thread(target=show)
-    thread.start()
-    try:
-        page = browser.new_page()
-        page.goto(opened.get(timeout=30))
-        page.get_by_role("heading", name="Unit 1 of 1").wait_for()
-        assert page.url.endswith(site.path)
-        page.close()
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def test_a_double_click_labels_one_unit(label: Label, tmp_path: Path) -> None:
@@ -286,38 +237,11 @@ def test_two_texts_side_by_side_and_which_is_better(label: Label, tmp_path: Path
         page.press("1", "3")  # of one aspect the left one, of the other the right one
     assert page.title == "Unit 4 of 18"
     generator = {text: name for name, text in GENERATED.items()}
+    update_labels(page.folder)
     for row in read_verdicts(page.folder / "verdicts.csv").to_dict("records"):
         first, second = shown[[e["unit"] for e in page.events()[::2]].index([row[k] for k in PAIR])]
         assert {row["first"], row["second"]} == {generator[first], generator[second]}
         assert row[row["winner"]] == generator[first if row["aspect"] == "clear" else second]
-
-
-def test_a_label_of_another_window_is_not_replaced_unseen(label: Label, tmp_path: Path) -> None:
-    page = label(texts(tmp_path / "gold", 3))
-    page.open(page.address)
-    other, first = page.page, page.page.context.pages[0]
-    page.press("4")
-    page.page = first
-    page.press("2")
-    assert "another window has labelled this meanwhile" in page.page.locator("#wrong").inner_text()
-    assert list(page.labels().values()) == [4]
-    page.page.reload()
-    page.saved()
-    page.press("5")
-    assert sorted(page.labels().values()) == [4, 5]
-    assert other.locator("h2").inner_text() == "Unit 2 of 3"
-
-
-def test_the_text_stays_in_view_while_aspects_are_scrolled_through(label: Label, tmp_path: Path) -> None:
-    folder = texts(tmp_path / "gold", 1)
-    more = "".join(f"  aspect {n}: A statement.\n" for n in range(12))
-    file = folder / "dataset.yaml"
-    file.write_text(file.read_text(encoding="utf-8").replace("aspects:\n", f"aspects:\n{more}"), "utf-8")
-    page = label(folder)
-    page.press(*"123412341234")
-    assert page.page.evaluate("scrollY") > 300
-    box = page.page.locator(".text").bounding_box()
-    assert 0 <= box["y"] < 300
 
 
 @pytest.mark.parametrize("kind", ["relevance", "slates", "exposure"])

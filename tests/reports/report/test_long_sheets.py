@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tests.reports.report.pages import overflow
+from tests.reports.report.pages import settle
 from tests.reports.report.payloads import ASPECTS, payload
 from tests.reports.report.test_download import saved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from playwright.sync_api import Page
 
     Show = Callable[..., Page]
@@ -46,20 +45,13 @@ def test_a_long_table_is_folded_and_unfolds_by_keyboard(show: Show) -> None:
     assert shown.count() == rows
 
 
-def test_a_table_is_not_folded_for_a_handful_of_rows(show: Show) -> None:
-    given = long_sheet()
-    given["sheets"][0]["rows"] = given["sheets"][0]["rows"][:45]
-    page = show(given, "#/details")
-    assert page.locator("tbody tr:visible").count() == 45
-    assert not page.get_by_role("button", name="Show all").count()
-
-
 def test_rows_are_chosen_and_the_file_has_those_of_the_table(show: Show) -> None:
     given = long_sheet()
     page = show(given, "#/details")
     page.get_by_label("Aspect").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
+    settle(page)
     wanted = [row for row in given["sheets"][0]["rows"] if row[0] == ASPECTS[1]]
     assert page.locator("tbody td:first-child").all_inner_texts() == [ASPECTS[1]] * len(wanted)
     _, rows = saved(page)
@@ -74,16 +66,3 @@ def test_choices_that_leave_nothing_say_so(show: Show) -> None:
     page.get_by_label("Aspect").select_option(ASPECTS[0])
     page.get_by_label("Evaluator").select_option(given["evaluators"][0]["name"])
     assert page.locator("tbody").inner_text() == "Nothing is left: change a choice."
-
-
-def test_on_a_phone_the_evaluator_stays_while_the_numbers_scroll(show: Show) -> None:
-    page = show(long_sheet(), "#/details", width=390)
-    assert overflow(page) == 0
-    name = page.locator("tbody tr:nth-child(7) th")
-    page.locator(".wide").evaluate("e => { e.scrollLeft = e.scrollWidth }")
-    assert page.get_by_text("There is more to the right").is_visible()
-    box, table = name.bounding_box(), page.locator(".wide").bounding_box()
-    assert box
-    assert table
-    assert abs(box["x"] - table["x"]) < 1
-    assert box["width"] < 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,9 @@ from metaeval.reports.report.calls import Calls
 from metaeval.reports.report.model import ListedEvaluator, Report
 from metaeval.reports.report.units import Units, sample
 from tests.reports.report.pages import overflow
-from tests.reports.report.test_browser import column, field, header, params
+from tests.reports.report.test_browser import column, field, header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from playwright.sync_api import Page
 
     Show = Callable[..., Page]
@@ -145,20 +144,6 @@ def test_the_leaderboard_of_shares(show: Show) -> None:
     assert overflow(page) == 0
 
 
-def test_all_cells_of_one_dimension(show: Show) -> None:
-    page = show(payload(board()))
-    field(page, "Show").select_option("all topics")
-    assert page.locator("thead th").all_inner_texts()[1][:3] == "any"
-    assert page.locator("tbody tr").nth(1).inner_text().split("\t")[0] == "always"
-    best = page.locator("tbody .best").all_inner_texts()
-    assert best[0] == "87.5 %"
-    assert field(page, "Topic").count() == 0
-    assert field(page, "Measure").count() == 1
-    page.get_by_role("link", name="weak, questions on cast in detail").click()
-    page.get_by_role("heading", name="Units").wait_for()
-    assert "at.topic=cast" in params(page)
-
-
 def test_down_to_the_prompt_and_the_reply(show: Show) -> None:
     page = show(payload(board()))
     page.get_by_role("link", name="weak in detail").click()
@@ -183,12 +168,6 @@ def test_down_to_the_prompt_and_the_reply(show: Show) -> None:
         assert said in text
     page.get_by_role("link", name="About").click()
     assert "24 questions" in page.locator("main").inner_text()
-
-
-def test_a_part_that_a_unit_lacks_is_left_out(show: Show) -> None:
-    page = show(payload(board()), "#/unit?unit=0")
-    assert page.locator(".unit-body h3").all_inner_texts()[0] == "Question"
-    assert "What others said" not in page.locator(".unit-body").inner_text()
 
 
 def test_groups_that_no_dimension_stands_for(show: Show) -> None:
@@ -232,15 +211,6 @@ def test_a_second_estimate_stands_where_a_cell_has_one(show: Show) -> None:
     assert not page.get_by_text(second.note).count()
 
 
-def test_where_less_is_better_the_least_is_first(show: Show) -> None:
-    page = show(payload(board(higher_is_better=False)))
-    assert names_of(page) == ["always", "weak", "good"]
-    header(page, "accuracy").click()
-    assert page.locator("thead [aria-sort=ascending]").inner_text().startswith("accuracy")
-    field(page, "Show").select_option("all topics")
-    assert page.locator("tbody .best").first.inner_text() == "50.0 %"
-
-
 def test_where_less_is_better_in_some_cells_alone(show: Show) -> None:
     lower = BoardDimension("topic", {t: t for t in ("any", "plot", "cast", "music")}, lower=("plot",))
     found = board()
@@ -250,14 +220,3 @@ def test_where_less_is_better_in_some_cells_alone(show: Show) -> None:
     assert names_of(page)[-1] == "good"
     header(page, "accuracy").click()
     assert page.locator("thead [aria-sort=ascending]").inner_text().startswith("accuracy")
-
-
-def test_names_that_the_page_uses_itself_are_in_nobody_s_way(show: Show) -> None:
-    page = show(payload(board("sort"), keys=("page", "status")))
-    field(page, "Sort").select_option("music")
-    header(page, "evaluator").click()
-    assert field(page, "Sort").input_value() == "music"
-    page.get_by_role("link", name="weak in detail").click()
-    page.get_by_role("heading", name="Units").wait_for()
-    page.locator("select").nth(1).select_option("u1")
-    assert page.get_by_role("status").inner_text() == "6 of 24 units"

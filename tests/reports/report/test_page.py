@@ -31,10 +31,6 @@ def test_a_page_without_a_payload_is_no_report() -> None:
         payload_of("<!doctype html><p>mine</p>")
 
 
-def test_the_same_payload_gives_the_same_bytes() -> None:
-    assert report_page(payload(6, 4)) == report_page(payload(6, 4))
-
-
 def test_a_number_that_json_does_not_have_is_an_error() -> None:
     with pytest.raises(ValueError, match="JSON"):
         report_page({**payload(3, 4), "people": [{"estimate": math.nan}]})
@@ -83,12 +79,3 @@ def test_the_page_names_no_kind_of_study() -> None:
         lines = file.read_text(encoding="utf-8").splitlines()
         named = [line for line in lines if of_one_kind.search(line) and "import" not in line]
         assert named == [], file
-
-
-def test_licences_name_what_was_bundled() -> None:
-    vendor = ASSETS / "vendor"
-    wanted = json.loads((vendor / "package.json").read_text(encoding="utf-8"))
-    packages = {**wanted["dependencies"], **wanted["overrides"]}
-    del packages["esbuild"]  # it makes the bundle, and is not in it
-    licences = (vendor / "LICENSES.txt").read_text(encoding="utf-8")
-    assert [p for p, version in packages.items() if f"\n{p} {version} (" not in licences] == []

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from metaeval.reports.report.page import report_page
-from tests.reports.report.pages import every_view, overflow, visit
+from tests.reports.report.pages import every_view, overflow
 from tests.reports.report.payloads import payload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from playwright.sync_api import Browser, Page
 
     Show = Callable[..., Page]
@@ -86,41 +85,12 @@ def test_a_long_text_is_folded_and_unfolds(show: Show, width: int) -> None:
     assert text.bounding_box()["height"] > 5 * folded  # type: ignore[index]
 
 
-def test_right_to_left_text_and_emoji(show: Show) -> None:
-    given = payload(9, 4, texts={0: RIGHT_TO_LEFT, 1: EMOJI, 2: "x" * 20_000})
-    page = show(given, "#/units", width=360)
-    rows = page.locator("tbody th bdi")
-    assert rows.nth(0).inner_text() == RIGHT_TO_LEFT
-    assert rows.nth(0).evaluate("e => getComputedStyle(e).direction") == "rtl"
-    assert rows.nth(1).inner_text().startswith("👩‍👩‍👧‍👦🏳️‍🌈🙂")
-    assert "\ufffd" not in rows.nth(1).inner_text()
-    assert overflow(page) == 0
-    for unit, text in ((0, RIGHT_TO_LEFT), (1, EMOJI), (2, "x" * 20_000)):
-        visit(page, f"unit?unit={unit}")
-        assert page.locator(".prose").first.text_content() == text
-        assert overflow(page) == 0
-
-
 @pytest.mark.parametrize("width", [360, 768, 1400])
 def test_a_long_spec_does_not_break_the_layout(show: Show, width: int) -> None:
     given = payload(9, 8, names={0: SPEC, 7: SPEC.replace("an_", "the")}, texts={0: "y" * 3000})
     page = show(given, width=width)
     for at in every_view(page):
         assert overflow(page) == 0, at
-
-
-def test_an_evaluator_with_failures_only(show: Show) -> None:
-    page = show(payload(30, 8, failing=[3]))
-    row = page.locator("tbody tr").last
-    assert "Judge(n=3)" in row.inner_text()
-    assert "unparsed 90" in row.inner_text()
-    assert row.locator(".interval circle").count() == 0
-    row.get_by_role("link").click()
-    page.get_by_text("No coefficient is defined").wait_for()
-    visit(page, "units?evaluator=Judge(n%3D3)&sort=-score")
-    assert page.get_by_role("status").inner_text() == "30 of 30 units"
-    page.locator("tbody a").first.click()
-    assert "transport: no route to host" in page.locator("details.call").first.inner_text()
 
 
 def test_a_study_where_nothing_is_known(show: Show) -> None:

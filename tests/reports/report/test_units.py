@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,12 +12,9 @@ import pandas as pd
 import metaeval as me
 from metaeval.base.records import USER_RATER
 from metaeval.engine.drilldown import Groups, UnitColumn, UnitView
-from metaeval.kinds.explanations.reading import clusters, unit_view
+from metaeval.kinds.explanations.kind import EXPLANATIONS
 from metaeval.reports.report.units import Sample, listed_groups, sample
 from metaeval.study.report import units_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def users_of(n: int, each: int) -> list[str]:
@@ -42,12 +40,6 @@ def test_of_many_users_some_are_shown_whole() -> None:
     assert found.at.tolist() == sample(users, "users", most=205).at.tolist()
 
 
-def test_of_a_user_with_too_many_units_some_are_drawn() -> None:
-    found = sample(users_of(1, 500), "users", most=50)
-    assert len(found.at) == len(set(found.at)) == 50
-    assert "drawn at random (seed 0)" in found.note
-
-
 def test_of_too_many_groups_those_of_the_shown_units_are_listed() -> None:
     users = users_of(6, 2)
     view = UnitView((UnitColumn("reader", "reader", users),), (), ())
@@ -69,8 +61,10 @@ def test_a_unit_has_its_own_texts_scores_and_failures(tiny: Path) -> None:
     broken = rows.index[(rows["evaluator"] == "Annotator('1')") & (rows["aspect"] == "fitting")][[0, 3]]
     rows.loc[broken, ["score", "status"]] = [np.nan, "refused"]
     truth = data.ratings[data.ratings["rater"] == USER_RATER].drop(columns="rater")
-    units = units_of(unit_view(data, ["clear", "fitting"]), data, scores, truth, ["clear", "fitting"])
-    shown = sample(*clusters(data), most=7)
+    units = units_of(
+        EXPLANATIONS.unit_view(data, ["clear", "fitting"]), data, scores, truth, ["clear", "fitting"]
+    )
+    shown = sample(data.explanations["user_id"].tolist(), "users", most=7)
     found = json.loads(json.dumps(units.payload(shown), allow_nan=False))
 
     frame = data.explanations.iloc[shown.at]
@@ -95,29 +89,3 @@ def test_a_unit_has_its_own_texts_scores_and_failures(tiny: Path) -> None:
             told = dict(zip(failures["unit"], failures["status"], strict=True))
             names = [found["statusNames"][told.get(u, 0)] for u in range(len(at))]
             assert names == at["status"].tolist()
-
-
-def test_an_evaluator_of_which_a_unit_has_no_row_says_so(tiny: Path) -> None:
-    data = me.load(tiny)
-    scores = me.score(data, ["Length()"])
-    truth = data.ratings[data.ratings["rater"] == USER_RATER].drop(columns="rater")
-    short = me.ScoreTable(scores.frame.iloc[1:], scores.signatures, scores.kinds)
-    found = units_of(unit_view(data, ["clear"]), data, short, truth, ["clear"]).payload(
-        sample(*clusters(data))
-    )
-    ((failures,),) = found["statuses"]
-    assert failures["unit"] == [0]
-    assert found["statusNames"][failures["status"][0]] == "no row"
-
-
-def test_a_study_without_users_samples_items(tiny: Path) -> None:
-    data = me.load(tiny)
-    assert clusters(data)[1] == "users"
-    without = me.from_frames(
-        data.explanations.drop(columns="user_id").drop_duplicates(["item_id", "generator"]),
-        data.ratings.drop(columns="user_id").drop_duplicates(["item_id", "generator", "rater", "aspect"]),
-        scale=(data.scale.min, data.scale.max),
-    )
-    items, who = clusters(without)
-    assert who == "items"
-    assert items == without.explanations["item_id"].tolist()

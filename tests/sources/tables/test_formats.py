@@ -1,4 +1,4 @@
-"""Tables as people have them: separators, encodings, decimal commas, workbooks and shapes of JSON."""
+"""Tables as people have them: separators, encodings, workbooks, JSON, and what stands around the rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError, sound
-from metaeval.sources.hub.repository import any_table
+from metaeval.sources.hub import any_table
 from metaeval.sources.tables.formats import read_any
 
 RECORDS = [{"user": "u1", "text": "Für dich, genau", "mark": 4}, {"user": "u2", "text": "Naïve", "mark": 5}]
@@ -50,7 +50,7 @@ def test_a_wrong_byte_in_utf8_is_named_and_not_guessed_away(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes("user,text\nu1,für\nu2,schön\nu3,größer\nu4,na".encode() + b"\xefve\n")
     problem = read_any(path)[1][0]
-    assert (problem.row, problem.column) == (5, "text")
+    assert problem.row == 5
     assert "is not UTF-8 (byte 0xef)" in problem.message
 
 
@@ -109,8 +109,6 @@ def test_one_header_row_stays_one_and_a_sheet_can_be_named(tmp_path) -> None:
     [
         RECORDS,
         {"version": 2, "data": RECORDS},
-        {k: [r[k] for r in RECORDS] for k in RECORDS[0]},
-        {k: {str(i): r[k] for i, r in enumerate(RECORDS)} for k in RECORDS[0]},
     ],
 )
 def test_shapes_of_json(tmp_path, content) -> None:
@@ -121,8 +119,8 @@ def test_shapes_of_json(tmp_path, content) -> None:
 def test_json_that_is_no_table(tmp_path) -> None:
     path = tmp_path / "t.json"
     for content, said in [
-        ("[1, 2]", "holds no list of objects"),
-        ('{"a": [{"x": 1}], "b": [{"x": 1}]}', "holds several lists of objects (a, b)"),
+        ("[1, 2]", "must hold one list of objects"),
+        ('{"a": [{"x": 1}], "b": [{"x": 1}]}', "must hold one list of objects"),
         ("{", "is not JSON"),
         ("[" * 100_000, "nests its values too deeply"),
     ]:
@@ -130,6 +128,16 @@ def test_json_that_is_no_table(tmp_path) -> None:
         assert said in str(read_any(path)[1][0])
     path.write_text("\n".join(map(json.dumps, RECORDS)), encoding="utf-8")
     assert len(sound(read_any(path)).frame) == 2
+
+
+def test_a_workbook_with_a_cell_far_away(tmp_path) -> None:
+    book = openpyxl.Workbook()
+    for row in (["user", "rating"], ["u1", 4]):
+        book.active.append(row)
+    book.active["XFD1048576"] = "far"
+    book.save(path := tmp_path / "x.xlsx")
+    said = "cells up to XFD1048576 in the sheet 'Sheet'; delete what is far away"
+    assert said in str(read_any(path)[1][0])
 
 
 def test_a_saved_dataset_is_read_from_its_folder(tmp_path) -> None:
@@ -141,3 +149,29 @@ def test_a_saved_dataset_is_read_from_its_folder(tmp_path) -> None:
     datasets.DatasetDict({"dev": made, "test": made.select([0])}).save_to_disk(str(tmp_path / "two"))
     assert any_table(tmp_path / "one").frame["user"].tolist() == ["u1", "u2"]
     assert any_table(tmp_path / "two", "test").frame["user"].tolist() == ["u1"]
+
+
+def test_blank_rows_and_percent_signs_are_no_data(tmp_path) -> None:
+    rows = ["user;text;mark;share", "u1;one;4;12,5 %", "u2;two;n/a;k.A.", "u3;three;2;7 %", ";; ;", ";;;", ""]
+    (tmp_path / "t.csv").write_text("\n".join(rows), encoding="utf-8")
+    table = sound(read_any(tmp_path / "t.csv"))
+    assert table.frame["mark"].tolist() == ["4", "n/a", "2"]
+    assert table.frame["share"].tolist() == ["12.5", "k.A.", "7"]
+    assert "without 2 blank rows" in table.read_as
+
+
+def test_the_questions_of_qualtrics_name_its_columns(tmp_path) -> None:
+    rows = [
+        "ResponseId,Q1,Q2,Q3",
+        '"Response ID","How clear\nis it?",Comments,Comments',
+        *['"{""ImportId"":""x""}",' + ",".join(['"{""ImportId"":""y""}"'] * 3)],
+        "R_1,4,,no",
+        "R_2,5,yes,",
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(rows), encoding="utf-8")
+    table = sound(read_any(path))
+    assert list(table.frame.columns) == ["Response ID", "How clear is it?", "Q2", "Q3"]
+    assert table.frame["How clear is it?"].tolist() == ["4", "5"]
+    assert table.rows.tolist() == [4, 5]
+    assert table.read_as == "a header of three rows"

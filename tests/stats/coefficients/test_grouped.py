@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.stats.coefficients import grouped as coefficients
-from metaeval.stats.coefficients.grouped import grouped
+from metaeval.stats.coefficients.grouped import correlation_matrix, grouped
 from metaeval.stats.coefficients.tables import ContingencyTables, encode
 from tests.stats import naive
 
@@ -106,3 +106,34 @@ def test_many_units_in_few_groups(n_values):
     for row, name in zip(found, naive.COEFFICIENTS, strict=True):
         expected = [naive.coefficient(x[group == g], y[group == g], name) for g in range(n_groups)]
         np.testing.assert_allclose(row, expected, rtol=0, atol=1e-12)
+
+
+def table(rng):
+    x = rng.integers(1, 6, size=(7, 60)).astype(float)
+    x[1] = 1e9 + x[0] + rng.normal(size=60)  # a large offset
+    x[2, :20] = np.nan
+    x[3, 10:30] = np.nan
+    x[4] = 3.0  # a constant
+    x[5] = np.nan  # nothing at all
+    x[6] *= 1e-170
+    return x
+
+
+@pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
+def test_a_matrix_has_each_pair_on_what_both_have(coefficient):
+    x = table(np.random.default_rng(3))
+    r, n = correlation_matrix(x, coefficient)
+    for i, a in enumerate(x):
+        for j, b in enumerate(x):
+            both = ~np.isnan(a) & ~np.isnan(b)
+            assert n[i, j] == both.sum()
+            # scipy's own sums lose digits to the offset, and underflow.
+            plain = [v[both] - v[both][0] if both.any() else v[both] for v in (a, b)]
+            expected = naive.coefficient(*(v / (np.abs(v).max(initial=0) or 1.0) for v in plain), coefficient)
+            assert r[i, j] == pytest.approx(expected, abs=1e-9, nan_ok=True), (i, j)
+
+
+def test_a_single_column_has_no_correlation():
+    r, n = correlation_matrix(np.array([[1.0, np.nan], [2.0, np.nan]]), "pearson")
+    assert np.isnan(r).all()
+    assert (n == 1).all()

@@ -1,7 +1,5 @@
 """Every off-policy estimator once more, round by round, in plain Python, from the formulas of the papers."""
 
-from __future__ import annotations
-
 
 def weight(pi, p, change="none", at=None):
     w = pi / p
@@ -23,42 +21,23 @@ def direct(log):
 
 
 def ips(log, change="none", at=None):
-    total = 0.0
-    for y, p, pi, _, _ in log:
-        total += weight(pi, p, change, at) * y
-    return total / len(log)
+    return sum(weight(pi, p, change, at) * y for y, p, pi, _, _ in log) / len(log)
 
 
 def snips(log, change="none", at=None):
-    above = below = 0.0
-    for y, p, pi, _, _ in log:
-        above += weight(pi, p, change, at) * y
-        below += weight(pi, p, change, at)
+    above = sum(weight(pi, p, change, at) * y for y, p, pi, _, _ in log)
+    below = sum(weight(pi, p, change, at) for _, p, pi, _, _ in log)
     return above / below if below else float("nan")
 
 
 def dr(log, change="none", at=None):
-    total = 0.0
-    for y, p, pi, q, v in log:
-        total += v + weight(pi, p, change, at) * (y - q)
-    return total / len(log)
+    return sum(v + weight(pi, p, change, at) * (y - q) for y, p, pi, q, v in log) / len(log)
 
 
-def switch_dr(log, tau):
-    total = 0.0
-    for y, p, pi, q, v in log:
-        total += v
-        if pi / p <= tau:
-            total += (pi / p) * (y - q)
-    return total / len(log)
-
-
-def dros(log, lam):
-    total = 0.0
-    for y, p, pi, q, v in log:
-        w = pi / p
-        total += v + lam / (w**2 + lam) * w * (y - q)
-    return total / len(log)
+def sndr(log, change="none", at=None):
+    above = sum(weight(pi, p, change, at) * (y - q) for y, p, pi, q, _ in log)
+    below = sum(weight(pi, p, change, at) for _, p, pi, _, _ in log)
+    return direct(log) + (above / below if below else float("nan"))
 
 
 def effective_size(log, change="none", at=None):

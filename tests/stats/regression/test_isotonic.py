@@ -22,17 +22,6 @@ def test_the_isotonic_map_is_that_of_scikit_learn(pairs) -> None:
     assert isotonic(x, y)(asked) == pytest.approx(other.predict(asked), abs=1e-9)
 
 
-def test_what_cannot_be_fitted_is_said() -> None:
-    with pytest.raises(ValueError, match="of one length"):
-        isotonic([1, 2], [1])
-    with pytest.raises(ValueError, match="above zero"):
-        isotonic([], [])
-    with pytest.raises(ValueError, match="finite"):
-        isotonic([1, np.nan], [1, 2])
-    with pytest.raises(ValueError, match="two clusters"):
-        cross_fitted([1, 2], [1, 2], Clusters(np.zeros(2, dtype=int), 1))
-
-
 def study(n_users=12, n_items=6, seed=0, shift=1.0, slope=0.0, noise=0.4):
     """Users with shifts and slopes of their own about a common rising map."""
     rng = np.random.default_rng(seed)

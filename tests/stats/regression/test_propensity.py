@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from metaeval.stats.regression.propensity import calibration_of, cross_fitted
+from metaeval.stats.regression.propensity import calibration_of, cross_fitted, quantile_bins
 
 
 def drawn(seed, slopes, intercept, n=20_000, clusters=80):
@@ -66,3 +66,20 @@ def test_one_outcome_alone_is_refused() -> None:
         cross_fitted(
             np.ones((4, 1)), np.ones(4, int), np.ones(4), np.arange(4), n_clusters=4, folds=2, seed=0
         )
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 6))
+def test_bins_rise_with_the_value_and_none_is_empty(values, n) -> None:
+    bins = quantile_bins(values, n)
+    of = bins.of(values)
+    order = np.argsort(values, kind="stable")
+    assert (np.diff(of[order]) >= 0).all()
+    assert sorted(set(of)) == list(range(bins.n))
+    assert bins.n <= n
+    for value in set(values):
+        assert len(set(of[np.array(values) == value])) == 1
+
+
+def test_distinct_values_are_split_evenly_and_nan_is_left_out() -> None:
+    assert np.bincount(quantile_bins([*range(10), np.nan], 5).of(range(10))).tolist() == [2] * 5
+    assert quantile_bins([np.nan], 3).n == 1

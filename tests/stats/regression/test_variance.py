@@ -1,5 +1,4 @@
 import itertools
-import time
 
 import numpy as np
 import pandas as pd
@@ -76,32 +75,6 @@ def test_unbalanced_design_equals_dense_matrices(design):
         np.testing.assert_allclose(list(found.components.values()), solved, atol=tolerance)
 
 
-def test_unbalanced_data_recover_what_they_were_made_from():
-    rng = np.random.default_rng(0)
-    variances = {"user": 1.0, "item": 0.5, "generator": 0.25, "pair": 0.75}
-    n, users, items, generators = 60_000, 800, 500, 100
-    user = np.minimum(rng.geometric(0.004, n) - 1, users - 1)
-    item = rng.integers(0, items, n)
-    item[: n // 2] = item[: n // 2] % 40
-    generator = rng.integers(0, generators, n)
-    factors = {"user": user, "item": item, "generator": generator, "pair": user * items + item}
-    y = np.sqrt(2.0) * rng.normal(size=(10, n)) - 50
-    drawn = {"residual": 2.0}
-    for name, code in factors.items():
-        effects = np.sqrt(variances[name]) * rng.normal(size=(10, code.max() + 1))
-        drawn[name] = effects.var(axis=1, ddof=1).mean()
-        y += effects[:, code]
-    found = decompose(y, factors)
-    assert not found.design.merged
-    assert not found.design.undetermined
-    together = sum(drawn.values())
-    for name, value in drawn.items():
-        assert found.components[name].shape == (10,)
-        assert found.components[name].mean() == pytest.approx(value, rel=0.08), name
-        assert found.shares[name].mean() == pytest.approx(value / together, rel=0.08), name
-    np.testing.assert_allclose(sum(found.shares.values()), 1.0)
-
-
 def test_one_row_and_many_rows_are_the_same():
     user, item, _ = _crossed(5, 4, 2)
     rows = np.random.default_rng(0).integers(1, 6, (3, user.size)).astype(float)
@@ -169,29 +142,3 @@ def test_a_design_that_tells_nothing_apart_says_so():
     one = decompose([1.0], {"user": [0]})
     assert one.design.merged == {"user": "mean"}
     assert one.design.undetermined == ("residual",)
-
-
-def test_a_row_is_quick_once_the_design_is_prepared():
-    rng = np.random.default_rng(0)
-    user, item, generator = rng.integers(0, 39, 2536), rng.integers(0, 140, 2536), rng.integers(0, 9, 2536)
-    design = Design.of({"user": user, "item": item, "generator": generator, "pair": user * 140 + item})
-    rows = rng.normal(size=(50, 2536))
-    started = time.perf_counter()
-    design.decompose(rows)
-    assert (time.perf_counter() - started) / 50 < 0.005
-
-
-def test_what_is_refused():
-    with pytest.raises(ValueError, match="at least one factor"):
-        Design.of({})
-    with pytest.raises(ValueError, match="of one length"):
-        Design.of({"user": [0, 1], "item": [0, 1, 1]})
-    with pytest.raises(ValueError, match="'user' must be an array of integers"):
-        Design.of({"user": [0.0, np.nan]})
-    with pytest.raises(ValueError, match="cannot be called 'residual'"):
-        Design.of({"residual": [0, 1]})
-    design = Design.of({"user": [0, 0, 1, 1]})
-    with pytest.raises(ValueError, match="4 columns"):
-        design.decompose([1, 2, 3])
-    with pytest.raises(ValueError, match="finite"):
-        design.decompose([1, 2, 3, np.nan])

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from metaeval.stats.coefficients.levels import Grouping, estimate
 from metaeval.stats.resampling.cluster_sums import Linear
-from metaeval.stats.weighted import pairs as weighted_pairs
 from metaeval.stats.weighted import sums as weighted_sums
 from metaeval.stats.weighted.pairs import _ByBits, _ByCluster, _ByTable
 from metaeval.stats.weighted.ranks import ByCell, ByClass
@@ -110,25 +109,6 @@ def test_weights_are_units_repeated(seed, n, level, cluster, kind_x, kind_y, und
     found = statistic(x, y, grouping, by, COEFFICIENTS, undefined=undefined).at(weights)
     expected = [repeated(x, y, grouping, by, w, undefined) for w in weights.T]
     np.testing.assert_allclose(found, np.transpose(expected), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("level", "undefined"),
-    [(level, undefined) for level in LEVELS for undefined in ("skip", "zero")],
-)
-def test_no_unit_is_no_estimate(level, undefined):
-    rng, groupings, clusters = study(0, 40)
-    x, y = values(rng, "likert", 40), values(rng, "likert", 40)
-    s = statistic(x, y, groupings[level], clusters["user"], COEFFICIENTS, undefined=undefined)
-    assert np.isnan(s.at(np.zeros((clusters["user"].n, 2)))).all()
-
-
-def test_a_generator_drawn_twice_is_two_points():
-    x, y = np.array([1.0, 2, 3, 4]), np.array([1.0, 3, 2, 5])
-    grouping, by = Grouping(np.arange(4), 4, between=True), Clusters(np.arange(4), 4)
-    weights = np.array([[2.0, 1, 1, 0]]).T
-    found = statistic(x, y, grouping, by, COEFFICIENTS).at(weights)[:, 0]
-    np.testing.assert_allclose(found, repeated(x, y, grouping, by, weights[:, 0]), atol=1e-9)
 
 
 @given(*CASES)
@@ -247,22 +227,6 @@ def test_by_class_and_by_cell_agree(seed, n, kinds):
         np.testing.assert_allclose(one[name], other[name], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind_y", ["likert", "continuous"])
-@pytest.mark.parametrize("cluster", ["user", "unit"])
-@pytest.mark.parametrize(("table", "pairs"), [(96, 2**28), (0, 2**28), (0, 0)])
-def test_the_way_chosen_for_a_size_gives_the_same(monkeypatch, kind_y, cluster, table, pairs):
-    rng, groupings, clusters = study(3, 300, (8, 4, 4))
-    x, y = rng.normal(size=300), values(rng, kind_y, 300)
-    monkeypatch.setattr(weighted_pairs, "_SMALL_TABLE", table)
-    monkeypatch.setattr(weighted_pairs, "_PAIRS", pairs)
-    by = clusters[cluster]
-    weights = draws(rng, by.n, 2)[:, [0, 1, 2, -1]]
-    for level in ("dataset", "item"):
-        found = statistic(x, y, groupings[level], by, COEFFICIENTS).at(weights)
-        expected = [repeated(x, y, groupings[level], by, w) for w in weights.T]
-        np.testing.assert_allclose(found, np.transpose(expected), rtol=0, atol=1e-9)
-
-
 OFFSETS = [("offset", "likert"), ("likert", "offset"), ("tiny", "offset"), ("tiny", "tiny")]
 
 
@@ -276,19 +240,6 @@ def test_offsets_and_scales_do_no_harm(level, kinds):
     expected = [repeated(x, y, groupings[level], clusters["user"], w) for w in weights.T]
     # The means of 1e9 + small that are expected are rounded to a tenth of a millionth themselves.
     np.testing.assert_allclose(found, np.transpose(expected), rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("power", [-150, -3, 0, 3, 150])
-def test_units_of_measure_do_not_matter(power):
-    rng, groupings, clusters = study(8, 100)
-    x, y = rng.normal(size=100), rng.normal(size=100)
-    weights = draws(rng, clusters["user"].n)
-    for level in LEVELS:
-        plain, scaled = (
-            statistic(v, y, groupings[level], clusters["user"], COEFFICIENTS).at(weights)
-            for v in (x, x * 10.0**power)
-        )
-        np.testing.assert_allclose(scaled, plain, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
@@ -14,14 +14,10 @@ from metaeval.base.errors import MetaevalError, RunFolderError
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import check_usable
 from metaeval.stats.agreement.raters import cohen_kappa
-from metaeval.study.commands.calibration import calibration_of, states_of, uncalibrated_note
-from metaeval.study.commands.labels import Calibrating
+from metaeval.study.commands.calibration import Calibrating, calibration_of, states_of, uncalibrated_note
 from metaeval.trust.calibration.record import read_calibration
 from tests.study.runs import tiny_in
 from tests.tiny import write_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 JUDGE = "Judge('simulated/one,noise=0.2')"
 FEW = {"resamples": 50}
@@ -73,54 +69,18 @@ def test_the_calibration_lies_in_the_folder_and_is_no_foreign_file_there(run: Pa
     assert file.read_bytes() == first
     kept = read_calibration(run)
     record = json.loads((run / "run.json").read_text())
-    assert kept.content["data"]["fingerprint"] == record["data"]["fingerprint"]
-    assert kept.content["scores"] == record["outputs"]["scores.parquet"]
+    assert kept["data"]["fingerprint"] == record["data"]["fingerprint"]
+    assert kept["scores"] == record["outputs"]["scores.parquet"]
     assert (
-        kept.identity("judge")["prompt"]["sha256"]
+        kept["evaluators"]["judge"]["identity"]["prompt"]["sha256"]
         == record["evaluators"]["judge"]["signature"]["prompt"]["sha256"]
     )
-    assert kept.identity("judge")["models"]
-    assert kept.aspects("judge")["clear"]["map"]["rating"] == sorted(
-        kept.aspects("judge")["clear"]["map"]["rating"]
+    assert kept["evaluators"]["judge"]["identity"]["models"]
+    assert kept["evaluators"]["judge"]["aspects"]["clear"]["map"]["rating"] == sorted(
+        kept["evaluators"]["judge"]["aspects"]["clear"]["map"]["rating"]
     )
     (run / "run.json").unlink()
     check_usable(run)
-
-
-def test_it_may_be_kept_elsewhere(run: Path, tmp_path: Path) -> None:
-    calibration_of(
-        run, Calibrating(evaluators=("judge",), aspects=("clear",), **FEW), save=tmp_path / "c.json"
-    )
-    assert not (run / "calibration.json").exists()
-    kept = read_calibration(tmp_path / "c.json")
-    assert kept.evaluators == ("judge",)
-    assert set(kept.aspects("judge")) == {"clear"}
-
-
-def test_a_cut_makes_pass_and_fail_of_labels(run: Path) -> None:
-    frame = by_name(calibration_of(run, Calibrating(cuts=(4,), **FEW)))["calibration"].frame
-    opened = open_run(run)
-    both = opened.truth.merge(opened.scores.frame.query("evaluator == 'anna' and aspect == 'clear'"))
-    row = frame.set_index(["aspect", "evaluator"]).loc[("clear", "anna")]
-    assert row["by"] == "κ at 4"
-    assert row["cut 4"] == pytest.approx(cohen_kappa(both["score"] >= 4, both["rating"] >= 4))
-
-
-def test_a_cut_may_lie_between_two_labels(run: Path) -> None:
-    rows = by_name(calibration_of(run, Calibrating(cuts=(3.5,), **FEW)))["calibration"].frame
-    at_four = by_name(calibration_of(run, Calibrating(cuts=(4,), **FEW)))["calibration"].frame
-    assert rows["cut 3.5"].dropna().tolist() == at_four["cut 4"].dropna().tolist() != []
-    assert "cannot be said" not in set(rows.query("evaluator == 'anna'")["verdict"])
-
-
-def test_strata_are_columns_of_the_units_or_of_the_data_set(run: Path) -> None:
-    found = by_name(calibration_of(run, Calibrating(by="generator", **FEW)))["strata"].frame
-    assert set(found["stratum"]) == {"long", "none|such", "short"}
-    assert (found.query("aspect == 'clear'")["n_units"] == 6).all()
-    texts = by_name(calibration_of(run, Calibrating(by="reference", **FEW)))["strata"].frame
-    assert (texts["n_units"] >= 17).all()
-    with pytest.raises(MetaevalError, match="no column 'genre'"):
-        calibration_of(run, Calibrating(by="genre", **FEW))
 
 
 def test_a_later_run_is_told_when_the_judge_changed(run: Path) -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.base.errors import RunFolderError
 from metaeval.kinds.details import made_of
-from metaeval.study.commands.details import details
+from metaeval.study.commands.analyses import details_of
 from tests.tiny import write_study
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PEOPLE = "[\"Length()\", \"Annotator('1')\", \"Annotator('2')\", \"Mean(Annotator('1'), Annotator('2'))\"]"
 
@@ -46,7 +42,7 @@ def test_what_an_evaluator_is_made_of(spec: str, annotators: str, mean: bool) ->
 
 def test_the_sheets_of_a_run(tiny: Path) -> None:
     folder = run(tiny, evaluators=PEOPLE)
-    sheets = {s.name: s for s in details(folder)}
+    sheets = {s.name: s for s in details_of(folder)}
     assert list(sheets) == ["measures", "people", "annotators", "attenuation", "variance"]
     assert all(s.simulated for s in sheets.values())
     # People's lines against the users are the run's own rows.
@@ -68,7 +64,7 @@ def test_a_truth_of_annotators_and_replicates_of_a_judge(tiny: Path) -> None:
     folder = run(
         tiny, evaluators=str([*judges, "Annotator('1')"]), truth="\"Mean(Annotator('1'), Annotator('2'))\""
     )
-    sheets = {s.name: s for s in details(folder)}
+    sheets = {s.name: s for s in details_of(folder)}
     assert sheets["retest"].frame["n_replicates"].tolist() == [3]
     assert sheets["retest"].simulated
     people = sheets["people"].frame
@@ -82,12 +78,7 @@ def test_a_run_without_annotators(tiny: Path) -> None:
     ratings = pd.read_csv(tiny / "ratings.csv", dtype=str)
     ratings[ratings["rater"] == "user"].to_csv(tiny / "ratings.csv", index=False)
     folder = run(tiny, evaluators="['Length()', 'Random(seed=0)']")
-    assert [s.name for s in details(folder)] == ["measures", "variance"]
-
-
-def test_no_run_no_details(tmp_path: Path) -> None:
-    with pytest.raises(RunFolderError, match="no run folder"):
-        details(tmp_path / "none")
+    assert [s.name for s in details_of(folder)] == ["measures", "variance"]
 
 
 @pytest.mark.parametrize(

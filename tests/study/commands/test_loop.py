@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from data.make_exposure import simulate
 from metaeval.cli import main
 from metaeval.kinds.exposure.data.loading import load, save
-from metaeval.kinds.exposure.data.simulated import simulate
 from metaeval.study.commands.loop import loop
 
 STUDY = """\
@@ -33,6 +33,7 @@ def study(data: str = "data/exposure", more: str = "", **keys: str) -> str:
     return "study.yaml"
 
 
+@pytest.mark.slow
 def test_two_rounds_are_written_and_a_finished_loop_makes_no_run_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -54,6 +55,7 @@ def test_two_rounds_are_written_and_a_finished_loop_makes_no_run_again(
     assert Path("out/loop.csv").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_the_truth_of_each_round_is_that_of_the_real_log() -> None:
     loop(study(), "out")
     real = load("data/exposure")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import click
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,19 +13,13 @@ from click.testing import CliRunner
 
 from metaeval import __version__
 from metaeval.base.errors import MetaevalError
+from metaeval.base.formulas import to_csv
 from metaeval.base.records import Kind, Scale
-from metaeval.cli.biases import biases
-from metaeval.cli.calibrate import calibrate
-from metaeval.cli.disagreements import disagreements
+from metaeval.cli.analyses import biases, calibrate, disagreements
 from metaeval.cli.gate import gate
 from metaeval.engine.board import Board, BoardDimension
-from metaeval.runs.folder import RANKING, SCORES, TRUTH, RunFolder, write_csv, write_parquet
+from metaeval.runs.folder import RANKING, SCORES, TRUTH, RunFolder
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import click
 
 KEYS = ["asker", "question"]
 ASKERS, QUESTIONS = 24, 6
@@ -50,6 +45,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     board = Board(ranking.drop(columns="rank"), (BoardDimension("share", {"right": "right"}),))
     record = Record(
+        layout=1,
         metaeval=__version__,
         status="done",
         study=StudyFacts(kind="answers", dataset="nowhere", aspects=["right"]),
@@ -83,10 +79,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with RunFolder.claim(folder) as claimed:
         claimed.finish(
             {
-                SCORES: lambda file: write_parquet(pd.concat(scores, ignore_index=True), file),
-                TRUTH: lambda file: write_parquet(truth, file),
-                "board.csv": lambda file: write_csv(board.frame, file),
-                RANKING: lambda file: write_csv(ranking, file),
+                SCORES: lambda file: pd.concat(scores, ignore_index=True).to_parquet(file, index=False),
+                TRUTH: lambda file: truth.to_parquet(file, index=False),
+                "board.csv": lambda file: to_csv(board.frame, file),
+                RANKING: lambda file: to_csv(ranking, file),
             },
             record,
         )
@@ -108,11 +104,7 @@ def test_biases(run: Path) -> None:
     assert "Rank and estimate are those of the leaderboard (right)" in text
     found = json.loads(invoke(biases, run, "--json", "--resamples", 1000))
     lenient = {row["judge"]: row["found"] for row in found["biases"] if row["bias"] == "leniency"}
-    assert lenient == {
-        "yea": "scores higher than people",
-        "fair": "no bias found",
-        "third": "no bias found",
-    }
+    assert lenient == {"yea": "scores higher than people", "fair": "no bias found", "third": "no bias found"}
 
 
 def test_a_gate_and_its_baseline(run: Path, tmp_path: Path) -> None:

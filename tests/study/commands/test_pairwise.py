@@ -12,10 +12,8 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.store.replies import Store
-from metaeval.runs.finished import open_run
-from metaeval.runs.replies import export_run
+from metaeval.runs.finished import export_run, open_run
 from metaeval.study.commands.pairwise import coherence_of, pairwise_of
-from tests.conftest import ROOT
 from tests.kinds.explanations.judge.test_judge import KEY
 from tests.llm.server import Act, serving
 from tests.study.runs import tiny_run
@@ -63,29 +61,6 @@ def test_coherence_of_a_run_is_that_of_its_verdicts(tiny: Path) -> None:
     other = tiny_run(tiny.parent, "other", evaluators="{length: Length()}")
     with pytest.raises(MetaevalError, match="no verdicts on pairs"):
         coherence_of(other)
-
-
-def test_coherence_of_a_run_of_slates_is_that_of_its_scores(tmp_path: Path) -> None:
-    (tmp_path / "study.yaml").write_text(
-        f"kind: slates\ndataset: {json.dumps(str(ROOT / 'data' / 'slates'))}\ntasks: [T1, T3]\n"
-        "evaluators: {cyclic: Recorded('cyclic'), leaning: Recorded('leaning')}\n"
-        "bootstrap: {resamples: 50}\n"
-    )
-    me.run(tmp_path / "study.yaml", out=tmp_path / "run")
-    found = coherence_of(tmp_path / "run", resamples=50).frame
-    written = pd.read_csv(tmp_path / "run" / "coherence.csv")
-    pd.testing.assert_frame_equal(found, written, check_dtype=False)
-    shares = found.set_index(["evaluator", "task", "axiom"])["estimate"]
-    assert shares["cyclic", "T1", "transitivity"] < shares["leaning", "T1", "transitivity"]
-    assert shares["leaning", "T1", "first_position"] > 0.55
-
-
-def test_flips_are_what_the_evaluator_says(tiny: Path) -> None:
-    dropping = PAIR.replace(")", ", flips='drop')", 1)
-    folder = tiny_run(tiny.parent, "run", evaluators=f'{{pair: "{dropping}"}}')
-    own, drop, tie = (pairwise_of(folder, flips=f, resamples=5)[1].frame for f in (None, "drop", "tie"))
-    pd.testing.assert_frame_equal(own, drop)
-    assert not own["win_rate"].equals(tie["win_rate"])
 
 
 def test_broken_off_it_goes_on_and_its_replies_can_be_carried(

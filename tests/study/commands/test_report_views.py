@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from click import Command
 from click.testing import CliRunner
 
 import metaeval as me
-from metaeval.cli.biases import biases
-from metaeval.cli.calibrate import calibrate
+from metaeval.cli.analyses import biases, calibrate
 from metaeval.reports.sheets import cells
 from metaeval.runs.folder import is_whole, read_record
 from metaeval.study.commands.biases import biases_of
 from tests.study.runs import tiny_in
 from tests.study.test_report import payload_of
 from tests.tiny import write_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from click import Command
 
 JUDGES = """
   judge: "Judge('simulated/noise=0.3')"
@@ -67,16 +63,6 @@ def test_what_was_measured_stands_in_the_report_and_the_run_is_whole(run: Path) 
     assert "calibration" in [sheet["name"] for sheet in after.pop("calibration")]
     assert after == before
     assert is_whole(run, read_record(run))
-
-
-def test_a_command_that_is_run_again_replaces_its_tables(run: Path) -> None:
-    typed(biases, run)
-    many = views(run)["biases"]
-    typed(biases, run, "--judge", "judge")
-    few = views(run)["biases"]
-    assert len({sheet["name"] for sheet in few}) == len(few) <= len(many)
-    assert "other" in str(many[0]["rows"])
-    assert "other" not in str(few[0]["rows"])
 
 
 def test_a_report_that_the_run_did_not_write_stays_as_it_is(run: Path) -> None:

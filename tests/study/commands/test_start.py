@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -15,49 +16,17 @@ from metaeval.kinds.explanations.data.tables.importer import import_table
 from metaeval.study.commands.start import start
 from metaeval.study.plan import plan
 
-HEADS = [
-    *(
-        "user",
-        "item",
-        "text",
-        "trust",
-        "model",
-        "rater",
-        "aspect",
-        "rating",
-        "gpt trust",
-        "bleu",
-        "id",
-        "user",
-    ),
-    *(
-        "text_1",
-        "text_2",
-        "rating_1",
-        "rating_2",
-        "trust (me)",
-        "trust (anna)",
-        "Film A - ok?",
-        "Film B - ok?",
-    ),
-    *(
-        "Überzeugend",
-        "推荐理由",
-        "{n}",
-        "a{b}",
-        "x\ny",
-        "'q'",
-        "",
-        "  ",
-        "=1+1",
-        "average",
-        "no",
-        "[x]",
-        "*",
-        "n",
-    ),
-    *("trust[SQ001]", "lastpage", "ResponseId", "StartDate", "a.b.c", "reference"),
-]
+if TYPE_CHECKING:
+    pass
+
+
+_HEADS = (
+    "user|item|text|trust|model|rater|aspect|rating|gpt trust|bleu|id|user|text_1|text_2|"
+    "rating_1|rating_2|trust (me)|trust (anna)|Film A - ok?|Film B - ok?|Überzeugend|推荐理由|"
+    "{n}|a{b}|x\ny|'q'||  |=1+1|average|no|[x]|*|n|trust[SQ001]|lastpage|ResponseId|StartDate|"
+    "a.b.c|reference"
+)
+HEADS = _HEADS.split("|")
 CELLS = [
     st.integers(1, 5).map(str),
     st.floats(-1, 100, allow_nan=False).map("{:.2f}".format),

@@ -47,25 +47,6 @@ def test_three_judges_are_compared_together(three) -> None:
     assert 0.05 < found.shift.p[-1] <= 1
 
 
-def test_a_shift_is_found(three) -> None:
-    moved = three.scores.copy()
-    moved[2] += 0.3
-    data = replace(three, scores=moved)
-    assert between(data, ["a", "c"], Resampler(30, resamples=200)).shift.p[-1] < 0.01
-    assert between(data, ["a", "b", "c"], Resampler(30, resamples=200)).shift.p[-1] < 0.01
-
-
-def test_judges_that_agree_in_everything() -> None:
-    data = drawn(2)
-    twice = replace(data, judges=("a", "b"), scores=np.concatenate([data.scores, data.scores]))
-    found = between(twice, ["a", "b"], Resampler(30, resamples=100))
-    assert found.identical.value[-1] == 1
-    assert found.distance.value[-1] == 0
-    assert found.icc.value[-1] == pytest.approx(1)
-    assert found.correlation.value[-1] == pytest.approx(1)
-    assert found.shift.p[-1] == 1
-
-
 def test_judges_without_a_unit_in_common() -> None:
     data = drawn(3)
     scores = np.concatenate([data.scores, data.scores])

@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 from metaeval.stats.resampling.bootstrap import Resampler
-from metaeval.trust.bias.arrays import JudgedUnits
+from metaeval.trust.bias.bias import BiasData
 from metaeval.trust.bias.biases import measure
-from metaeval.trust.bias.notes import given_truth_note
+from metaeval.trust.bias.given_truth import given_truth_note
 from metaeval.trust.bias.self_preference import self_preference
+from metaeval.trust.bias.units import JudgedUnits
 from metaeval.trust.bias.verbosity import verbosity
 from tests.trust.simulated_studies import FAMILIES, drawn
 
@@ -31,7 +32,7 @@ def test_other_peoples_ratings_are_used_if_they_tell_of_the_truth() -> None:
     assert weak.doubling.weak
     assert not weak.doubling.instrument
     assert weak.doubling.best.value == pytest.approx(strong.doubling.plain.value)
-    told = given_truth_note(measure(replace(data, second=noise), resamples=20))
+    told = given_truth_note(measure(BiasData(replace(data, second=noise), resamples=20)))
     assert "too weak an instrument" in told
 
 
@@ -98,15 +99,3 @@ def test_frames_are_matched_whatever_their_order() -> None:
     order = np.lexsort([other.length])
     assert other.scores[0, 0, order] == pytest.approx(plain.scores[0, 0])
     assert (other.cluster[order] == plain.cluster).all()
-
-
-def test_few_other_ratings_are_none() -> None:
-    scores, truth, length, second = frames()
-    few = second[second["user_id"] == "u0"]
-    assert JudgedUnits.matched(scores, truth, ["j"], length=length, second=few).second is None
-
-
-def test_without_users_items_are_the_clusters() -> None:
-    scores, truth, length, _ = (f[f["user_id"] == "u0"].drop(columns="user_id") for f in frames())
-    data = JudgedUnits.matched(scores, truth, ["j"], length=length)
-    assert data.n_clusters == 2

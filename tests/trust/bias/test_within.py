@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metaeval.trust.bias.within import Within
+from metaeval.trust.bias.given_truth import Within
 
 USERS = 8
 
@@ -56,36 +56,6 @@ def test_an_instrument_is_two_stage_least_squares(units) -> None:
     expected = by_dummies(response, columns, user, times, noisy)
     assert fit.at(times[:, None])[0, 0] == pytest.approx(expected[0])
     assert fit.contributions().sum() == pytest.approx(fit.at(np.ones((USERS, 1)))[0, 0])
-
-
-def test_an_instrument_undoes_the_noise_of_a_column() -> None:
-    rng = np.random.default_rng(0)
-    quality, user = rng.normal(0, 1, 4000), np.repeat(np.arange(100), 40)
-    length = quality + rng.normal(0, 1, 4000)
-    truth, other = (quality + rng.normal(0, 1, 4000) for _ in range(2))
-    score = quality + rng.normal(0, 0.1, 4000)
-    everybody = np.ones((100, 1))
-    plain = Within.of(score, np.stack([length, truth]), user, 100, effects=user)
-    freed = Within.of(
-        score, np.stack([length, truth]), user, 100, effects=user, instruments=np.stack([length, other])
-    )
-    assert plain.at(everybody)[0, 0] > 0.2
-    assert freed.at(everybody)[0, 0] == pytest.approx(0, abs=0.05)
-
-
-def test_contributions_sum_to_the_coefficient(units) -> None:
-    response, columns, user = units
-    for ordered in (columns, columns[::-1]):
-        fit = Within.of(response, ordered, user, USERS, effects=user)
-        assert fit.contributions().sum() == pytest.approx(fit.at(np.ones((USERS, 1)))[0, 0])
-
-
-def test_large_offsets_and_units_change_nothing_but_the_unit(units) -> None:
-    response, columns, user = units
-    fit = Within.of(response, columns, user, USERS, effects=user)
-    moved = Within.of(1e6 + 1000 * response, columns * [[1e-6], [1]] + 1e3, user, USERS, effects=user)
-    everybody = np.ones((USERS, 1))
-    assert moved.at(everybody)[0, 0] == pytest.approx(1e9 * fit.at(everybody)[0, 0], rel=1e-4)
 
 
 def test_what_cannot_be_told_is_not_a_number(units) -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from metaeval.base.errors import MetaevalError
-from metaeval.trust.calibration.bands import USABLE, Bands
+from metaeval.trust.calibration.record import USABLE, Bands
 
 
 @pytest.mark.parametrize(

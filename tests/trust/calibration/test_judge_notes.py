@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from metaeval.base.errors import MetaevalError
 from metaeval.trust.calibration.identity import identity
-from metaeval.trust.calibration.record import Calibration, judge_notes, write_calibration
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from metaeval.trust.calibration.record import judge_notes, write_calibration
 
 SIGNATURE = {"model": "openai/a", "prompt": {"name": "multi-aspect", "sha256": "1" * 64}, "parser": "1"}
 
@@ -22,9 +19,7 @@ def run(tmp_path: Path) -> Path:
     verdicts = {"clear": "usable as a gate", "fitting": "tighten the rubric"}
     aspects = {aspect: {"verdict": verdict} for aspect, verdict in verdicts.items()}
     entry = {"identity": identity(SIGNATURE), "aspects": aspects}
-    write_calibration(
-        Calibration({"calibration": 1, "evaluators": {"judge": entry}}), tmp_path / "calibration.json"
-    )
+    write_calibration({"calibration": 1, "evaluators": {"judge": entry}}, tmp_path / "calibration.json")
     return tmp_path
 
 

@@ -9,21 +9,18 @@ import pytest
 from metaeval.base.records import Scale
 from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.engine.intervals import Bootstrap
-from metaeval.trust.calibration.map_sheet import map_sheet
-from metaeval.trust.calibration.maps import map_fits
+from metaeval.trust.calibration.maps import map_fits, map_sheet
 
 SCALE = Scale(1, 5)
 
 
-def fits(with_users=True, seed=0):
+def fits(seed=0):
     """A judge that is two points too harsh, one that knows nothing, and users who differ by a point."""
     u, i = (v.ravel() for v in np.indices((30, 8)))
     rng = np.random.default_rng(seed)
     quality = rng.normal(0, 1, u.size)
     rating = np.clip(np.rint(3.5 + quality + rng.normal(0, 1, 30)[u]), 1, 5)
     units = pd.DataFrame({"user_id": u, "item_id": i, "generator": 0}).astype(str)
-    if not with_users:
-        units = units.assign(item_id=units["user_id"], generator=units["item_id"]).drop(columns="user_id")
     truth = units.assign(aspect="clear", rating=rating)
     judges = {"harsh": np.clip(1.5 + quality, 1, 5), "blind": rng.integers(1, 6, u.size), "big": 50 * quality}
     scores = pd.concat([units.assign(aspect="clear", evaluator=n, score=s) for n, s in judges.items()])
@@ -43,21 +40,6 @@ def test_a_harsh_judge_is_mended_and_a_blind_one_adds_nothing() -> None:
     assert blind.added.low < 0.01
     assert blind.pearson["own_map"] > 0.3  # by the user's own labels alone, as without a judge
     assert (np.diff(harsh.map.y) >= 0).all()
-
-
-def test_scores_on_another_scale_are_only_mapped() -> None:
-    big = fits()["big"]
-    assert "raw" not in big.mae
-    assert np.isnan(big.mended.value)
-    assert big.added.low > 0
-
-
-def test_without_users_there_are_no_maps_of_their_own() -> None:
-    found = fits(with_users=False)
-    assert set(found["harsh"].mae) == {"raw", "mean", "map"}
-    sheet = map_sheet(list(found.values()), who="item")
-    assert not any("own" in c.name for c in sheet.columns)
-    assert "items" in sheet.notes[0]
 
 
 def test_the_sheet_has_a_row_an_evaluator() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,12 +11,10 @@ import pytest
 from scipy.stats import binom
 
 from metaeval.base.errors import MetaevalError
+from metaeval.trust.gate.baseline import GateScores
 from metaeval.trust.gate.checks import gate
 from metaeval.trust.gate.rules import Rules
 from tests.trust.gates import scored
-
-if TYPE_CHECKING:
-    from metaeval.trust.gate.pairs import GateScores
 
 DROP = Rules(max_drop={"*": 0.3})
 
@@ -61,13 +58,6 @@ def test_too_few_units_are_inconclusive() -> None:
     assert result.verdict == "inconclusive"
     assert all("too few units" in c.why for c in result.checks)
     assert all(c.smallest_effect > 0.3 for c in result.checks)
-
-
-def test_three_perfect_scores_do_not_pass_a_minimum() -> None:
-    perfect = with_scores(scored(0, users=3, items=1), lambda f: f.assign(score=5.0))
-    assert gate(perfect, None, Rules({"*": 4.2})).verdict == "inconclusive"
-    many = with_scores(scored(0, users=60, items=1), lambda f: f.assign(score=5.0))
-    assert gate(many, None, Rules({"*": 4.2})).verdict == "pass"
 
 
 def test_means_are_held_against_their_minimum() -> None:
@@ -119,12 +109,6 @@ def test_a_category_cannot_slip_out() -> None:
     assert all(math.isnan(c.value) for c in short)
 
 
-def test_an_aspect_cannot_slip_out() -> None:
-    result = gate(scored(1, aspects=("clear",)), scored(0), DROP)
-    assert [(c.aspect, c.verdict) for c in result.checks] == [("clear", "pass"), ("fitting", "inconclusive")]
-    assert result.checks[1].n_missing == 160
-
-
 def test_new_units_are_told_and_left_out() -> None:
     result = gate(scored(1), scored(0, users=20), DROP)
     assert "80 units of the run not in the baseline" in result.notes[0]
@@ -135,17 +119,6 @@ def test_a_generator_with_a_new_name_is_paired_with_the_old_one() -> None:
     result = gate(scored(1, generator="v2"), scored(0), DROP)
     assert result.notes[0] == "The texts of v2 are compared with those of v1 in the baseline."
     assert result.checks[0].n_units == 160
-
-
-def test_clusters_make_the_interval_wider() -> None:
-    def moods(frame: pd.DataFrame) -> pd.DataFrame:
-        mood = np.random.default_rng(5).choice([-1.0, 0.0, 1.0], 40)
-        return frame.assign(score=(frame["score"] + mood[frame["user_id"].str[1:].astype(int)]).clip(1, 5))
-
-    by_user = gate(with_scores(scored(1), moods), scored(0), DROP).checks[0]
-    by_unit = gate(with_scores(scored(1), moods), scored(0), DROP, cluster="unit").checks[0]
-    assert by_user.high - by_user.low > 1.3 * (by_unit.high - by_unit.low)
-    assert (by_user.n_clusters, by_unit.n_clusters) == (40, 160)
 
 
 def other_scale() -> GateScores:
@@ -199,14 +172,7 @@ def no_more_often(seen: int, of: int, share: float) -> bool:
     return bool(binom.sf(seen - 1, of, share) > 0.001)
 
 
-def test_where_nothing_changed_it_fails_in_at_most_five_of_a_hundred() -> None:
-    # The same system is judged twice by a judge that is never quite the same; 6 cells, all at once.
-    before = scored(0)
-    verdicts = [gate(scored(s + 1), before, DROP, by="category").verdict for s in range(100)]
-    assert verdicts.count("fail") <= 5
-    assert verdicts.count("pass") >= 80
-
-
+@pytest.mark.slow
 def test_at_the_margin_itself_it_fails_as_seldom_and_passes_as_seldom() -> None:
     # The worst that is still allowed: every cell is worse by the margin, where both errors are largest.
     rng = np.random.default_rng(0)

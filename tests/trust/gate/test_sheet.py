@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from metaeval.trust.gate.checks import gate
+from metaeval.trust.gate.checks import gate, gate_sheet
 from metaeval.trust.gate.rules import Rules
-from metaeval.trust.gate.sheet import gate_sheet
 from tests.trust.gates import scored
 
 DROP = Rules(max_drop={"*": 0.3})

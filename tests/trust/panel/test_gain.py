@@ -48,29 +48,6 @@ def test_independent_errors_average_out() -> None:
     assert by_panel["Majority"].of_panel == pytest.approx(mean.of_panel)
 
 
-def test_a_panel_of_one_good_member_and_noise_loses() -> None:
-    data = study(3, noise=0.3)
-    rng = np.random.default_rng(1)
-    data.scores[1:] = rng.normal(0, 3, data.scores[1:].shape)
-    mean = panel_gains(data)[0]
-    assert mean.best == "m0"
-    assert mean.same == 1.0
-    assert mean.ci_high < 0
-
-
-def test_the_choice_never_sees_those_on_whom_it_is_judged() -> None:
-    # Members without any skill: the best on all looks good, the cross-fitted choice is worth nothing.
-    in_sample, honest = [], []
-    for seed in range(20):
-        data = study(12, noise=1.0, users=15, items=4, seed=seed)
-        data.scores[:] = np.random.default_rng([seed, 1]).normal(size=data.scores.shape)
-        gain = panel_gains(data, Fitting(resamples=10, seed=seed))[0]
-        in_sample.append(gain.in_sample)
-        honest.append(gain.best_member)
-    assert np.mean(in_sample) > 0.15
-    assert abs(np.mean(honest)) < 0.08
-
-
 def test_it_is_the_loop_written_out() -> None:
     data = study(3, noise=1.0, users=10, items=6, seed=3)
     how = Fitting(resamples=5, folds=5, repeats=1, seed=4)
@@ -87,11 +64,6 @@ def test_it_is_the_loop_written_out() -> None:
         panel.append(pearson(members.mean(axis=0)[held], truth[held]))
     assert found.best_member == pytest.approx(np.mean(best))
     assert found.of_panel == pytest.approx(np.mean(panel))
-
-
-def test_of_two_members_only_the_mean_is_looked_at() -> None:
-    gains = panel_gains(study(2, noise=1.0, levels=("dataset", "user")))
-    assert [(g.level, g.panel) for g in gains] == [("dataset", "Mean"), ("user", "Mean")]
 
 
 def test_what_is_no_panel_is_said() -> None:

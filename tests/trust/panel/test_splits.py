@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaeval.base.records import Scale
-from metaeval.trust.panel.sheets import agreement_sheet, disagreements_sheet, split_units
-from metaeval.trust.panel.splits import splits
+from metaeval.trust.panel.sheets import agreement_sheet, disagreements_sheet, split_units, splits
 
 NAN = math.nan
 RATINGS = st.lists(st.integers(1, 5), min_size=2, max_size=9)
@@ -34,15 +33,6 @@ def test_every_measure_is_its_definition(ratings: list[int], missing: int) -> No
     most = max(map(ratings.count, ratings))
     assert found.off_majority[0] == pytest.approx(1 - most / len(ratings))
     assert found.split[0] == pytest.approx(leik(ratings))
-
-
-@given(ratings=RATINGS, shift=st.floats(-3, 3), stretch=st.floats(0.1, 10))
-def test_ordinal_disagreement_does_not_depend_on_the_scale(
-    ratings: list[int], shift: float, stretch: float
-) -> None:
-    plain = splits(np.array(ratings, dtype=float)[:, None], 1, 5).split[0]
-    other = splits(np.array(ratings)[:, None] * stretch + shift, stretch + shift, 5 * stretch + shift)
-    assert other.split[0] == pytest.approx(plain)
 
 
 def test_a_single_member_disagrees_with_nobody() -> None:

@@ -5,30 +5,26 @@ All checks work on whole columns: only a row that is wrong costs Python time.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import Problem, nearest, unknown
+from metaeval.base.errors import Problem, nearest, shown
 from metaeval.base.frames import row_text
-from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet
-from metaeval.kinds.files.checks import TableChecker, blank, combine, duplicates
+from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet, Manifest
+from metaeval.kinds.files.checks import NAME, DataColumn, DataTable, TableChecker, blank
 from metaeval.kinds.files.manifest import about
+from metaeval.sources.tables.columns import number_column, text_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from metaeval.kinds.explanations.data.manifest import Manifest
+    from metaeval.base.records import Scale
     from metaeval.sources.tables.table import Table
 
-_OWN_COLUMNS = {
-    "explanations": ("explanation",),
-    "ratings": ("rater", "aspect", "rating"),
-    "scores": ("evaluator", "aspect", "score"),
-}
+_TEXT, _VALUE = DataColumn(filled=False), DataColumn(number=True, filled=False)
 _VALUES = {"ratings": "rating", "scores": "score"}
 _RATER = {"ratings": "rater", "scores": "evaluator"}
 _MAX_HINTED = 5000  # the search for the nearest name is quadratic, so it is left out for huge sets
@@ -58,96 +54,79 @@ def build(manifest: Manifest, tables: Mapping[str, Table]) -> tuple[ExplanationS
     return data, []
 
 
+def _specified(manifest: Manifest, keys: Sequence[str]) -> dict[str, DataTable]:
+    names = dict.fromkeys(keys, NAME)
+    texts = {"explanation": _TEXT} if manifest.texts else {}
+    rated = {**names, "rater": NAME, "aspect": NAME, "rating": _VALUE}
+    scored = {**names, "evaluator": NAME, "aspect": _TEXT, "score": _VALUE}
+    return {
+        "explanations": DataTable({**names, **texts}, "the unit", keys, rows=True),
+        "ratings": DataTable(rated, "the rating of", (*keys, "rater", "aspect")),
+        "scores": DataTable(scored, "the score of", (*keys, "evaluator", "aspect")),
+        "users": DataTable({"user_id": NAME}, "the user"),
+    }
+
+
 class _Checker(TableChecker):
     def __init__(self, manifest: Manifest, tables: Mapping[str, Table]) -> None:
         super().__init__(tables)
         self.manifest = manifest
         self.units = tables["explanations"]
-        given = self.units.frame.columns
-        self.keys = tuple(manifest.keys or (k for k in KEYS if k in given))
-        self.with_users = bool(manifest.keys) or "user_id" in given
+        columns = self.units.frame.columns
+        self.with_users = bool(manifest.keys) or "user_id" in columns
+        self.keys = tuple(manifest.keys or (k for k in KEYS if k != "user_id" or self.with_users))
 
     def run(self) -> dict[str, pd.DataFrame]:
-        self._check_columns()
-        if self.problems:
+        words: list[Problem] = []
+        for kind, value in _VALUES.items():
+            if kind in self.tables and {"aspect", value} <= {*self.tables[kind].frame.columns}:
+                self.tables[kind], wrong = coded(self.tables[kind], value, self.manifest.scales)
+                words += wrong
+        self._check_users_named()
+        frames = self.read_all(_specified(self.manifest, self.keys))
+        self.problems += words
+        if not frames:
             return {}
-        frames = {
-            kind: self.read(kind, (*self.keys, *_OWN_COLUMNS.get(kind, ())), {_VALUES.get(kind, "")})
-            for kind in self.tables
-        }
-        for kind, frame in frames.items():
-            self._check_keys(kind, frame)
-        codes = _unit_codes({k: f for k, f in frames.items() if k != "users"}, self.keys)
-        self._check_units(frames["explanations"], codes["explanations"])
+        units = frames["explanations"]
+        if self.manifest.texts:
+            self.report(
+                "explanations", "explanation", blank(units["explanation"]), "is empty; it needs a text"
+            )
         for kind in (k for k in _VALUES if k in frames):
-            self._check_values(kind, frames[kind], codes[kind], codes["explanations"], frames["explanations"])
+            self.check_words(kind, frames[kind]["aspect"], [*self.manifest.aspects])
+            self._check_units(kind, frames[kind], units)
+        scale, aspects = self.manifest.scales, frames["ratings"]["aspect"].to_numpy()
+        for name, own in scale.own or [("", scale)]:
+            self.check_scale("ratings", frames["ratings"]["rating"], own, aspects == name if name else None)
         if "users" in frames:
-            self._check_users(frames["users"], frames["explanations"])
+            message = f"has no explanation in {self.units.name}; leave the row out"
+            self.check_known("users", frames["users"], "user_id", units["user_id"], message)
         return frames
 
-    def _own_columns(self, kind: str) -> list[str]:
-        if kind == "users":
-            return ["user_id"]
-        keys = self.manifest.keys or (k for k in KEYS if k != "user_id" or self.with_users)
-        return [*keys, *(c for c in _OWN_COLUMNS[kind] if c != "explanation" or self.manifest.texts)]
-
-    def _check_columns(self) -> None:
-        where = self.units.name
+    def _check_users_named(self) -> None:
+        """See that users are named in all tables, or in none, and that none spells ``user_id`` otherwise."""
+        where, columns = self.units.name, [str(c) for c in self.units.frame.columns]
+        if self.with_users:
+            return
         for kind, table in self.tables.items():
-            needed = self._own_columns(kind)
-            self.check_columns(kind, needed)
-            if not self.with_users and "user_id" in table.frame.columns:
+            if "user_id" in table.frame.columns:
                 has_it = f"{table.name} has it; a study without users has it nowhere"
                 why = "there are profiles" if kind == "users" else has_it
-                hint = nearest("user_id", [str(c) for c in self.units.frame.columns if c not in needed])
+                hint = nearest("user_id", [c for c in columns if c not in (*self.keys, "explanation")])
                 self.problems.append(Problem(where, None, "user_id", f"is missing, but {why}{hint}"))
-        if not self.with_users and not self.problems:
-            # A study without users is fine; one that spells ``user_id`` otherwise is not.
-            for column in map(str, self.units.frame.columns):
-                if "".join(filter(str.isalnum, column.casefold())) in {"user", "users", "userid", "uid"}:
-                    message = f"is missing; did you mean {column!r}?"
-                    self.problems.append(Problem(where, None, "user_id", message))
+        for column in columns if not self.problems else ():
+            if "".join(filter(str.isalnum, column.casefold())) in {"user", "users", "userid", "uid"}:
+                message = f"is missing; did you mean {column!r}?"
+                self.problems.append(Problem(where, None, "user_id", message))
 
-    def _check_keys(self, kind: str, frame: pd.DataFrame) -> None:
-        names = [k for k in self.keys if kind != "users" or k == "user_id"]
-        names += [_RATER[kind]] if kind in _RATER else []
-        names += ["aspect"] if kind == "ratings" else []
-        self.check_filled(kind, frame, names)
-
-    def _check_units(self, frame: pd.DataFrame, codes: NDArray[np.int64]) -> None:
-        if not len(frame):
-            self.report_table("explanations", "has a header but no rows")
-        self.problems += duplicates(self.units, frame[list(self.keys)], "the unit", codes)
-        if self.manifest.texts and "explanation" in frame:
-            self.report(
-                "explanations", "explanation", blank(frame["explanation"]), "is empty; it needs a text"
-            )
-
-    def _check_values(
-        self,
-        kind: str,
-        frame: pd.DataFrame,
-        codes: NDArray[np.int64],
-        units: NDArray[np.int64],
-        explanations: pd.DataFrame,
-    ) -> None:
-        table, value, rater = self.tables[kind], _VALUES[kind], _RATER[kind]
-        known = list(self.manifest.aspects)
-        for given in map(str, frame["aspect"].unique()):
-            # An empty aspect of a rating was reported already, of a score it means all.
-            if given not in known and given.strip():
-                message = unknown("unknown aspect", given, known, "allowed")
-                self.report(kind, "aspect", (frame["aspect"] == given).to_numpy(dtype=bool), message)
-        unnamed = np.logical_or.reduce([blank(frame[k]) for k in self.keys])
-        for i in np.flatnonzero(~np.isin(codes, units) & ~unnamed).tolist():
-            self.problems.append(self._unknown_unit(table, frame, i, explanations))
-        names = [*self.keys, rater, "aspect"]
-        cells = combine(codes, frame[rater], frame["aspect"])
-        self.problems += duplicates(table, frame[names], f"the {value} of", cells)
-        if kind == "ratings":
-            scale, aspects = self.manifest.scales, frame["aspect"].to_numpy()
-            for name, own in scale.own or [("", scale)]:
-                self.check_scale("ratings", frame["rating"], own, aspects == name if name else None)
+    def _check_units(self, kind: str, frame: pd.DataFrame, units: pd.DataFrame) -> None:
+        """See that every row is about a unit; what is empty was reported."""
+        names = list(self.keys)
+        unnamed = np.logical_or.reduce([blank(frame[k]) for k in names])
+        known = pd.MultiIndex.from_frame(units[names])
+        strange = ~pd.MultiIndex.from_frame(frame[names]).isin(known) & ~unnamed
+        for i in np.flatnonzero(strange).tolist():
+            self.problems.append(self._unknown_unit(self.tables[kind], frame, i, units))
 
     def _unknown_unit(self, table: Table, frame: pd.DataFrame, i: int, explanations: pd.DataFrame) -> Problem:
         for key in self.keys:
@@ -158,16 +137,31 @@ class _Checker(TableChecker):
         message = f"there is no unit ({row_text(frame, i, self.keys)}) in {self.units.name}"
         return table.problem(i, None, message)
 
-    def _check_users(self, users: pd.DataFrame, explanations: pd.DataFrame) -> None:
-        self.problems += duplicates(self.tables["users"], users[["user_id"]], "the user")
-        message = f"has no explanation in {self.units.name}; leave the row out"
-        self.check_known("users", users, "user_id", explanations["user_id"], message)
+
+def coded(table: Table, value: str, scale: Scale) -> tuple[Table, list[Problem]]:
+    """Return a table with positions in `Scale.labels` in place of words, and the problems of other words."""
+    aspects = table.frame["aspect"].astype(str).to_numpy()
+    words = {a: labels for a in np.unique(aspects) if (labels := scale.of(a).labels)}
+    if not words:
+        return table, []
+    texts, problems = text_column(table, value)
+    for aspect, labels in words.items():
+        known = {"": "", **{word: str(at) for at, word in enumerate(labels)}}
+        for i in np.flatnonzero(aspects == aspect).tolist():
+            if texts[i] not in known:
+                allowed = f"allowed are {scale.of(aspect)}{nearest(texts[i], labels)}"
+                problems.append(table.problem(i, value, f"is {shown(texts[i])}; {allowed}"))
+            texts[i] = known.get(texts[i], "")
+    table = replace(table, frame=table.frame.assign(**{value: texts}))
+    numbers, wrong = number_column(table, value)
+    return replace(table, frame=table.frame.assign(**{value: numbers})), [*problems, *wrong]
 
 
-def _unit_codes(frames: Mapping[str, pd.DataFrame], keys: Sequence[str]) -> dict[str, NDArray[np.int64]]:
-    """Return the units of all tables as numbers that are equal if and only if the keys are."""
-    lengths = [len(f) for f in frames.values()]
-    columns = [pd.concat([f[k] for f in frames.values()], ignore_index=True) for k in keys]
-    codes = combine(np.zeros(sum(lengths), dtype=np.int64), *columns)
-    parts = np.split(codes, np.cumsum(lengths)[:-1])
-    return dict(zip(frames, parts, strict=True))
+def worded(frame: pd.DataFrame | None, value: str, scale: Scale) -> pd.DataFrame | None:
+    """Return a table with the words of `Scale.labels` in place of their positions; the reverse of `coded`."""
+    labels = {a: scale.of(a).labels for a in ([] if frame is None else frame["aspect"].unique())}
+    if frame is None or not any(labels.values()):
+        return frame
+    of = zip(frame["aspect"], frame[value].tolist(), strict=True)
+    words = [labels[a][int(v)] if v == v and labels[a] else v for a, v in of]  # noqa: PLR0124 NaN
+    return frame.assign(**{value: pd.Series(words, frame.index).astype("str").fillna("")})

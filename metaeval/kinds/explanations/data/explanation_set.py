@@ -1,22 +1,28 @@
-"""A data set of explanations: the texts, people's ratings of them, and what is known of the users."""
+"""A data set of explanations: texts, people's ratings, what is known of users; and its ``dataset.yaml``."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from metaeval.base import notebook as html
+from pydantic import Field, field_validator, model_validator
+
 from metaeval.base.counts import plural_of
+from metaeval.base.frames import html_heading, html_table
 from metaeval.base.keys import noun
+from metaeval.base.records import AVERAGE, Scale
 from metaeval.base.simulation import Simulation
+from metaeval.base.validation import Strict
 from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
+from metaeval.kinds.files.manifest import DataManifest, RatingScale, about
+from metaeval.sources.tables.entries import Name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from typing import Self
 
     import pandas as pd
 
-    from metaeval.base.records import Scale
 
 KEYS: tuple[str, ...] = ("user_id", "item_id", "generator")
 """The columns that name a unit; a study without users has no ``user_id``."""
@@ -50,15 +56,9 @@ class ExplanationSet(KeyedUnits):
     scale: Scale
     users: pd.DataFrame | None = None
     scores: pd.DataFrame | None = None
-    name: str = "unnamed"
-    licence: str = ""
-    source: str = ""
-    language: str = ""
-    simulated: bool = False
     texts: bool = True
     named_by: tuple[str, ...] = ()
     """Its key columns, if they are not ``KEYS``."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
     frames: ClassVar[tuple[str, ...]] = ("explanations", "ratings", "scores")
     kind: ClassVar[str] = "explanations"
 
@@ -88,5 +88,85 @@ class ExplanationSet(KeyedUnits):
         facts: dict[str, object] = {"units": f"{len(self):,}"}
         facts |= {plural_of(noun(k)): f"{self.explanations[k].nunique():,}" for k in self.keys}
         facts |= {"aspects": ", ".join(self.aspects), "ratings": f"{len(self.ratings):,}"}
-        shown = html.table(self.explanations, rows=10, whole=".explanations")
-        return html.heading(self.name, facts, simulated=Simulation(self.simulated)) + shown
+        shown = html_table(self.explanations, rows=10, whole=".explanations")
+        return html_heading(self.name, facts, simulated=Simulation(self.simulated)) + shown
+
+
+class RatedAspect(Strict):
+    """An aspect: the statement that raters saw, and its scale if it is not that of the others."""
+
+    statement: Name
+    scale: RatingScale | None = None
+
+
+class OnScale(Strict):
+    """What is rated by people: aspects, on a scale, which may be left out where every aspect has its own."""
+
+    if TYPE_CHECKING:
+        aspects: Mapping[str, Any]
+        scale: RatingScale | None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _may_have_own(cls, given: object) -> object:
+        aspects = given.get("aspects") if isinstance(given, dict) else None
+        own = isinstance(aspects, Mapping) and any(
+            isinstance(a, Mapping) and "scale" in a for a in aspects.values()
+        )
+        return {"scale": None, **given} if own and isinstance(given, dict) else given
+
+    @model_validator(mode="after")
+    def _has_scales(self) -> Self:
+        for name, aspect in self.aspects.items():
+            if self.scale is None and getattr(aspect, "scale", None) is None:
+                raise ValueError(
+                    f"the aspect {name!r} has no scale; give it one, or a `scale` for all others"
+                )
+        return self
+
+
+class Manifest(DataManifest, OnScale):
+    """The keys of ``dataset.yaml``."""
+
+    kind: Literal["explanations"] = "explanations"
+    texts: bool = True
+    keys: list[Name] = Field(default_factory=list)
+    aspects: Mapping[Name, Name | RatedAspect] = Field(min_length=1)
+    scale: RatingScale | None
+    extra: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("aspects")
+    @classmethod
+    def _no_average(cls, aspects: dict[str, Any]) -> dict[str, Any]:
+        if AVERAGE in aspects:
+            raise ValueError(
+                f"an aspect may not be called {AVERAGE!r}, the mean over aspects is; rename the aspect"
+            )
+        return aspects
+
+    @property
+    def statements(self) -> dict[str, str]:
+        """Aspect → the statement that raters saw."""
+        return {n: a.statement if isinstance(a, RatedAspect) else a for n, a in self.aspects.items()}
+
+    @property
+    def scales(self) -> Scale:
+        """The rating scale, of all aspects or of each."""
+        own = {n: a.scale for n, a in self.aspects.items() if isinstance(a, RatedAspect)}
+        found = {n: own.get(n) or self.scale for n in self.aspects}
+        return Scale.over({n: scale.scale() for n, scale in found.items() if scale is not None})
+
+    @classmethod
+    def of(cls, data: ExplanationSet) -> Manifest:
+        """Return the manifest of a data set in memory."""
+        own = {n: RatingScale.of(scale) for n, scale in data.scale.own}
+        return cls(
+            **about(data),
+            texts=data.texts,
+            keys=list(data.named_by),
+            aspects={
+                n: RatedAspect(statement=s, scale=own[n]) if n in own else s for n, s in data.aspects.items()
+            },
+            scale=None if own else RatingScale.of(data.scale),
+            extra=dict(data.extra),
+        )

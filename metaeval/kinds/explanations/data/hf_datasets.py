@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from metaeval.base.errors import DataError, nearest, sound
+from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import Kind, ScoreTable
+from metaeval.base.validation import read_model
 from metaeval.kinds.explanations.data.check import build
-from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-from metaeval.kinds.explanations.data.manifest import Manifest, read_manifest
-from metaeval.sources.hub.repository import FILE, dataset_table
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet, Manifest
+from metaeval.sources.hub import FILE, dataset_table
 
 if TYPE_CHECKING:
     import os
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import datasets
     import pandas as pd
 
-    from metaeval.base.errors import Problem
 
 TABLES = ("explanations", "ratings", "users", "scores")
 ABOUT = "dataset"
@@ -117,23 +116,16 @@ def read_datasets(found: Mapping[str, Any]) -> tuple[ExplanationSet | None, list
     import datasets
 
     tables = {str(n): found[n] for n in found} if isinstance(found, Mapping) else {}
-    if isinstance(found, datasets.Dataset):
+    if not {*TABLES[:2]} <= {n for n, table in tables.items() if isinstance(table, datasets.Dataset)}:
+        has = f"with {', '.join(tables)}" if tables else f"a {type(found).__name__}"
         raise DataError(
-            "a Dataset is one table, and a data set is a DatasetDict of several (see metaeval.to_datasets); "
-            "a table in another layout is read with from_table, scores with scores_from_dataset"
+            f"a data set is a datasets.DatasetDict with the tables {' and '.join(TABLES[:2])} (see "
+            f"metaeval.to_datasets), not {has}; a table in another layout is read with metaeval.from_table, "
+            "scores with scores_from_dataset"
         )
-    if not tables or not all(isinstance(t, datasets.Dataset) for t in tables.values()):
-        raise DataError(f"a data set needs a datasets.DatasetDict, not a {type(found).__name__}")
-    for name in TABLES[:2]:
-        if name not in tables:
-            hint = nearest(name, [n for n in tables if n not in TABLES])
-            raise DataError(
-                f"there is no table {name!r}{hint or '; there are: ' + ', '.join(tables)} "
-                "(a table in another layout is read with metaeval.from_table)"
-            )
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / FILE).write_text(_about(tables), encoding="utf-8")
-        manifest, problems = read_manifest(Path(folder))
+        manifest, problems = read_model(Path(folder) / FILE, Manifest)
     if manifest is None:
         return None, problems
     return build(manifest, {n: dataset_table(tables[n], n) for n in TABLES if n in tables})

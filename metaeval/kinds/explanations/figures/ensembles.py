@@ -1,57 +1,148 @@
-"""Boxes of the accuracy of ensembles by their size: one column per aspect, one row per level."""
+"""The accuracy of ensembles of judges by their size."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metaeval.engine.figures.figure import Figure
-from metaeval.engine.figures.style import BLUE, VERMILION, hundred, layer, nominal, number, rounded
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from metaeval.analysis.ensembles.frontier import Choosing
+from metaeval.analysis.ensembles.subsets import ensembles as every_ensemble
+from metaeval.base.errors import MetaevalError
+from metaeval.base.records import Kind
+from metaeval.engine.figures.charts import OF_LEVEL, ROWS, times_hundred, tooltip
+from metaeval.engine.figures.figure import BLUE, VERMILION
+from metaeval.engine.sheet import Column
+from metaeval.kinds.explanations.judge.judge import NONE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from metaeval.engine.sheet import Sheet
+    from metaeval.engine.alignment.policy import Prepared
+    from metaeval.engine.figures.figure import Figure
+    from metaeval.kinds.explanations.figures.catalogue import Material
+    from metaeval.stats.coefficients.tables import Floats
+
+MOST_COMBINED = 12
+"""Judges whose subsets are all computed: 4,095 take a fraction of a second."""
+
+_QUARTILES = ("minimum", "q1", "median", "q3", "maximum")
 
 
-def ensembles(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
-    """Draw what `metaeval.analysis.ensembles.spread.ensemble_spread` returned."""
-    frame = sheet.frame
-    levels, aspects = frame["level"].unique().tolist(), frame["aspect"].unique().tolist()
+def ensembles(material: Material) -> Figure | None:
+    """Draw boxes of the accuracy of ensembles by their size: one column per aspect, one row per level.
+
+    This is Figure 4 of the study of LLM judges of explanations at RecSys 2024.
+    """
+    scored = material.scored
+    scores = scored.scores
+    judges = [name for name in material.labels if scores.kinds.get(name) == Kind.JUDGE]
+    if len(judges) < 2:
+        return None
+    combined = judges_to_combine(judges, scores.signatures)
+    data = scored.matched.chosen(coefficients=["pearson"], evaluators=combined)
+    frame = ensemble_spread(data)
+    if frame is None:
+        return None
+    levels, aspects = (frame[column].unique().tolist() for column in ("level", "aspect"))
     sizes = int(frame["n_judges"].max())
-    across = {"field": "n_judges", "type": "ordinal", "title": "judges", "axis": {"labelAngle": 0}}
-    up = {"title": "Pearson's r × 100", "scale": {"zero": False}}
-    numbers = ("minimum", "q1", "median", "q3", "maximum", "mean")
-    tooltip = [
-        {"field": "n_judges", "type": "ordinal", "title": "judges"},
-        number("n_subsets", title="subsets", format=","),
-        *(rounded(n, n) for n in numbers),
-    ]
-
-    def shown(low: str, high: str = "") -> dict[str, Any]:
-        ends = {"y2": {"field": f"{high}_100"}} if high else {}
-        return {"x": across, "y": number(f"{low}_100", **up), **ends, "tooltip": tooltip}
-
+    numbers = (*_QUARTILES, "mean")
     panel = max(110, 20 * sizes)
     width = min(18, int(0.6 * panel / sizes))
-    chart = {
-        "description": (
-            f"Box plots of the accuracy of the means of 1 to {sizes} judges, one panel per aspect and level."
-        ),
-        "transform": hundred(*numbers),
-        "facet": {
-            "row": nominal("level", sort=levels, title=None, header={"labelExpr": "datum.value + ' level'"}),
-            "column": nominal("aspect", sort=aspects, title=None, header={"labelLimit": panel}),
-        },
-        "spacing": {"row": 16, "column": 16},
-        "spec": {
-            "width": panel,
-            "height": 130,
-            "layer": [
-                layer("rule", shown("minimum", "maximum"), strokeWidth=1.2),
-                layer("bar", shown("q1", "q3"), width=width, color=BLUE, opacity=0.55),
-                layer("tick", shown("median"), width=width, thickness=2, orient="horizontal"),
-                layer("point", shown("mean"), filled=True, size=28, color=VERMILION, opacity=1),
-            ],
-        },
-    }
-    return Figure(sheet, chart, caption_width=len(aspects) * (panel + 16) + 60)
+    boxes = ROWS.encode(
+        x=alt.X("n_judges:O", title="judges", axis=alt.Axis(labelAngle=0)),
+        tooltip=[
+            alt.Tooltip("n_judges:O", title="judges"),
+            *tooltip(n_subsets=("subsets", ","), **{f"{n}_100": (n, ".2f") for n in numbers}),
+        ],
+    )
+
+    def up(column: str) -> alt.Y:
+        return alt.Y(f"{column}_100:Q", title="Pearson's r × 100", scale=alt.Scale(zero=False))
+
+    chart = (
+        alt.layer(
+            boxes.mark_rule(strokeWidth=1.2).encode(y=up("minimum"), y2="maximum_100"),
+            boxes.mark_bar(width=width, color=BLUE, opacity=0.55).encode(y=up("q1"), y2="q3_100"),
+            boxes.mark_tick(width=width, thickness=2, orient="horizontal").encode(y=up("median")),
+            boxes.mark_point(filled=True, size=28, color=VERMILION, opacity=1).encode(y=up("mean")),
+        )
+        .properties(width=panel, height=130)
+        .facet(
+            row=alt.Row("level:N", sort=levels, title=None, header=alt.Header(labelExpr=OF_LEVEL)),
+            column=alt.Column("aspect:N", sort=aspects, title=None, header=alt.Header(labelLimit=panel)),
+            spacing=16,
+            description=f"Box plots of the accuracy of the means of 1 to {sizes} judges, one panel per "
+            "aspect and level.",
+        )
+        .transform_calculate(**times_hundred(*numbers))
+    )
+    columns = (
+        Column("level", "Level"),
+        Column("aspect", "Aspect"),
+        Column("n_judges", "Judges", "count"),
+        Column("n_subsets", "Subsets", "count"),
+        *(Column(n, n, "hundred") for n in ("mean", *_QUARTILES)),
+    )
+    shown = ", ".join(material.labels[name] for name in data.evaluators)
+    notes = (
+        f"Pearson's r × 100 of the mean score of every subset of {sizes} judges.",
+        "A box spans the middle half of the subsets, the line in it is their median, the dot their mean.",
+        "Whiskers reach the worst and the best.",
+        f"Of the run's {len(judges)} judges, {sizes} are combined: {shown}." if len(judges) > sizes else "",
+    )
+    return material.figure(
+        "ensembles",
+        "How well several judges together agree with the truth",
+        frame,
+        columns,
+        notes,
+        chart,
+        simulated=scores.simulation.among(combined),
+        caption_width=len(aspects) * (panel + 16) + 60,
+    )
+
+
+def judges_to_combine(judges: Sequence[str], signatures: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the judges of a figure: all, or of more than 12 the first 12, those without examples first."""
+    if len(judges) <= MOST_COMBINED:
+        return list(judges)
+    plain = [j for j in judges if signatures.get(j, {}).get("examples", NONE) == NONE]
+    return (plain if len(plain) > 1 else list(judges))[:MOST_COMBINED]
+
+
+def ensemble_spread(data: Prepared) -> pd.DataFrame | None:
+    """Sum up Pearson's r of the means of all subsets of the judges, by the number of judges.
+
+    Returns
+    -------
+    DataFrame or None
+        A row per level, aspect and number of judges: ``n_subsets`` with a defined accuracy, and their
+        ``mean, minimum, q1, median, q3, maximum``. None where ensembles cannot be compared: fewer than two
+        judges, no unit that all have, or a single user.
+    """
+    if not 2 <= len(data.evaluators) <= MOST_COMBINED:
+        return None
+    try:
+        # Intervals and choices are not used here: one resample is enough.
+        every = every_ensemble(data, how=Choosing(resamples=1, resamples_in_fold=1, folds=2, repeats=1))
+    except MetaevalError:
+        return None
+    size = every.members.sum(axis=1)
+    return pd.DataFrame(
+        {"level": level, "aspect": aspect, "n_judges": k, **_summed_up(every.accuracy[v, a, size == k])}
+        for v, level in enumerate(every.levels)
+        for a, aspect in enumerate(every.aspects)
+        for k in range(1, len(every.judges) + 1)
+    )
+
+
+def _summed_up(values: Floats) -> dict[str, float]:
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return {"n_subsets": 0, "mean": np.nan, **dict.fromkeys(_QUARTILES, np.nan)}
+    quartiles = np.quantile(defined, [0, 0.25, 0.5, 0.75, 1])
+    summary = dict(zip(_QUARTILES, map(float, quartiles), strict=True))
+    return {"n_subsets": len(defined), "mean": float(defined.mean()), **summary}

@@ -2,72 +2,178 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaeval.engine.figures.figure import Figure, first_choices
-from metaeval.engine.figures.style import HUNDRED, hundred, layer, nominal, number, rounded, shortened
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from metaeval.base.records import AVERAGE
+from metaeval.engine.figures.charts import ROWS, SHORTENED, times_hundred, tooltip
+from metaeval.engine.figures.figure import HUNDRED
+from metaeval.engine.sheet import Column, columns
+from metaeval.stats.coefficients.grouped import correlation_matrix
+from metaeval.stats.resampling.threads import one_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
-    from metaeval.engine.sheet import Sheet
+    from metaeval.engine.alignment.aligned import Aligned
+    from metaeval.engine.figures.figure import Figure
+    from metaeval.kinds.explanations.figures.catalogue import Material
+    from metaeval.stats.coefficients.tables import Floats, Ints
+
+MOST_ROWS = 20_000
+"""Rows at most; with more, only the first coefficient or aspect is shown."""
+
+BLUE_TO_ORANGE = alt.Scale(domain=[-100, 0, 100], range=["#0072B2", "#F7F7F7", "#D55E00"], clamp=True)
+"""From one goes up as the other goes down, over white, to both go up together."""
+INK = alt.condition("datum.r_100 < -92", alt.value("#FFFFFF"), alt.value("#000000"))
+"""Black has more contrast than white on all but the deepest blue."""
 
 _MOST_WITH_NUMBERS = 24
-_DEEP = -92
+_COLUMNS = (
+    *columns("text", first="Evaluator", second="and evaluator", aspect="Aspect", coefficient="Coefficient"),
+    Column("r", "Correlation", "hundred"),
+    Column("n_units", "Units", "count"),
+)
 
 
-def likeness(sheet: Sheet, first: Mapping[str, str]) -> Figure:
-    """Draw what `metaeval.analysis.agreement.likeness.likeness` returned."""
-    frame = sheet.frame
+def likeness(material: Material) -> Figure | None:
+    """Draw the correlations between the scores of all evaluators, and with the truth."""
+    study, aligned, first = material.scored.study, material.scored.matched.aligned, material.first
+    aligned = replace(aligned, evaluators=[material.labels[name] for name in aligned.evaluators])
+    aspects = list(study.aspects or ())
+    aspects += [AVERAGE] if len(aspects) > 1 else []
+    # The values to show first lead; sorting keeps the others in their order.
+    aspects.sort(key=lambda aspect: aspect != first["aspect"])
+    coefficients = sorted(study.coefficients, key=lambda name: name != first["coefficient"])
+    truth_name = f"truth: {study.truth}"
+    frame = pairs_of(aligned, aspects, coefficients, truth_name)
+    if frame is None:
+        return None
     n = frame["second"].nunique()
     numbered = n <= _MOST_WITH_NUMBERS
-    step = 34 if numbered else 11
-    labels = {
-        "title": None,
-        "labelOverlap": False,
-        "labelExpr": shortened(44),
-        "ticks": False,
-        "domain": False,
-        "labelFontSize": 11 if numbered else 9,
-    }
-    slanted = {**labels, "labelAngle": -45 if numbered else -90, "labelLimit": 260}
-    encoding = {
-        "x": nominal("first", sort={"field": "first_place", "op": "min"}, axis=slanted),
-        "y": nominal("second", sort={"field": "second_place", "op": "min"}, axis=labels),
-    }
-    colour = number(
-        "r_100",
-        title=HUNDRED,
-        # From blue (as one goes up the other goes down) over white to orange (both go up together).
-        scale={"domain": [-100, 0, 100], "range": ["#0072B2", "#F7F7F7", "#D55E00"], "clamp": True},
-        legend={"orient": "top", "gradientLength": 220, "titleLimit": 400},
+    step, row, size, angle = (34, 26, 11, -45) if numbered else (11, 11, 9, -90)
+    labels = alt.Axis(
+        title=None, labelOverlap=False, labelExpr=SHORTENED, ticks=False, domain=False, labelFontSize=size
     )
-    tooltip = [
-        nominal("first", title="evaluator"),
-        nominal("second", title="and"),
-        rounded("r", HUNDRED),
-        number("n_units", title="units", format=","),
-    ]
-    layers = [layer("rect", {"color": colour, "tooltip": tooltip})]
-    if numbered:
-        # Black has more contrast than white on all but the deepest blue.
-        ink = {"condition": {"test": f"datum.r_100 < {_DEEP}", "value": "#FFFFFF"}, "value": "#000000"}
-        text = {"text": number("r_100", format=".0f"), "color": ink}
-        layers.append({"transform": [{"filter": "isValid(datum.r_100)"}], **layer("text", text, fontSize=10)})
-    chart = {
-        "description": (
-            f"Heat map of the correlations between {n} evaluators and the truth, the last row; those "
-            "that score alike stand together."
+    slanted = alt.Axis(**labels.to_dict(), labelAngle=angle, labelLimit=260)
+    cells = ROWS.mark_rect().encode(
+        color=alt.Color(
+            "r_100:Q",
+            title=HUNDRED,
+            scale=BLUE_TO_ORANGE,
+            legend=alt.Legend(orient="top", gradientLength=220, titleLimit=400),
         ),
-        "transform": hundred("r"),
-        "width": {"step": step},
-        "height": {"step": 26 if numbered else step},
-        "encoding": encoding,
-        "layer": layers,
-    }
-    return Figure(
-        sheet,
+        tooltip=tooltip(first="evaluator", second="and", r_100=(HUNDRED, ".2f"), n_units=("units", ",")),
+    )
+    numbers = ROWS.mark_text(fontSize=10).encode(text=alt.Text("r_100:Q", format=".0f"), color=INK)
+    chart = (
+        alt.layer(cells, *([numbers.transform_filter("isValid(datum.r_100)")] if numbered else []))
+        .encode(
+            x=alt.X("first:N", sort=alt.EncodingSortField("first_place", "min"), axis=slanted),
+            y=alt.Y("second:N", sort=alt.EncodingSortField("second_place", "min"), axis=labels),
+        )
+        .properties(
+            width=alt.Step(step),
+            height=alt.Step(row),
+            description=f"Heat map of the correlations between {n} evaluators and the truth, the last row; "
+            "those that score alike stand together.",
+        )
+        .transform_calculate(**times_hundred("r"))
+    )
+    shown = {*frame["first"], *frame["second"]}
+    unscored = [name for name in aligned.evaluators if name not in shown]
+    left_out = frame["coefficient"].nunique() < len(coefficients) or frame["aspect"].nunique() < len(
+        [a for a in aspects if a in (*aligned.aspects, AVERAGE)]
+    )
+    notes = (
+        "Correlations over all units that both scored; nothing is filled in for missing scores.",
+        (
+            "Evaluators that score alike stand together (hierarchical clustering, average linkage of 1 − r); "
+            f"the last row is the {truth_name}."
+        ),
+        f"Without any score, and left out: {', '.join(unscored)}." if unscored else "",
+        "`metaeval figures` draws the other aspects and coefficients." if left_out else "",
+    )
+    return material.figure(
+        "likeness",
+        "Which evaluators score alike",
+        frame,
+        _COLUMNS,
+        notes,
         chart,
-        first_choices(frame, first, ("aspect", "coefficient")),
+        ("aspect", "coefficient"),
         caption_width=max(520, n * step + 260),
     )
+
+
+@one_thread()
+def pairs_of(
+    data: Aligned, aspects: Sequence[str], coefficients: Sequence[str], truth_name: str = "truth"
+) -> pd.DataFrame | None:
+    """Correlate the scores of every two evaluators over all units that both scored, and with the truth.
+
+    Missing scores are not filled. Evaluators are ordered by hierarchical clustering (average linkage of
+    1 − r), so that similar ones are neighbours; the truth is last.
+
+    Parameters
+    ----------
+    aspects
+        Aspects, the most important first; ``average`` is the mean over all of them.
+    coefficients
+        Coefficients, the most important first.
+
+    Returns
+    -------
+    DataFrame or None
+        A row per pair, aspect and coefficient: ``first`` and ``second`` (evaluators) with their
+        ``first_place`` and ``second_place`` in the order, ``r`` and ``n_units``. Where all aspects and
+        coefficients take more than `MOST_ROWS` rows, only the first coefficient, and then the first aspect,
+        are there. None for fewer than two evaluators with scores.
+    """
+    aspects = [a for a in aspects if a in (*data.aspects, AVERAGE)]  # one that the truth lacks has no values
+    scored = [e for e in range(len(data.evaluators)) if not np.isnan(data.scores[e]).all()]
+    if len(scored) < 2 or not aspects:
+        return None
+    names = [*(data.evaluators[e] for e in scored), truth_name]
+    values = np.concatenate([data.scores[scored], data.truth[None]])
+    fitting = max(1, MOST_ROWS // (len(names) * (len(names) - 1) // 2))
+    if len(coefficients) * len(aspects) > fitting:
+        coefficients = coefficients[:1]
+    if len(aspects) > fitting:
+        aspects = aspects[:1]
+    parts = []
+    for coefficient in coefficients:
+        needed = data.aspects if AVERAGE in aspects else aspects
+        matrices = {a: correlation_matrix(values[:, data.aspects.index(a)], coefficient) for a in needed}
+        if AVERAGE in aspects:
+            r, n = zip(*matrices.values(), strict=True)
+            matrices[AVERAGE] = np.mean(r, axis=0), np.sum(n, axis=0)
+        parts += [_rows(*matrices[a], names).assign(aspect=a, coefficient=coefficient) for a in aspects]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _rows(r: Floats, n: Ints, names: Sequence[str]) -> pd.DataFrame:
+    order = np.array([*_clustered(r), len(names) - 1])
+    second, first = np.tril_indices(len(names), k=-1)  # the places of each pair, the later one second
+    one, two, ordered = order[first], order[second], np.array(names, dtype=object)
+    columns = {"first": ordered[one], "second": ordered[two]}
+    places = {"first_place": first + 1, "second_place": second + 1}
+    return pd.DataFrame({**columns, **places, "r": r[one, two], "n_units": n[one, two]})
+
+
+def _clustered(r: Floats) -> list[int]:
+    """Order all rows but the last, the truth: similar ones together, those nearer to the truth later."""
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    distance = 1 - np.where(np.isnan(r), 0.0, r)[:-1, :-1]
+    np.fill_diagonal(distance, 0.0)
+    near = squareform(np.clip((distance + distance.T) / 2, 0.0, 2.0), checks=False)
+    order = [int(leaf) for leaf in leaves_list(linkage(near, "average", optimal_ordering=True))]
+    with_truth = np.nan_to_num(r[-1, order])
+    middle = len(order) // 2
+    return order if with_truth[:middle].sum() <= with_truth[-middle:].sum() else order[::-1]

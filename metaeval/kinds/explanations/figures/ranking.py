@@ -1,69 +1,148 @@
-"""A forest plot of the leaderboard: a dot and an interval for each evaluator."""
+"""A forest plot of the leaderboard, with what people reach."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metaeval.engine.figures.figure import Figure, first_choices
-from metaeval.engine.figures.style import (
-    FILLING,
-    HUNDRED,
-    by_kind,
-    hundred,
-    layer,
-    line_height,
-    nominal,
-    row_axis,
-    with_interval,
-)
+import altair as alt
+import pandas as pd
+
+from metaeval.analysis.agreement.people import Line, people_lines
+from metaeval.analysis.agreement.reliability import without_lone_average
+from metaeval.base.records import Kind
+from metaeval.engine.correlation import COLUMN
+from metaeval.engine.figures.charts import ROWS, by_kind, evaluator_axis, interval_tooltip, layered
+from metaeval.engine.figures.figure import HUNDRED
+from metaeval.engine.sheet import Column
+from metaeval.kinds.details import made_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-    from metaeval.engine.sheet import Sheet
+    from metaeval.engine.alignment.policy import Policy
+    from metaeval.engine.figures.figure import Figure
+    from metaeval.kinds.explanations.figures.catalogue import Material
+
+CELL = list(COLUMN)
+ESTIMATE = (
+    *(Column(name, name.capitalize()) for name in COLUMN),
+    Column("estimate", "Correlation", "hundred", "ci_low", "ci_high"),
+)
+
+_TRUTH = "\0truth"  # no annotator's name
 
 
-def ranking(sheet: Sheet, first: Mapping[str, str]) -> Figure:
-    """Draw what `metaeval.analysis.agreement.forest.forest` returned."""
-    frame = sheet.frame
+def ranking(material: Material) -> Figure:
+    """Draw a dot and an interval for each evaluator, the best on top."""
+    scored = material.scored
+    human = human_reference(
+        material.correlations,
+        material.kinds,
+        scored.truth,
+        scored.raters,
+        scored.matched.policy,
+        truth_raters=made_of(scored.study.truth).annotators,
+    )
+    frame = forest(material.correlations, material.kinds, human)
+    with_people = frame["human"].notna().any()
+    defined = set(frame.loc[frame["estimate"].notna(), "evaluator"])
+    undefined = [str(name) for name in frame["evaluator"].unique() if name not in defined]
     n = frame["evaluator"].nunique()
-    best_first = {"field": "estimate", "op": "max", "order": "descending"}
-    rows = nominal("evaluator", sort=best_first, axis=row_axis(n))
-    across: dict[str, Any] = {
-        "type": "quantitative",
-        "title": f"{HUNDRED} (higher is better)",
-        "axis": {"tickCount": 8},
-    }
+
+    best_first = alt.EncodingSortField("estimate", op="max", order="descending")
+    y = alt.Y("evaluator:N", sort=best_first, axis=evaluator_axis(n))
+    across: dict[str, Any] = {"title": f"{HUNDRED} (higher is better)", "axis": alt.Axis(tickCount=8)}
     kinds = by_kind(frame["kind"].unique().tolist())
-    line = {
-        "y": rows,
-        "x": {"field": "ci_low_100", **across},
-        "x2": {"field": "ci_high_100"},
-        "color": kinds["color"],
-    }
-    dot = {
-        "y": rows,
-        "x": {"field": "estimate_100", **across},
-        **kinds,
-        "tooltip": with_interval(evaluator="evaluator", kind="kind"),
-    }
-    layers = [
-        layer("rule", {"x": {"datum": 0, **across}}, strokeWidth=1),
-        layer("rule", line, strokeWidth=2, opacity=0.75),
-        layer("point", dot, filled=True, size=70, opacity=1),
+    # The same number in all rows: any of them will do.
+    people = ROWS.mark_rule(strokeWidth=1.5, strokeDash=[6, 4]).encode(x=alt.X("max(human_100):Q", **across))
+    line = ROWS.mark_rule(strokeWidth=2, opacity=0.75).encode(
+        x=alt.X("ci_low_100:Q", **across), x2="ci_high_100", y=y, color=kinds["color"]
+    )
+    tooltip = interval_tooltip(evaluator="evaluator", kind="kind")
+    dot = ROWS.mark_point(filled=True, size=70, opacity=1).encode(
+        x=alt.X("estimate_100:Q", **across), y=y, tooltip=tooltip, **kinds
+    )
+    chart = layered(
+        f"Forest plot of {n} evaluators, the best on top: a dot for the correlation with the truth, a "
+        "line for its interval, colour and shape for the kind.",
+        ROWS.mark_rule(strokeWidth=1).encode(x=alt.XDatum(0, type="quantitative", **across)),
+        *([people] if with_people else []),
+        line,
+        dot,
+        height=n * (22 if n <= 20 else 17 if n <= 45 else 13),
+        hundred=("estimate", "ci_low", "ci_high", "human"),
+    )
+    columns = [Column("evaluator", "Evaluator"), Column("kind", "Kind"), *ESTIMATE]
+    notes = [
+        "The correlation of each evaluator's scores with the truth.",
+        material.intervals,
+        "The dashed line is the best correlation of an annotator, or of a mean of several."
+        if with_people
+        else "",
+        f"Undefined, so without a dot: {', '.join(undefined)}." if undefined else "",
     ]
-    if frame["human"].notna().any():
-        # The same number in all rows: any of them will do.
-        people = {"x": {"aggregate": "max", "field": "human_100", **across}}
-        layers.insert(1, layer("rule", people, strokeWidth=1.5, strokeDash=[6, 4]))
-    chart = {
-        "description": (
-            f"Forest plot of {n} evaluators, the best on top: a dot for the correlation with the truth, a "
-            "line for its interval, colour and shape for the kind."
-        ),
-        "transform": hundred("estimate", "ci_low", "ci_high", "human"),
-        **FILLING,
-        "height": n * line_height(n),
-        "layer": layers,
-    }
-    return Figure(sheet, chart, first_choices(frame, first, ("aspect", "level", "coefficient")))
+    if with_people:
+        columns.append(Column("human", "What people reach", "hundred"))
+    title = "How well evaluators agree with the truth"
+    return material.figure("ranking", title, frame, columns, notes, chart, COLUMN)
+
+
+def forest(correlations: pd.DataFrame, kinds: Mapping[str, Kind], human: pd.DataFrame) -> pd.DataFrame:
+    """Return the correlations with ``kind`` and, the same for all evaluators, ``human`` and ``human_who``."""
+    frame = without_lone_average(correlations)
+    frame = frame[["evaluator", *CELL, "estimate", "ci_low", "ci_high"]].merge(human, on=CELL, how="left")
+    frame.insert(1, "kind", [str(kinds.get(name, Kind.RECORDED)) for name in frame["evaluator"]])
+    return frame
+
+
+def human_reference(
+    correlations: pd.DataFrame,
+    kinds: Mapping[str, Kind],
+    truth: pd.DataFrame,
+    raters: pd.DataFrame | None,
+    policy: Policy,
+    *,
+    truth_raters: Collection[str] = (),
+) -> pd.DataFrame:
+    """Return the human reference: the highest correlation of people in each column of a leaderboard.
+
+    People are the annotators among the evaluators. If there are none, or their ratings make the truth, they
+    are the lines of `metaeval.analysis.agreement.people.people`, against the truth or against the mean of the
+    other annotators.
+
+    Parameters
+    ----------
+    truth, raters, policy, truth_raters
+        As in `people`.
+
+    Returns
+    -------
+    DataFrame
+        ``aspect, level, coefficient, human, human_who``; no row where it is unknown.
+    """
+    annotators = [name for name, kind in kinds.items() if kind == Kind.ANNOTATOR]
+    frame = correlations[correlations["evaluator"].isin(annotators) & correlations["estimate"].notna()]
+    if frame.empty or truth_raters:
+        frame = _lines(truth, raters, policy, truth_raters)
+    best = frame.loc[frame.groupby(CELL, sort=False, observed=True)["estimate"].idxmax()]
+    return best.rename(columns={"estimate": "human", "evaluator": "human_who"})[[*CELL, "human", "human_who"]]
+
+
+def _lines(
+    truth: pd.DataFrame, raters: pd.DataFrame | None, policy: Policy, truth_raters: Collection[str]
+) -> pd.DataFrame:
+    """Return the lines of people, long, without intervals, which take most of the time."""
+    lines = list(people_lines(truth, raters, policy, truth_raters=truth_raters, truth_name=_TRUTH))
+    # Pairs of people are a reference only where two of them are all there is.
+    of_one = [pair for pair in lines if pair[0].against.startswith((_TRUTH, "mean of "))]
+    parts = [estimates.assign(evaluator=_named(line)) for line, estimates in of_one or lines]
+    frame = pd.concat([pd.DataFrame(columns=["evaluator", *CELL, "estimate"]), *parts], ignore_index=True)
+    return frame[frame["estimate"].notna()]
+
+
+def _named(line: Line) -> str:
+    """Return whose line it is, and against what, if that is not the truth."""
+    named = line.who if line.who.startswith("mean of ") else f"annotator {line.who}"
+    if line.against == _TRUTH:
+        return named
+    return f"{named} against {'the ' if line.against.startswith('mean of ') else ''}{line.against}"

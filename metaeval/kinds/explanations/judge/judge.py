@@ -3,23 +3,136 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from metaeval.base.errors import DataError
-from metaeval.base.records import Status
+from metaeval.base.records import USER_RATER, Status
+from metaeval.evaluators.arguments import check_flag
 from metaeval.evaluators.grid import rows_of
 from metaeval.judging.unit_judge import UnitJudge
-from metaeval.kinds.explanations.judge.examples import MODES, NONE, Examples, choose_examples
-from metaeval.kinds.explanations.judge.prompt import UnitPrompt, aliases_of, check_references, text_of
-from metaeval.kinds.explanations.profiles import ShowsProfile
+from metaeval.kinds.explanations.judge.prompt import (
+    Example,
+    UnitPrompt,
+    aliases_of,
+    check_references,
+    profiles_of,
+    text_of,
+    title_of,
+)
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Number
+from metaeval.stats.resampling.draws import permutation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+
+NONE, ONE_SHOT, PERSONALIZED, SHUFFLED = MODES = ("none", "one-shot", "personalized", "shuffled")
+
+Key: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """The example of each unit, by its key; any other unit has none."""
+
+    of_unit: Mapping[Key, Example] = field(default_factory=dict)
+    shown: frozenset[Key] = frozenset()
+    """Units that are shown to the judge, and not scored by it."""
+    without: int = 0
+    """Number of units that have no example by the rule, and are judged without one."""
+
+
+def choose_examples(data: ExplanationSet, aspects: Sequence[str], mode: str, seed: int) -> Examples:
+    """Choose an example for every unit.
+
+    Parameters
+    ----------
+    data
+        The explanations with the users' own ratings.
+    aspects
+        An example has a rating for each of them.
+    mode
+        ``one-shot``: one pair of user and item, drawn, for all; ``personalized``: an item of each user's own;
+        ``shuffled``: that of another user, the control of ``personalized``. The example is the explanation by
+        the same generator; where there is none for the item, another item of that user is taken, in drawn
+        order.
+    seed
+        Of the draws. A user's draw depends on the seed and the user alone.
+
+    Raises
+    ------
+    DataError
+        If there are no users, too few of them, or no ratings of theirs.
+    """
+    if mode == NONE:
+        return Examples()
+    if "user_id" not in data.keys:
+        raise DataError(
+            f"data set {data.name!r} has no users, so a judge has no examples; use examples='none'"
+        )
+    rated = rated_units(data, aspects)
+    if not rated:
+        raise DataError(f"data set {data.name!r} has no ratings by users to show; use examples='none'")
+    of_user: dict[str, set[str]] = {}
+    for user, item, _ in rated:
+        of_user.setdefault(user, set()).add(item)
+    users = sorted(of_user)
+    items = {user: _drawn(sorted(of_user[user]), seed, user) for user in users}
+    if mode == ONE_SHOT:
+        chosen = _drawn(users, seed, "one-shot")[0]
+        giver = dict.fromkeys(data.explanations["user_id"], chosen)
+    elif mode == PERSONALIZED:
+        giver = {user: user for user in items}
+    else:
+        giver = _others(users, seed)
+
+    @functools.cache
+    def example_of(source: str, generator: str) -> Key | None:
+        keys = ((source, item, generator) for item in items[source])
+        return next((key for key in keys if key in rated), None)
+
+    units = list(rows_of(data.explanations, data.keys))
+    key_of = {
+        unit: key for unit in units if unit[0] in giver and (key := example_of(giver[unit[0]], unit[-1]))
+    }
+    own = mode != ONE_SHOT  # a shuffled example is presented as a personalized one, to be its control
+    shown = {key: replace(rated[key], own=own) for key in set(key_of.values())}
+    return Examples(
+        {unit: shown[key] for unit, key in key_of.items() if unit not in shown},
+        frozenset(shown),
+        sum(unit not in key_of and unit not in shown for unit in units),
+    )
+
+
+def rated_units(data: ExplanationSet, aspects: Sequence[str]) -> dict[Key, Example]:
+    """Return every unit that its user rated on all aspects, as an example."""
+    own = data.ratings[(data.ratings["rater"] == USER_RATER) & data.ratings["aspect"].isin(list(aspects))]
+    ratings: dict[Key, dict[str, float]] = {}
+    for *key, aspect, rating in rows_of(own.dropna(subset=["rating"]), [*data.keys, "aspect", "rating"]):
+        ratings.setdefault(tuple(key), {})[aspect] = float(rating)
+    titles = data.explanations.get("item_title", [None] * len(data))
+    texts = zip(rows_of(data.explanations, data.keys), data.explanations["explanation"], titles, strict=True)
+    return {
+        key: Example(text, {a: ratings[key][a] for a in aspects}, title_of(title))
+        for key, text, title in texts
+        if len(ratings.get(key, ())) == len(aspects) and text_of(text)
+    }
+
+
+def _drawn(values: Sequence[str], seed: int, name: str) -> list[str]:
+    """Return the values in an order that depends on the seed and on the name alone."""
+    return [values[i] for i in permutation(len(values), seed, name)]
+
+
+def _others(users: Sequence[str], seed: int) -> dict[str, str]:
+    """Give every user another one: the next in a drawn circle."""
+    if len(users) < 2:
+        raise DataError("examples='shuffled' needs two users or more who rated; use examples='none'")
+    circle = _drawn(users, seed, "shuffled")
+    return dict(zip(circle, [*circle[1:], circle[0]], strict=True))
 
 
 class _Prepared(NamedTuple):
@@ -31,6 +144,32 @@ class _Prepared(NamedTuple):
     columns: Sequence[str]
     rows: Sequence[tuple[Any, ...]]
     profile: Callable[[int], Mapping[str, str] | None]
+
+
+@dataclass(frozen=True, repr=False)
+class ShowsProfile:
+    """The argument that judges of explanations share.
+
+    Parameters
+    ----------
+    profile
+        Whether the judge is told the user's profile.
+    """
+
+    _: KW_ONLY
+    profile: bool = False
+
+    def check_profile(self) -> None:
+        """Raise `SpecError` unless it is True or False."""
+        check_flag(type(self).__name__, "profile", self.profile)
+
+    def profiles(self, data: ExplanationSet) -> Callable[[int], Mapping[str, str] | None]:
+        """Return what gives the profile that is shown for a unit, None where none is."""
+        if not self.profile:
+            return lambda _: None
+        users = data.explanations["user_id"].tolist() if "user_id" in data.keys else [""] * len(data)
+        of_user = profiles_of(data)
+        return lambda unit: of_user.get(str(users[unit]), {})
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,7 +204,7 @@ class Judge(UnitJudge, ShowsProfile):
         """Return the judge's settings, whether it is told profiles, and which examples it is shown."""
         return {**super().signature(data), "profile": self.profile, "examples": self.examples}
 
-    def fields(self, data: ExplanationSet, aspects: Sequence[str]) -> list[Number]:
+    def reply_fields(self, data: ExplanationSet, aspects: Sequence[str]) -> list[Number]:
         """Return a number on the data's scale for each aspect, with a reason where there is a rubric."""
         aliases, reason = aliases_of(data, aspects), load_prompt(self.prompt).rubric is not None
         return [Number(a, data.scale.of(a), aliases[a], reason) for a in aspects]
@@ -81,6 +220,7 @@ class Judge(UnitJudge, ShowsProfile):
 
     def prepared(self, data: ExplanationSet, aspects: Sequence[str]) -> _Prepared:
         """Return template, examples and texts; raise `DataError` if the data lack what they need."""
+        data.scale.check_numbers(aspects, "number for a judge to give")
         if "explanation" not in data.explanations:
             raise DataError(f"data set {data.name!r} has no explanation texts, so there is nothing to judge")
         examples = choose_examples(data, aspects, self.examples, self.seed)

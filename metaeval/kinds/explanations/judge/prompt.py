@@ -1,4 +1,4 @@
-"""The prompt on one explanation, and the names that a reply may use for an aspect."""
+"""The prompts on one explanation and on two, and the names that a reply may use for an aspect."""
 
 from __future__ import annotations
 
@@ -8,32 +8,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, PromptError, nearest, unknown
-from metaeval.base.records import USER_RATER, Scale
+from metaeval.base.records import DataSet, Scale
 from metaeval.judging.prompts import JudgePrompt
-from metaeval.llm.prompts.same import Same
-from metaeval.llm.replies.aliases import ASPECT_ALIASES
+from metaeval.llm.replies.names import ASPECT_ALIASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.base.records import DataSet
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.llm.prompts.rubric import Rubric
     from metaeval.llm.prompts.template import PromptTemplate
 
 PLACEHOLDERS: tuple[str, ...] = (
-    "aspects",
-    "aspect",
-    "scale_min",
-    "scale_max",
-    "integer",
-    "reply_form",
-    "example",
-    "profile",
-    "item_title",
-    "explanation",
-    "reference",
-    "language",
+    *("aspects", "aspect", "scale_min", "scale_max", "integer", "reply_form"),
+    *("example", "profile", "item_title", "explanation", "reference", "language"),
 )
 """Placeholders of a judge's prompt. ``aspects`` is a list of name and statement, ``aspect`` one of them (one
 call per aspect); where the prompt has a rubric, each has ``question`` and ``anchors`` (a list of level and
@@ -43,6 +31,14 @@ text) too. ``reference`` is a text that is known to be good. ``example`` has ``i
 NEEDED: tuple[str, ...] = ("scale_min", "scale_max", "explanation")
 """Placeholders that it must use, beside ``aspects`` or ``aspect``."""
 
+PAIR_PLACEHOLDERS: tuple[str, ...] = (
+    *("aspects", "aspect", "reply_form", "first", "second", "item_title", "profile", "language"),
+)
+"""Placeholders of a pairwise prompt: ``first`` and ``second`` are the texts."""
+
+PAIR_NEEDED: tuple[str, ...] = ("first", "second")
+"""Placeholders that a pairwise prompt must use, beside ``aspects`` or ``aspect``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -50,46 +46,17 @@ class Example:
 
     explanation: str
     ratings: Mapping[str, float] = field(hash=False)
-    """Aspect → rating; an aspect without a rating is left out."""
+    """Aspect → rating, of all aspects that are asked for."""
     item_title: str | None = None
     own: bool = False
     """Whether it is presented as a rating of the user whose place the judge takes."""
 
 
-def check_references(template: PromptTemplate, data: ExplanationSet) -> None:
-    """Raise `DataError` if a prompt shows a reference beside every text, and a unit of the data has none."""
-    if "reference" not in template.required:
-        return
-    shown = f"prompt {template.name!r} shows a good reference beside every explanation"
-    if "reference" not in data.explanations:
-        raise DataError(f"{shown}, and data set {data.name!r} has no column 'reference'; add it")
-    absent = [i for i, text in enumerate(data.explanations["reference"]) if text_of(text) is None]
-    if absent:
-        unit = ", ".join(str(data.explanations[k].iloc[absent[0]]) for k in data.keys)
-        raise DataError(
-            f"{shown}, and {len(absent):,} of {len(data):,} units of data set {data.name!r} have no "
-            f"'reference', such as ({unit}); add them"
-        )
-
-
 class UnitPrompt:
     """A judge's prompt, to be filled for units of a data set.
 
-    Parameters
-    ----------
-    template, reply
-        As for `metaeval.judging.prompts.JudgePrompt`.
-    data
-        The data set, for its statements, scale and language.
-    aspects
-        Aspects to ask for, in the order of the reply.
-
-    Raises
-    ------
-    PromptError
-        If the prompt cannot ask for these aspects, or for this form of reply.
-    DataError
-        If an aspect is unknown.
+    ``aspects`` are those to ask for, in the order of the reply; `PromptError` is raised if the prompt cannot
+    ask for them, or for this form of reply.
     """
 
     def __init__(
@@ -105,7 +72,7 @@ class UnitPrompt:
         self._data, self._aspects = data, tuple(aspects)
         self._prompt = JudgePrompt(
             template,
-            [_asked(template.rubric, a, statement_of(data, a)) for a in aspects],
+            [_with_rubric(template.rubric, a, statement_of(data, a)) for a in aspects],
             {
                 "scale_min": _short(scale.min),
                 "scale_max": _short(scale.max),
@@ -123,122 +90,66 @@ class UnitPrompt:
         example: Example | None = None,
         profile: Mapping[str, str] | None = None,
     ) -> list[tuple[str, str]]:
-        """Return role and text of each message about a unit.
+        """Return role and text of each message about a unit: a row of ``data.explanations`` as a mapping.
 
-        Parameters
-        ----------
-        row
-            The unit: a row of ``data.explanations`` as a mapping.
-        example
-            A rated explanation to show.
-        profile
-            The user's profile, as `profile_of` returns it.
-
-        Raises
-        ------
-        PromptError
-            If the prompt cannot show what is given.
-        DataError
-            If the unit has no text.
+        ``profile`` is the user's, as `profiles_of` returns it. `PromptError` is raised if the prompt cannot
+        show the example or the profile, `DataError` if the unit has no text.
         """
         text = text_of(row.get("explanation"))
         if text is None:
             unit = ", ".join(str(row.get(k)) for k in self._data.keys)
             raise DataError(f"unit ({unit}) of data set {self._data.name!r} has no explanation text to judge")
-        return self._prompt.messages(
-            {
-                "item_title": title_of(row.get("item_title")),
-                "explanation": text,
-                "reference": text_of(row.get("reference")),
-            },
-            {
-                "example": None if example is None else _example(example, self._aspects),
-                "profile": entries_of(profile),
-            },
-        )
+        values = {"item_title": title_of(row.get("item_title")), "explanation": text}
+        values["reference"] = text_of(row.get("reference"))
+        shown = _shown_example(example, self._aspects) if example else None
+        return self._prompt.messages(values, {"example": shown, "profile": _entries_of(profile)})
 
 
-def messages(
+def pair_messages(
     template: PromptTemplate,
     data: ExplanationSet,
-    row: Mapping[str, Any],
+    texts: tuple[str, str],
     aspects: Sequence[str],
     *,
-    example: Example | None = None,
+    item_title: object = None,
     profile: Mapping[str, str] | None = None,
     reply: str = "auto",
 ) -> list[tuple[str, str]]:
-    """Fill a judge's prompt for one unit; arguments and errors are those of `UnitPrompt`."""
-    return UnitPrompt(template, data, aspects, reply).messages(row, example=example, profile=profile)
+    """Fill a pairwise prompt with two texts, in this order; return role and text of each message.
 
-
-def profile_of(data: ExplanationSet, user_id: str) -> dict[str, str]:
-    """Return a user's profile, field → text, without empty fields; raise `DataError` if no user has one."""
-    return profiles_of(data).get(user_id, {})
-
-
-def profiles_of(data: ExplanationSet) -> dict[str, dict[str, str]]:
-    """Return user → profile, as `profile_of` returns it."""
-    if data.users is None:
-        raise DataError(f"data set {data.name!r} has no users file, so there are no profiles to show")
-    return {
-        row["user_id"]: {str(k): _line(v) for k, v in row.items() if k != "user_id" and text_of(v)}
-        for row in data.users.to_dict("records")
+    An absent or blank title of their item is not shown. `PromptError` is raised if the prompt is not a
+    pairwise one, or cannot ask for the aspects or show the profile.
+    """
+    if not {*PAIR_NEEDED} <= {*template.placeholders}:
+        raise PromptError(
+            f"prompt {template.name!r} does not compare two texts: it must use 'first' and 'second'; "
+            "take 'pairwise', or a file of your own that does"
+        )
+    named = [{"name": one_line(a), "statement": statement_of(data, a)} for a in aspects]
+    prompt = JudgePrompt(template, named, {}, known=PAIR_PLACEHOLDERS, reply=reply)
+    values = {
+        "first": texts[0],
+        "second": texts[1],
+        "item_title": title_of(item_title),
+        "language": one_line(data.language) or None,
     }
+    return prompt.messages(values, {"profile": _entries_of(profile)})
 
 
-def example_of(
-    data: ExplanationSet,
-    row: Mapping[str, Any],
-    aspects: Sequence[str],
-    *,
-    rater: str = USER_RATER,
-    own: bool = False,
-) -> Example | None:
-    """Return a unit as an example, with one rater's ratings of it; None if that rater gave none."""
-    ratings = data.ratings[(data.ratings["rater"] == rater) & data.ratings["aspect"].isin(list(aspects))]
-    for key in data.keys:
-        ratings = ratings[ratings[key] == row[key]]
-    given = dict(zip(ratings["aspect"].tolist(), ratings["rating"].tolist(), strict=True))
-    rated = {a: float(given[a]) for a in aspects if a in given and not math.isnan(given[a])}
-    text = text_of(row.get("explanation"))
-    return Example(text, rated, title_of(row.get("item_title")), own) if rated and text else None
-
-
-def aliases_of(data: ExplanationSet, aspects: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return aspect → its other names in a reply: known ones, and its statement."""
-    shown = {a: (one_line(a),) if one_line(a) != a else () for a in aspects}
-    return {a: (*ASPECT_ALIASES.get(a.casefold(), ()), *shown[a], statement_of(data, a)) for a in aspects}
-
-
-def entries_of(profile: Mapping[str, str] | None) -> Same | None:
-    """Return a profile as a list of names and values, each on one line; None if there is none."""
-    return _entries(tuple(profile.items())) if profile else None
-
-
-@functools.lru_cache(64)  # a user has many units
-def _entries(profile: tuple[tuple[str, str], ...]) -> Same:
-    return Same([{"name": one_line(name), "value": _line(value)} for name, value in profile])
-
-
-def title_of(value: object) -> str | None:
-    """Return the title of an item on one line; None for an absent or blank one."""
-    text = text_of(value)
-    return None if text is None else one_line(text)
-
-
-def one_line(text: str) -> str:
-    """Return a text without line breaks: in a list, a second line could pass for the prompt's own."""
-    return " ".join(text.splitlines())
-
-
-def _asked(rubric: Rubric | None, aspect: str, statement: str) -> dict[str, Any]:
-    asked: dict[str, Any] = {"name": one_line(aspect), "statement": statement}
-    dimension = None if rubric is None else rubric.dimension(aspect)
-    if dimension is not None:
-        asked["question"] = dimension.question or statement
-        asked["anchors"] = [{"level": _short(a.level), "text": a.text} for a in dimension.anchors]
-    return asked
+def check_references(template: PromptTemplate, data: ExplanationSet) -> None:
+    """Raise `DataError` if a prompt shows a reference beside every text, and a unit of the data has none."""
+    if "reference" not in template.required:
+        return
+    shown = f"prompt {template.name!r} shows a good reference beside every explanation"
+    if "reference" not in data.explanations:
+        raise DataError(f"{shown}, and data set {data.name!r} has no column 'reference'; add it")
+    absent = [i for i, text in enumerate(data.explanations["reference"]) if text_of(text) is None]
+    if absent:
+        unit = ", ".join(str(data.explanations[k].iloc[absent[0]]) for k in data.keys)
+        raise DataError(
+            f"{shown}, and {len(absent):,} of {len(data):,} units of data set {data.name!r} have no "
+            f"'reference', such as ({unit}); add them"
+        )
 
 
 def check_rubric(template: PromptTemplate, rubric: Rubric, data: DataSet, aspects: Sequence[str]) -> None:
@@ -259,6 +170,22 @@ def check_rubric(template: PromptTemplate, rubric: Rubric, data: DataSet, aspect
             )
 
 
+def profiles_of(data: ExplanationSet) -> dict[str, dict[str, str]]:
+    """Return user → field → text, without empty fields; raise `DataError` if no user has a profile."""
+    if data.users is None:
+        raise DataError(f"data set {data.name!r} has no users file, so there are no profiles to show")
+    return {
+        row["user_id"]: {str(k): _line(v) for k, v in row.items() if k != "user_id" and text_of(v)}
+        for row in data.users.to_dict("records")
+    }
+
+
+def aliases_of(data: ExplanationSet, aspects: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return aspect → its other names in a reply: known ones, and its statement."""
+    shown = {a: (one_line(a),) if one_line(a) != a else () for a in aspects}
+    return {a: (*ASPECT_ALIASES.get(a.casefold(), ()), *shown[a], statement_of(data, a)) for a in aspects}
+
+
 def statement_of(data: ExplanationSet, aspect: str) -> str:
     """Return the statement of an aspect that raters saw, on one line."""
     if aspect not in data.aspects:
@@ -266,19 +193,10 @@ def statement_of(data: ExplanationSet, aspect: str) -> str:
     return _line(data.aspects[aspect])
 
 
-@functools.lru_cache(1024)  # one is shown with many units
-def _example(example: Example, aspects: tuple[str, ...]) -> Same:
-    rated = [a for a in aspects if a in example.ratings and not math.isnan(example.ratings[a])]
-    if not rated:
-        raise DataError(f"the example has no rating of {', '.join(aspects)}; show one that has, or none")
-    return Same(
-        {
-            "item_title": title_of(example.item_title),
-            "explanation": example.explanation,
-            "ratings": [{"name": one_line(a), "rating": _short(example.ratings[a])} for a in rated],
-            "own": example.own,
-        }
-    )
+def title_of(value: object) -> str | None:
+    """Return the title of an item on one line; None for an absent or blank one."""
+    text = text_of(value)
+    return None if text is None else one_line(text)
 
 
 def text_of(value: object) -> str | None:
@@ -289,6 +207,11 @@ def text_of(value: object) -> str | None:
     return text if text.strip() and text != "<NA>" else None
 
 
+def one_line(text: str) -> str:
+    """Return a text without line breaks: in a list, a second line could pass for the prompt's own."""
+    return " ".join(text.splitlines())
+
+
 def _line(value: object) -> str:
     """Return a value on one line: it stands in a list, and must not begin a new part."""
     return " ".join((f"{value:g}" if isinstance(value, float) else str(value)).split())
@@ -296,3 +219,27 @@ def _line(value: object) -> str:
 
 def _short(number: float) -> str:
     return f"{number:g}"
+
+
+def _entries_of(profile: Mapping[str, str] | None) -> list[dict[str, str]] | None:
+    """Return a profile as a list of names and values, each on one line; None if there is none."""
+    return [{"name": one_line(n), "value": _line(v)} for n, v in profile.items()] if profile else None
+
+
+def _with_rubric(rubric: Rubric | None, aspect: str, statement: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": one_line(aspect), "statement": statement}
+    dimension = None if rubric is None else rubric.dimension(aspect)
+    if dimension is not None:
+        entry["question"] = dimension.question or statement
+        entry["anchors"] = [{"level": _short(a.level), "text": a.text} for a in dimension.anchors]
+    return entry
+
+
+@functools.lru_cache(1024)  # one is shown with many units
+def _shown_example(example: Example, aspects: tuple[str, ...]) -> dict[str, object]:
+    return {
+        "item_title": title_of(example.item_title),
+        "explanation": example.explanation,
+        "ratings": [{"name": one_line(a), "rating": _short(example.ratings[a])} for a in aspects],
+        "own": example.own,
+    }

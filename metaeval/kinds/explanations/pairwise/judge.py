@@ -11,33 +11,32 @@ from metaeval.base.records import FIRST, SECOND, TIE, ScoreTable
 from metaeval.evaluators.arguments import check_integer
 from metaeval.evaluators.grid import Grid, frame_of
 from metaeval.evaluators.strengths import METHODS
-from metaeval.evaluators.verdicts import FLIPS
+from metaeval.evaluators.verdicts import FLIPS, Flips
 from metaeval.judging.model_evaluator import ModelEvaluator, Question
+from metaeval.judging.prompts import templated
 from metaeval.judging.settings import current
-from metaeval.kinds.explanations.judge.prompt import aliases_of
-from metaeval.kinds.explanations.pairwise.outcome import Compared
-from metaeval.kinds.explanations.pairwise.pairings import (
+from metaeval.kinds.explanations.judge.judge import ShowsProfile
+from metaeval.kinds.explanations.judge.prompt import aliases_of, pair_messages
+from metaeval.kinds.explanations.pairwise.outcome import (
     ALL,
     SAMPLED,
     SELECTIONS,
     SWISS,
+    Compared,
+    Match,
+    PairGroup,
     all_matches,
     compared_groups,
     sampled_matches,
     swiss_matches,
 )
-from metaeval.kinds.explanations.pairwise.prompt import pair_messages
-from metaeval.kinds.explanations.profiles import ShowsProfile
 from metaeval.llm.prompts.template import load_prompt
-from metaeval.llm.replies.fields import Choice
+from metaeval.llm.replies.fields import Choice, Given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from metaeval.evaluators.verdicts import Flips
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-    from metaeval.kinds.explanations.pairwise.pairings import Match, PairGroup
-    from metaeval.llm.replies.fields import Given
 
 PER = ("unit", "generator")
 ANSWERS: Mapping[Given, Sequence[str]] = {TIE: ("0",), FIRST: ("1",), SECOND: ("2",)}
@@ -98,7 +97,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
         own = ("profile", "pairs", "n", "rounds", "aggregate", "per", "flips")
         return {**super().signature(data), **{name: getattr(self, name) for name in own}}
 
-    def fields(self, data: ExplanationSet, aspects: Sequence[str]) -> list[Choice]:
+    def reply_fields(self, data: ExplanationSet, aspects: Sequence[str]) -> list[Choice]:
         """Return for each aspect which of the two texts is better."""
         aliases = aliases_of(data, aspects)
         return [Choice(a, ANSWERS, aliases[a]) for a in aspects]
@@ -183,22 +182,22 @@ class Pairwise(ModelEvaluator, ShowsProfile):
         frames = self.frames(data, aspects, pair=True)
         named = {part: [aspects[a] for a in part] for part in frames}
         texts = [str(text) for text in data.explanations["explanation"]]
-        titles = data.explanations.get("item_title")
+        titles = list(data.explanations.get("item_title", [None] * len(data)))
         profile = self.profiles(data)
         for at, match in enumerate(matches, start):
-            title = None if titles is None else titles.iloc[match.first]
             for order, shown in enumerate([match[1:], match[:0:-1]]):
                 for part, (fields, request) in frames.items():
-                    told = pair_messages(
+                    messages = pair_messages(
                         template,
                         data,
                         (texts[shown[0]], texts[shown[1]]),
                         named[part],
-                        item_title=title if isinstance(title, str) and title.strip() else None,
+                        item_title=titles[match.first],
                         profile=profile(match.first),
                         reply=self.reply,
                     )
-                    yield Question((at, order), part, fields, self.asking(request, told))
+                    sent = request.asking(templated(messages, self.template))
+                    yield Question((at, order), part, fields, sent)
 
     def _compared(self, data: ExplanationSet, aspects: Sequence[str]) -> Compared:
         groups = self._groups(data)
@@ -212,6 +211,6 @@ class Pairwise(ModelEvaluator, ShowsProfile):
                 compared.expect(matches)
                 total = 2 * len(matches) * len(self.parts(data, aspects))
                 with closing(self.ask(questions, settings, total=total)) as answers:
-                    for question, found in answers:
-                        compared.take(question, found)
+                    for question, answer in answers:
+                        compared.take(question, answer)
         return compared

@@ -2,36 +2,133 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import itertools
+from collections import defaultdict
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from metaeval.base.errors import DataError
 from metaeval.base.records import FIRST, SECOND, TIE, Status
-from metaeval.evaluators.grid import CODES, OK, STATUSES, Grid
+from metaeval.evaluators.grid import CODES, OK, STATUSES, Grid, rows_of
 from metaeval.evaluators.strengths import strengths, strengths_by_group
-from metaeval.evaluators.verdicts import (
-    FLIP,
-    NO_VERDICT,
-    OUTCOMES,
-    WINNERS,
-    outcomes,
-    points,
-)
-from metaeval.judging.outcome import COSTS, Outcome
+from metaeval.evaluators.verdicts import FAILED, FLIP, NO_VERDICT, OUTCOMES, WINNERS, Flips, outcomes, points
+from metaeval.judging.outcome import COSTS, Outcome, QuestionResult
 from metaeval.kinds.explanations.text.texts import explanations_of
 from metaeval.stats.ranking.comparisons import Games
+from metaeval.stats.resampling.draws import permutation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
 
     from metaeval.evaluators.grid import CodeArray, FloatArray
-    from metaeval.evaluators.verdicts import Flips
     from metaeval.judging.model_evaluator import Question
-    from metaeval.judging.outcome import Answered
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-    from metaeval.kinds.explanations.pairwise.pairings import Match
+
+ALL, SAMPLED, SWISS = SELECTIONS = ("all", "sampled", "swiss")
+
+
+class Match(NamedTuple):
+    """Two units to compare, by their positions in the data; ``first``'s generator comes first as text."""
+
+    group: int
+    """Place of the user and item among `groups_of`."""
+    first: int
+    second: int
+
+
+class PairGroup(NamedTuple):
+    """The units that explain one item to one user, in the order of their generators' names."""
+
+    key: tuple[str, ...]
+    """User and item, or the item alone in a study without users."""
+    units: tuple[int, ...]
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """All pairs of its units."""
+        return list(itertools.combinations(self.units, 2))
+
+
+def groups_of(data: ExplanationSet, units: Iterable[int]) -> list[PairGroup]:
+    """Return the groups of the units at some positions that can be compared, in the order of the data."""
+    rows = list(rows_of(data.explanations, data.keys))  # the generator comes last
+    members: dict[tuple[str, ...], list[int]] = {}
+    for unit in units:
+        members.setdefault(rows[unit][:-1], []).append(unit)
+    return [PairGroup(key, tuple(sorted(of, key=lambda unit: rows[unit][-1]))) for key, of in members.items()]
+
+
+def compared_groups(data: ExplanationSet, who: object, instead: str) -> list[PairGroup]:
+    """Return the groups of at least two texts, which ``who`` compares.
+
+    `DataError` is raised if there are none; it says what to do ``instead``.
+    """
+    if "generator" not in data.keys:
+        raise DataError(f"data set {data.name!r} has no generators, so there are no pairs to compare")
+    units = [unit for unit, text in enumerate(explanations_of(data, who)) if text is not None]
+    groups = [group for group in groups_of(data, units) if len(group.units) > 1]
+    if not groups:
+        raise DataError(
+            f"data set {data.name!r} has no two explanations of the same item for the same user, so "
+            f"there is nothing to compare; {instead}"
+        )
+    return groups
+
+
+def all_matches(groups: Sequence[PairGroup]) -> list[Match]:
+    """Return every pair of every group."""
+    return [Match(at, *pair) for at, group in enumerate(groups) for pair in group.pairs]
+
+
+def sampled_matches(groups: Sequence[PairGroup], n: int, seed: int) -> list[Match]:
+    """Return ``n`` pairs of each group, or all if it has fewer.
+
+    A group's draw depends on the seed and its user and item alone.
+    """
+    return [
+        Match(at, *group.pairs[i])
+        for at, group in enumerate(groups)
+        for i in sorted(permutation(len(group.pairs), seed, *group.key)[:n])
+    ]
+
+
+def swiss_matches(
+    groups: Sequence[PairGroup], points: Mapping[int, float], played: set[tuple[int, int]], seed: int
+) -> list[Match]:
+    """Return the next Swiss round in every group: generators with similar records meet.
+
+    Within a group, units are sorted by points; from the top, each meets the next below that it has not met.
+    An odd one out gets a bye.
+
+    Parameters
+    ----------
+    groups
+        What is compared.
+    points
+        Unit → mean points per comparison so far; 0.5 for a unit without one.
+    played
+        Pairs of units that have met, in the order of their generators' names.
+    seed
+        Of the order among equals, which is drawn for each group.
+    """
+    matches = []
+    for at, group in enumerate(groups):
+        drawn = [group.units[i] for i in permutation(len(group.units), seed, *group.key)]
+        waiting = sorted(drawn, key=lambda unit: -points.get(unit, 0.5))  # stable: equals stay as drawn
+        while waiting:
+            one = waiting.pop(0)
+            for other in waiting:
+                first, second = sorted((one, other), key=group.units.index)
+                if (first, second) not in played:
+                    waiting.remove(other)
+                    matches.append(Match(at, first, second))
+                    break
+    return matches
+
 
 _BUDGET, _MISSING = CODES[Status.BUDGET], CODES[Status.MISSING]
 _ORDERS = (FIRST, SECOND)
@@ -58,19 +155,20 @@ class Compared(Outcome):
         self.codes = np.concatenate([self.codes, np.full(shape, _MISSING, np.int8)])
         self.call = np.concatenate([self.call, np.full(shape, "", dtype=object)])
 
-    def take(self, question: Question, found: Answered) -> None:
+    def take(self, question: Question, answer: QuestionResult) -> None:
         """Note the verdicts of a reply, or why it has none; both units and all aspects share its cost."""
-        self.meet(found)
+        self.meet(answer)
         match, order = question.about
         aspects = list(question.aspects)
-        self.codes[match, order, aspects] = CODES[found.status]
-        if found.read is not None:
-            said = np.array([WINNERS.index(str(found.read[self.aspects[a]])) for a in aspects], np.int8)
+        self.codes[match, order, aspects] = CODES[answer.status]
+        if answer.read is not None:
+            winners = np.array([WINNERS.index(str(answer.read[self.aspects[a]])) for a in aspects], np.int8)
             # A reply says 1 for the text shown first, which is the second generator's in the other order.
-            self.winners[match, order, aspects] = np.where(said == 0, 0, 3 - said) if order else said
-        self.call[match, order, aspects] = found.call
+            turned = np.where(winners == 0, 0, 3 - winners)
+            self.winners[match, order, aspects] = turned if order else winners
+        self.call[match, order, aspects] = answer.call
         shared = np.ix_(self.matches[match][1:], aspects)
-        for column, spent in zip(COSTS, found.cost, strict=True):
+        for column, spent in zip(COSTS, answer.cost, strict=True):
             self.cost[column][shared] += spent / (2 * len(aspects))
 
     @property
@@ -85,46 +183,34 @@ class Compared(Outcome):
 
     def standings(self) -> dict[int, float]:
         """Return the mean points per comparison of each unit, over all aspects; flips count as ties."""
-        won = points(self.outcomes)
-        total: dict[int, list[float]] = {}
-        for match, row in zip(self.matches, won, strict=True):
-            given = row[~np.isnan(row)].tolist()
-            total.setdefault(match.first, []).extend(given)
-            total.setdefault(match.second, []).extend(1 - p for p in given)
+        won = defaultdict[int, list[float]](list)
+        for match, row in zip(self.matches, points(self.outcomes), strict=True):
+            counted = row[~np.isnan(row)].tolist()
+            won[match.first] += counted
+            won[match.second] += [1 - p for p in counted]
         # Rounded: the order of equals must not hang on the order of a sum.
-        return {unit: round(sum(p) / len(p), 9) for unit, p in total.items() if p}
+        return {unit: round(fmean(p), 9) for unit, p in won.items() if p}
 
     def counts(self) -> dict[str, int]:
         """Return how many pairs × aspects were wins, ties, flips and failures."""
-        found = self.outcomes
-        of_code = {name: int((found == code).sum()) for code, name in enumerate(OUTCOMES[:-1])}
-        wins = of_code[FIRST] + of_code[SECOND]
-        return {
-            "wins": wins,
-            "ties": of_code[TIE],
-            "flips": int((found == FLIP).sum()),
-            "failed": int((found == NO_VERDICT).sum()),
-        }
+        number = {code: int((self.outcomes == code).sum()) for code in range(FAILED, FLIP + 1)}
+        tie, first, second = (number[OUTCOMES.index(name)] for name in (TIE, FIRST, SECOND))
+        return {"wins": first + second, "ties": tie, "flips": number[FLIP], "failed": number[FAILED]}
 
     def grid(self, method: str, per: str, flips: Flips, seed: int) -> Grid:
         """Return the scores of units: their strengths, or those of their generators.
 
         A unit without a comparison that counts has the status of its first failure. If the budget ended
-        before all comparisons were asked, generators have no score.
-
-        Parameters
-        ----------
-        method
-            One of `metaeval.evaluators.strengths.METHODS`.
-        per
-            ``unit``, or ``generator``: all its units with a text get its strength.
-        flips, seed
-            How flips count; of the order of comparisons, for Elo.
+        before all comparisons were asked, generators have no score. With ``per="generator"`` all units with a
+        text get the strength of their generator; ``seed`` is of the order of comparisons, for Elo.
         """
         names, generator = np.unique(self.data.explanations["generator"].to_numpy(str), return_inverse=True)
         group, first, second = np.array(self.matches, dtype=np.int64).reshape(-1, 3).T
         won = points(self.outcomes, flips)
-        codes = self._failures(first, second)
+        # The first failure of each unit and aspect; that of the budget counts before all others.
+        codes: CodeArray = self._first_of_unit(
+            self.codes, _MISSING, lambda code, old: (code != OK) & (old != _BUDGET)
+        )
         grid = Grid(np.full(codes.shape, np.nan), codes)
         of_unit = np.full(len(self.data), -1)
         of_unit[first], of_unit[second] = group, group
@@ -136,36 +222,30 @@ class Compared(Outcome):
                 generator[first[counted]], generator[second[counted]], won[counted, aspect], len(names)
             )
             if per == "generator":
-                found = strengths(method, games, seed)[generator[scored]]
+                values = strengths(method, games, seed)[generator[scored]]
                 if (self.codes[:, :, aspect] == _BUDGET).any():
                     grid.codes[scored, aspect] = _BUDGET
             else:
                 n_groups = int(group.max(initial=-1)) + 1
                 by_group = strengths_by_group(method, games, group[counted], n_groups, seed)
-                found = by_group[of_unit[scored], generator[scored]]
-            fine = ~np.isnan(found) & (grid.codes[scored, aspect] != _BUDGET)
-            grid.scores[scored[fine], aspect] = found[fine]
+                values = by_group[of_unit[scored], generator[scored]]
+            fine = ~np.isnan(values) & (grid.codes[scored, aspect] != _BUDGET)
+            grid.scores[scored[fine], aspect] = values[fine]
             grid.codes[scored[fine], aspect] = OK
         return grid
 
-    def _failures(self, first: Any, second: Any) -> CodeArray:  # noqa: ANN401 - int64 of shape (pairs,)
-        """Return the first failure of each unit and aspect; that of the budget counts before all others."""
-        found = np.full((len(self.data), len(self.aspects)), _MISSING, np.int8)
-        for at in range(len(self.matches) - 1, -1, -1):
-            for unit in (first[at], second[at]):
-                for codes in self.codes[at, ::-1]:
-                    keep = (codes == OK) | (found[unit] == _BUDGET)
-                    found[unit] = np.where(keep, found[unit], codes)
-        return found
-
     def calls(self) -> Any:  # noqa: ANN401 - str of shape (units, aspects)
         """Return the key of the first call about each unit and aspect; empty if there was none."""
-        found = np.full((len(self.data), len(self.aspects)), "", dtype=object)
-        for match, call in zip(reversed(self.matches), self.call[::-1], strict=True):
-            for unit in (match.first, match.second):
-                for keys in call[::-1]:
-                    found[unit] = np.where(keys == "", found[unit], keys)
-        return found
+        return self._first_of_unit(self.call, "", lambda key, _: key != "")
+
+    def _first_of_unit(self, values: Any, default: Any, taken: Callable[[Any, Any], Any]) -> Any:  # noqa: ANN401
+        """Return the first of the values of each unit that is to be taken, shape (units, aspects)."""
+        first = np.full((len(self.data), len(self.aspects)), default, values.dtype)
+        for match, orders in zip(reversed(self.matches), values[::-1], strict=True):
+            for unit in match[1:]:
+                for value in orders[::-1]:
+                    first[unit] = np.where(taken(value, first[unit]), value, first[unit])
+        return first
 
     def costs(self) -> dict[str, FloatArray]:
         """Return tokens, USD and seconds of each unit and aspect; NaN where nothing was asked."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import logging
 import math
-import re
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -39,7 +38,6 @@ class _Module(Protocol):
 
 _log = logging.getLogger("metaeval")
 _SEED = 0  # of modules that draw random numbers
-_JOINED_IMPORTS = re.compile(r"'(\w+)[,;]'")  # in the list of what `evaluate` finds missing
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,34 +69,26 @@ class HF(BaseEvaluator):
 
     def __post_init__(self) -> None:
         check_text("HF", "path", self.path)
-        if self.key is not None:
-            check_text("HF", "key", self.key)
-        if self.config is not None:
-            check_text("HF", "config", self.config)
+        for argument in ("key", "config"):
+            if getattr(self, argument) is not None:
+                check_text("HF", argument, getattr(self, argument))
 
     def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
         """Return one score per unit, the same for every aspect."""
         explanations = explanations_of(data, self)
         module = self._load()
-        if "references" in _inputs(module):
-            references: list[tuple[str, ...]] = references_of(data, self)
-        else:
-            references = [("",)] * len(explanations)
-        units = [
-            i for i, (e, r) in enumerate(zip(explanations, references, strict=True)) if e is not None and r
-        ]
+        takes = _references_taken(module)
+        references = [("",)] * len(data) if takes == "none" else references_of(data, self)
+        pairs = list(zip(explanations, references, strict=True))
+        units = [i for i, (text, of_text) in enumerate(pairs) if text is not None and of_text]
         scores = np.full(len(data), np.nan)
         if units:
-            texts = [explanations[i] or "" for i in units]
-            scores[units] = self._compute_all(module, texts, [references[i] for i in units])
+            scores[units] = self._scores(module, takes, [pairs[i] for i in units])
         return Grid.repeated(scores, len(aspects))
 
     def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
         """Return the module, its hash and how references are given to it."""
         module = self._load()
-        takes = "none"
-        if "references" in _inputs(module):
-            takes = "all" if _takes_lists(module) else "first"
         return {
             "library": f"evaluate {version('evaluate')}",
             "module": str(module.name),
@@ -107,7 +97,7 @@ class HF(BaseEvaluator):
             "key": self.key,
             "seed": _SEED,
             "references": reference_columns(data),
-            "references_used": takes,
+            "references_used": _references_taken(module),
         }
 
     def _load(self) -> _Module:
@@ -124,26 +114,26 @@ class HF(BaseEvaluator):
                 "Hugging Face hub; give a local path or a name such as 'exact_match'"
             ) from error
         except (ImportError, ValueError, KeyError, TypeError) as error:
-            raise SpecError(f"{self}: the module cannot be loaded: {_not_loaded(error)}") from error
-        unknown = set(_inputs(module)) - {"predictions", "references"}
-        if unknown or "predictions" not in _inputs(module):
+            raise SpecError(f"{self}: the module cannot be loaded: {_first_line(error)}") from error
+        inputs = list(_features(module))
+        if set(inputs) - {"references"} != {"predictions"}:
             raise SpecError(
-                f"{self}: the module asks for {', '.join(_inputs(module))}; "
+                f"{self}: the module asks for {', '.join(inputs)}; "
                 "only modules of predictions, with or without references, can score explanations"
             )
         return module
 
-    def _compute_all(
-        self, module: _Module, texts: Sequence[str], references: Sequence[tuple[str, ...]]
+    def _scores(
+        self, module: _Module, takes: str, pairs: Sequence[tuple[Any, tuple[str, ...]]]
     ) -> list[float]:
-        first = self._compute(module, texts[:1], references[:1])
+        """Ask about the first unit, and by the form of the answer about the others one by one or at once."""
+        first = self._compute(module, takes, pairs[:1])
         if isinstance(first, float):
             results = [first]
-            with progress(str(self), len(texts)) as advance:
+            with progress(str(self), len(pairs)) as advance:
                 advance(1)
-                for start in range(1, len(texts)):
-                    batch = slice(start, start + 1)
-                    result = self._compute(module, texts[batch], references[batch])
+                for pair in pairs[1:]:
+                    result = self._compute(module, takes, [pair])
                     if not isinstance(result, float):
                         raise SpecError(
                             f"{self}: the module gave a number for one unit and a list for another"
@@ -151,41 +141,37 @@ class HF(BaseEvaluator):
                     results.append(result)
                     advance(1)
             return results
-        result = self._compute(module, texts, references)
-        if isinstance(result, float) or len(result) != len(texts):
+        every = self._compute(module, takes, pairs)
+        if isinstance(every, float):
             raise SpecError(
-                f"{self}: the module gave a number for one unit, but not one each for {len(texts)}"
+                f"{self}: the module gave a number for one unit, but not one each for {len(pairs)}"
             )
-        return result
+        return every
 
     def _compute(
-        self, module: _Module, texts: Sequence[str], references: Sequence[tuple[str, ...]]
+        self, module: _Module, takes: str, pairs: Sequence[tuple[Any, tuple[str, ...]]]
     ) -> float | list[float]:
-        given: list[Any] | None = None
-        if "references" in _inputs(module):
-            given = [list(r) for r in references] if _takes_lists(module) else [r[0] for r in references]
+        of_form = {"none": None, "all": [list(r) for _, r in pairs], "first": [r[0] for _, r in pairs]}
         try:
-            result = module.compute(predictions=list(texts), references=given)
+            result = module.compute(predictions=[text for text, _ in pairs], references=of_form[takes])
         except (ValueError, TypeError, ArithmeticError, LookupError) as error:
             raise SpecError(f"{self}: the module fails on these texts: {_first_line(error)}") from error
-        return self._number(result, len(texts))
-
-    def _number(self, result: object, units: int) -> float | list[float]:
         entries = result if isinstance(result, dict) else {}
         keys = list(map(str, entries))
+        listed = ", ".join(map(repr, keys)) or "no result by name"
         if self.key is None and len(entries) != 1:
-            raise SpecError(f"{self}: the module gives {_listed(keys)}; choose one of them with key=")
+            raise SpecError(f"{self}: the module gives {listed}; choose one of them with key=")
         key = keys[0] if self.key is None else self.key
         if key not in entries:
-            raise SpecError(f"{self}: the module gives {_listed(keys)}, not {key!r}{nearest(key, keys)}")
+            raise SpecError(f"{self}: the module gives {listed}, not {key!r}{nearest(key, keys)}")
         value = entries[key]
-        if isinstance(value, list | tuple | np.ndarray):
-            if len(value) == units:
-                return [self._float(v, key) for v in value]
+        if not isinstance(value, list | tuple | np.ndarray):
+            return self._float(value, key)
+        if len(value) != len(pairs):
             raise SpecError(
-                f"{self}: {key!r} is a list of {len(value)} values for {units} units; choose another key"
+                f"{self}: {key!r} is a list of {len(value)} values for {len(pairs)} units; choose another key"
             )
-        return self._float(value, key)
+        return [self._float(v, key) for v in value]
 
     def _float(self, value: object, key: str) -> float:
         if value is None:
@@ -198,8 +184,7 @@ class HF(BaseEvaluator):
 @functools.cache
 def _announce(spec: str, path: str) -> None:
     """Say which program is about to run, once."""
-    given = Path(path)
-    script = given if given.suffix == ".py" else given / f"{given.name}.py"
+    script = Path(path) if path.endswith(".py") else Path(path, f"{Path(path).name}.py")
     if script.is_file():
         _log.warning("metaeval: %s runs the program %s", spec, script.resolve())
     else:
@@ -208,17 +193,14 @@ def _announce(spec: str, path: str) -> None:
 
 def _features(module: _Module) -> Mapping[str, Any]:
     """Return the inputs of the module; of several formats the one that takes most references."""
-    given = module.features
-    formats: list[Mapping[str, Any]] = list(given) if isinstance(given, list) else [given]
+    formats = module.features if isinstance(module.features, list) else [module.features]
     return next((f for f in formats if _is_list(f.get("references"))), formats[0])
 
 
-def _inputs(module: _Module) -> list[str]:
-    return list(_features(module))
-
-
-def _takes_lists(module: _Module) -> bool:
-    return _is_list(_features(module).get("references"))
+def _references_taken(module: _Module) -> str:
+    """Return which references of a unit the module takes: ``none``, the ``first`` or ``all``."""
+    feature = _features(module).get("references")
+    return "all" if _is_list(feature) else "none" if feature is None else "first"
 
 
 def _is_list(feature: object) -> bool:
@@ -227,22 +209,5 @@ def _is_list(feature: object) -> bool:
     return feature is not None and not isinstance(feature, Value)
 
 
-def _not_loaded(error: Exception) -> str:
-    # `evaluate` takes the first word after `import` for a library, with the comma behind it, and asks for it
-    # to be installed.
-    joined = isinstance(error, ImportError) and _JOINED_IMPORTS.search(str(error))
-    if joined:
-        return (
-            f"its script imports {joined[1]!r} and more on one line, which the `evaluate` library cannot "
-            "read; give each import of the script a line of its own"
-        )
-    return _first_line(error)
-
-
 def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
-
-
-def _listed(keys: Sequence[str]) -> str:
-    return ", ".join(map(repr, keys)) if keys else "no result by name"
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from metaeval.base.errors import DataError
 from metaeval.base.records import FIRST, SECOND, USER_RATER, Scale
 from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
-from metaeval.kinds.exposure.data.synthetic import SyntheticRows, refuse_synthetic
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
+SOURCE, STEP, REASON = "source", "step", "reason"
+SYNTH = "synth"
+"""The source of every synthetic row, and of no other row."""
 USER, PAIR, ORDER = "user_id", "pair", "order"
 KEYS: tuple[str, ...] = (USER, PAIR, ORDER)
 """The columns that name a unit: one showing of a pair."""
 ITEM, TIME, OUTCOME, POSITION, PROPENSITY = "item_id", "timestamp", "outcome", "position", "propensity"
+PROBABILITY = "probability"
+"""``probability_NAME`` is the probability that the policy NAME gives the logged item."""
 WEIGHT, MATCHING = "weight", "matching"
 PREFERENCE = "preference"
 """The one aspect of a unit."""
@@ -28,78 +32,81 @@ VERDICTS = Scale(-1, 1)
 """What a score may be: 1 for the item that is shown first, -1 for the other one, 0 for a tie."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SyntheticRows:
+    """Synthetic interactions. They are no frame, so they cannot be put among the rows of a log by mistake."""
+
+    frame: pd.DataFrame
+    """``user_id``, ``item_id``, ``step`` (of the user, from 1), ``source`` (``synth``) and ``reason``."""
+
+    def __post_init__(self) -> None:
+        if not synthetic(self.frame).all():
+            raise DataError(f"every synthetic row has the {SOURCE} {SYNTH!r}")
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.frame)
+
+
+def synthetic(frame: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return which rows say that they are synthetic."""
+    if SOURCE not in frame:
+        return np.zeros(len(frame), dtype=bool)
+    return np.asarray(frame[SOURCE] == SYNTH, dtype=bool)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LogSet(KeyedUnits):
     """A log of exposures, what is known of items and users, and matched pairs of a user's items.
 
-    Parameters
-    ----------
-    table
-        One row per unit, and two units per pair, one for each order in which its items can be shown:
-        ``user_id``, ``pair``, ``order`` (``first``: the pair's first item is shown first), ``first`` and
-        ``second`` (items, as shown), ``weight`` (of the pair; NaN where it is not known) and the bins that
-        the items share, such as ``popularity`` and ``age``. A set without pairs has no units. Where a study
-        adds pairs that are matched otherwise, ``matching`` says how; it is empty for the others.
-    ratings
-        Long: key columns, ``rater`` (``user``), ``aspect`` (``preference``), ``rating``: the sign of the mean
-        outcome of the item that is shown first, less that of the other one, in the user's own log.
-    log
-        One row per exposure: ``user_id`` (not of every log), ``item_id``, ``outcome`` and, where known,
-        ``timestamp`` (seconds), ``position`` (1 is first), ``propensity``, and fields of the context. Names
-        and texts are categoricals, so that millions of rows fit in memory.
-    outcome
-        The scale of the outcomes.
-    positive
-        The least outcome that is a success.
-    statement
-        What an outcome is.
-    exposure
-        What a propensity is the probability of: ``choice``, that the item was chosen for this row;
-        ``pair``, that the log holds this user and item at all, so that those of a user need not sum to 1.
-    items
-        One row per item: ``item_id`` and fields; ``price`` and ``released`` (seconds) are numbers.
-    profiles
-        One row per user: ``user_id`` and text fields.
-    runs
-        What recommenders recommend: ``system``, ``user_id``, ``item_id``, ``rank`` and, if known, ``score``.
-    test
-        Outcomes of items drawn at random: ``user_id``, ``item_id``, ``outcome``.
-    synthetic
-        Made-up interactions, which never enter a truth.
-
-    Raises
-    ------
-    DataError
-        If the log, pairs, ratings or the random sample hold rows that say that they are synthetic.
+    Raises `DataError` if the log, pairs, ratings or the random sample hold rows that say they are synthetic.
     """
 
     table: pd.DataFrame
+    """One row per unit, and two units per pair, one for each order in which its items can be shown:
+    ``user_id``, ``pair``, ``order`` (``first``: the pair's first item is shown first), ``first`` and
+    ``second`` (items, as shown), ``weight`` (of the pair; NaN where it is not known) and the bins that the
+    items share, such as ``popularity`` and ``age``. A set without pairs has no units. Where a study adds
+    pairs that are matched otherwise, ``matching`` says how; it is empty for the others."""
     ratings: pd.DataFrame
+    """Long: key columns, ``rater`` (``user``), ``aspect`` (``preference``), ``rating``: the sign of the mean
+    outcome of the item that is shown first, less that of the other one, in the user's own log."""
     log: pd.DataFrame
+    """One row per exposure: ``user_id`` (not of every log), ``item_id``, ``outcome`` and, where known,
+    ``timestamp`` (seconds), ``position`` (1 is first), ``propensity``, and fields of the context. Names and
+    texts are categoricals, so that millions of rows fit in memory."""
     outcome: Scale
     positive: float
+    """The least outcome that is a success."""
     statement: str = ""
+    """What an outcome is."""
     exposure: str = "choice"
+    """What a propensity is the probability of: ``choice``, that the item was chosen for this row; ``pair``,
+    that the log holds this user and item at all, so that those of a user need not sum to 1."""
     items: pd.DataFrame | None = None
+    """``item_id`` and fields; ``price`` and ``released`` (seconds) are numbers."""
     profiles: pd.DataFrame | None = None
+    """``user_id`` and text fields."""
     runs: pd.DataFrame | None = None
+    """What recommenders recommend: ``system``, ``user_id``, ``item_id``, ``rank`` and maybe ``score``."""
     test: pd.DataFrame | None = None
+    """Outcomes of items drawn at random: ``user_id``, ``item_id``, ``outcome``."""
     synthetic: SyntheticRows | None = None
+    """Made-up interactions, which never enter a truth."""
     scores: pd.DataFrame | None = None
     aspects: Mapping[str, str] = field(default_factory=lambda: {PREFERENCE: QUESTION})
     scale: Scale = VERDICTS
-    name: str = "unnamed"
-    licence: str = ""
-    source: str = ""
-    language: str = ""
-    simulated: bool = False
-    extra: Mapping[str, Any] = field(default_factory=dict)
     keys: tuple[str, ...] = KEYS
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores")
     kind: ClassVar[str] = "exposure"
 
     def __post_init__(self) -> None:
-        refuse_synthetic(log=self.log, pairs=self.table, ratings=self.ratings, test=self.test)
+        truths = {"log": self.log, "pairs": self.table, "ratings": self.ratings, "test": self.test}
+        for name, frame in truths.items():
+            if frame is not None and synthetic(frame).any():
+                raise DataError(
+                    f"{name} has synthetic rows, which no truth may hold; put them into `synthetic`"
+                )
 
     @property
     def fingerprint(self) -> str:
@@ -107,12 +114,7 @@ class LogSet(KeyedUnits):
         made_up = None if self.synthetic is None else self.synthetic.frame
         known = (self.items, self.profiles, self.runs, self.test, made_up)
         return fingerprint(
-            self.aspects,
-            self.outcome,
-            self.table,
-            self.ratings,
-            self.scores,
-            *known,
+            *(self.aspects, self.outcome, self.table, self.ratings, self.scores, *known),
             positive=self.positive,
             statement=self.statement,
             exposure=self.exposure,
@@ -131,11 +133,11 @@ class LogSet(KeyedUnits):
             "random outcome": self.test,
             "synthetic row": self.synthetic,
         }
-        found = {k: n for k, n in counts_of(self).items() if k != ORDER} | {PAIR: len(pairs)}
-        found["user"] = self.log[USER].nunique() if USER in self.log else 0
+        numbers = {k: n for k, n in counts_of(self).items() if k != ORDER} | {PAIR: len(pairs)}
+        numbers["user"] = self.log[USER].nunique() if USER in self.log else 0
         if self.runs is not None:
-            found["system"] = self.runs["system"].nunique()
-        return log | found | {what: len(frame) for what, frame in known.items() if frame is not None}
+            numbers["system"] = self.runs["system"].nunique()
+        return log | numbers | {what: len(frame) for what, frame in known.items() if frame is not None}
 
     @property
     def histories(self) -> pd.DataFrame | None:
@@ -177,13 +179,9 @@ def _digest(log: pd.DataFrame) -> str:
 
 
 def units_of(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the units of pairs, both orders of each, one after the other.
+    """Return the units of a row per pair, both orders of each, one after the other.
 
-    Parameters
-    ----------
-    pairs
-        A row per pair: ``user_id``, ``pair``, ``first``, ``second`` and, if known, ``weight`` and bins.
-        Columns whose names end in ``_first`` and ``_second`` are swapped with the items.
+    Columns whose names end in ``_first`` and ``_second`` are swapped with the items.
     """
     filled = pairs.assign(**{WEIGHT: pairs.get(WEIGHT, np.nan)})
     sides = {FIRST: SECOND} | {

@@ -24,29 +24,132 @@ weights that there are (Swaminathan & Joachims 2015). Weights may be clipped or 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-from metaeval.kinds.exposure.data.log_set import USER
-from metaeval.kinds.exposure.off_policy.arrays import context_codes
-from metaeval.kinds.exposure.off_policy.model import FOLDS, numbered
-from metaeval.kinds.exposure.recommenders.lists import HeldOut, Lists, gain
-from metaeval.stats.regression.outcomes import OutcomeCells, fit_outcomes
+from metaeval.kinds.exposure.data.log_set import ITEM, USER, LogSet
+from metaeval.kinds.exposure.off_policy.evaluation import FOLDS
+from metaeval.kinds.exposure.off_policy.rounds import context_codes, numbered
+from metaeval.kinds.exposure.propensity.exposures import Exposures
+from metaeval.kinds.exposure.propensity.propensities import Propensities
+from metaeval.kinds.exposure.study import RecommenderOptions
+from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.off_policy.estimators import Estimator
+from metaeval.stats.regression.outcomes import OutcomeCells, OutcomeModel, fit_outcomes
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
 
-    from metaeval.kinds.exposure.data.log_set import LogSet
-    from metaeval.kinds.exposure.propensity.propensities import Propensities
-    from metaeval.kinds.exposure.recommenders.options import RecommenderOptions
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.off_policy.terms import Estimator
-    from metaeval.stats.regression.outcomes import OutcomeModel
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """The rows on which recommenders are measured."""
+
+    log: Exposures
+    rows: Ints
+    """Those that are held out, of items that the user's other rows, the training part, do not have."""
+    share: Floats
+    """Of each user's rows that are held out."""
+    trained: Ints
+    """Users and items of the training part, as `Exposures.pair` numbers them."""
+    early: Ints
+    """The rows of the training part."""
+
+    @classmethod
+    def latest(cls, log: Exposures, share: float, seed: int) -> HeldOut:
+        """Hold out so much of each user's rows: the latest, or random ones where the log has no times."""
+        n = np.bincount(log.user, minlength=log.n_clusters)
+        by_name = np.lexsort((log.outcome, log.item, log.user))
+        when = log.time
+        if when is None:
+            when = np.empty(len(log))
+            when[by_name] = np.random.default_rng([seed, 17]).random(len(log))
+        order = by_name[np.lexsort((when[by_name], log.user[by_name]))]
+        kept = np.ceil(share * n).astype(np.int64)
+        place = np.arange(len(log)) - np.repeat(np.cumsum(n) - n, n)
+        late = place >= (n - kept)[log.user[order]]
+        early = np.sort(order[~late])
+        trained = np.unique(log.pair[early])
+        rows = np.sort(order[late])
+        rows = rows[~np.isin(log.pair[rows], trained)]
+        return cls(log, rows, kept / np.maximum(n, 1), trained, early)
+
+    def probability(self, propensities: Propensities, floor: float) -> Floats:
+        """Return the propensity of each held-out row, the floor at least.
+
+        A pair that the log has with probability p is held out with probability p s, where s is the user's
+        share; of the pairs that are not in the training part it is p s / (1 - p (1 - s)).
+        """
+        p = np.maximum(propensities.probability[self.rows], floor)
+        if propensities.exposure == "choice":
+            return p
+        s = self.share[self.log.user[self.rows]]
+        return np.asarray(p * s / (1 - p * (1 - s)))
+
+    def weight(self, propensities: Propensities, floor: float) -> Floats:
+        """Return how many of the user's items each held-out row stands for."""
+        p = self.probability(propensities, floor)
+        if propensities.exposure == "choice":
+            rows = self.share * np.bincount(self.log.user, minlength=self.log.n_clusters)
+            return np.asarray(1 / (p * rows[self.log.user[self.rows]]))
+        _, code, n = np.unique(self.log.pair[self.rows], return_inverse=True, return_counts=True)
+        return np.asarray(1 / (p * n[code]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """The first K items of every list, without those of the user's training part, which keep their places."""
+
+    systems: tuple[str, ...]
+    """Names, in order."""
+    pairs: tuple[Ints, ...]
+    """Of each system: users and items, as `Exposures.pair` numbers them, ascending."""
+    ranks: tuple[Ints, ...]
+    """Of each system, in the order of its pairs."""
+    has_list: Floats
+    """Whether a system has a list of a user, shape (systems, users)."""
+
+    @classmethod
+    def of(cls, runs: pd.DataFrame, held: HeldOut, k: int) -> Lists:
+        """Read what recommenders recommend."""
+        log = held.log
+        user, item = log.users.get_indexer(pd.Index(runs[USER])), log.items.get_indexer(pd.Index(runs[ITEM]))
+        code, names = pd.factorize(runs["system"], sort=True)
+        rank = runs["rank"].to_numpy()
+        listed = np.zeros((len(names), log.n_clusters), dtype=bool)
+        listed[code[user >= 0], user[user >= 0]] = True
+        pair = user.astype(np.int64) * len(log.items) + item
+        # An item that the log does not know can be no hit, but takes a place.
+        used = (user >= 0) & (item >= 0) & (rank <= k) & ~np.isin(pair, held.trained)
+        rows = [np.flatnonzero(used & (code == s)) for s in range(len(names))]
+        # A system of which no item is known cannot be measured.
+        kept = [s for s, own in enumerate(rows) if len(own)]
+        rows = [rows[s][np.argsort(pair[rows[s]], kind="stable")] for s in kept]
+        systems = tuple(str(names[s]) for s in kept)
+        return cls(systems, tuple(pair[r] for r in rows), tuple(rank[r] for r in rows), listed[kept])
+
+    def places(self, pair: Ints) -> Ints:
+        """Return the rank that each system gives to users and items, 0 for none, shape (systems, pairs)."""
+        places = np.zeros((len(self.systems), len(pair)), dtype=np.int64)
+        for s, (pairs, ranks) in enumerate(zip(self.pairs, self.ranks, strict=True)):
+            at = np.minimum(np.searchsorted(pairs, pair), len(pairs) - 1)
+            places[s] = np.where(pairs[at] == pair, ranks[at], 0)
+        return places
+
+
+def gain(rank: Ints, measure: str) -> Floats:
+    """Return what a hit at a rank adds to a measure; nothing at rank 0."""
+    there = rank > 0
+    return np.asarray(there / np.log2(np.maximum(rank, 1) + 1) if measure == "nDCG" else there, np.float64)
+
+
+def some(statistic: ClusterSums, systems: Sequence[int] | Ints) -> ClusterSums:
+    """Return a statistic of a few of the systems."""
+    return ClusterSums(statistic.by_cluster[:, systems], statistic.of_sums)
 
 
 class LogPart(NamedTuple):
@@ -72,7 +175,7 @@ class Recommended:
 
     data: LogSet
     runs: pd.DataFrame
-    given: Propensities
+    propensities: Propensities
     options: RecommenderOptions
     floor: float
     held: HeldOut
@@ -80,13 +183,23 @@ class Recommended:
 
     @classmethod
     def of(
-        cls, data: LogSet, given: Propensities, options: RecommenderOptions, floor: float
+        cls, data: LogSet, propensities: Propensities, options: RecommenderOptions, floor: float
     ) -> Recommended | None:
         """Match the lists of a data set with the rows that are held out; None if there is no list."""
         if data.runs is None or data.runs.empty:
             return None
-        held = HeldOut.latest(given.of, options.held_out, options.seed)
-        return cls(data, data.runs, given, options, floor, held, Lists.of(data.runs, held, options.k))
+        held = HeldOut.latest(propensities.log, options.held_out, options.seed)
+        return cls(data, data.runs, propensities, options, floor, held, Lists.of(data.runs, held, options.k))
+
+    @property
+    def log(self) -> Exposures:
+        """All rows of the log."""
+        return self.held.log
+
+    @property
+    def every(self) -> list[tuple[str, Estimator]]:
+        """Each measure with each estimator."""
+        return [(measure, estimator) for measure in self.options.measures for estimator in self.options.every]
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -101,12 +214,12 @@ class Recommended:
     @cached_property
     def liked(self) -> Floats:
         """1 for each held-out row with a positive outcome, else 0."""
-        return (self.given.of.outcome[self.held.rows] >= self.data.positive).astype(np.float64)
+        return (self.log.outcome[self.held.rows] >= self.data.positive).astype(np.float64)
 
     def statistic(self, measure: str, estimator: Estimator, within: LogPart = WHOLE) -> ClusterSums:
         """Return the measure of each system, as a function of how often each user counts."""
-        sums = self.by_user(self.given, measure, estimator, within)
-        return ClusterSums(sums, lambda found: self.finish(found, measure, estimator))
+        sums = self.by_user(self.propensities, measure, estimator, within)
+        return ClusterSums(sums, lambda totals: self.finish(totals, measure, estimator))
 
     def finish(self, sums: Floats, measure: str, estimator: Estimator) -> Floats:
         """Return the measure from weighted sums of `by_user`, shape (systems, columns)."""
@@ -120,90 +233,77 @@ class Recommended:
         return ratio(ratio(hits, users), np.interp(ratio(likes, users), k, ideal))
 
     def by_user(
-        self, given: Propensities, measure: str, estimator: Estimator, within: LogPart = WHOLE
+        self, propensities: Propensities, measure: str, estimator: Estimator, within: LogPart = WHOLE
     ) -> Floats:
         """Return sums of hits, likes, Σg of lists, Σwg, items, Σw and 1, shape (7, systems, users).
 
         Where ``within`` has rows, each of them stands for as many more as it leaves out.
         """
-        of, held, n_users = self.given.of, self.held, self.given.of.n_clusters
-        n_items = len(of.items)
-        items = np.ones(n_items, dtype=bool) if within.items is None else within.items
+        log, held, n_users = self.log, self.held, self.log.n_clusters
+        items = np.ones(len(log.items), dtype=bool) if within.items is None else within.items
         counted = np.ones(n_users, dtype=bool) if within.users is None else within.users
-        used = items[of.item[held.rows]] & counted[of.user[held.rows]]
-        share = 1.0
+        used, share = items[log.item[held.rows]] & counted[log.user[held.rows]], 1.0
         if within.rows is not None:
             used &= within.rows[held.rows]
             share = float(within.rows[held.rows].mean())
-        rows = np.flatnonzero(used)
-        user, y = of.user[held.rows[rows]], self.liked[rows]
-        w = np.ones(len(rows))
+        rows = held.rows[used]
+        user, pair, y, w = log.user[rows], log.pair[rows], self.liked[used], np.ones(len(rows))
         if estimator.name != "naive":
-            w = estimator.weighting.of(held.weight(given, self.floor)[rows] / share)
-        g = gain(self.lists.places(of.pair[held.rows[rows]]), measure)
-        listed = [gain(ranks, measure) * self._within(pairs, items, counted) for pairs, ranks in self._lists]
-        left = y
-        likes = hits = np.zeros(n_users)
+            w = estimator.weighting.of(held.weight(propensities, self.floor)[used] / share)
+
+        def inside(pairs: Ints) -> NDArray[np.bool_]:
+            return np.asarray(counted[pairs // len(items)] & items[pairs % len(items)])
+
+        g = gain(self.lists.places(pair), measure)
+        lists = self.lists.pairs
+        listed = [gain(ranks, measure) * inside(p) for p, ranks in zip(lists, self.lists.ranks, strict=True)]
+        left, likes, hits = y, np.zeros(n_users), np.zeros((1, n_users))
         if estimator.name == "dr":
-            left = y - self.predicted(of.pair[held.rows[rows]])
-            likes = self._expected(items) * counted
-            hits = np.stack(
-                [self._sum(p, c * self.predicted(p)) for (p, _), c in zip(self._lists, listed, strict=True)]
-            )
-        trained = self._sum(held.trained, self._within(held.trained, items, counted))
+            left, likes = y - self.predicted(pair), self._expected(items) * counted
+            hits = np.stack([self._sum(p, c * self.predicted(p)) for p, c in zip(lists, listed, strict=True)])
         every = [
             hits + np.stack([np.bincount(user, w * c * left, n_users) for c in g]),
             likes + np.bincount(user, w * left, n_users),
-            np.stack([self._sum(p, c) for (p, _), c in zip(self._lists, listed, strict=True)]),
+            np.stack([self._sum(p, c) for p, c in zip(lists, listed, strict=True)]),
             np.stack([np.bincount(user, w * c, n_users) for c in g]),
-            items.sum() * counted - trained,
+            items.sum() * counted - self._sum(held.trained, inside(held.trained)),
             np.bincount(user, w, n_users),
             counted.astype(np.float64),
         ]
         shape = (len(self.systems), n_users)
         return np.stack([np.broadcast_to(sums, shape) for sums in every])[..., self.users]
 
-    @property
-    def _lists(self) -> list[tuple[Ints, Ints]]:
-        return list(zip(self.lists.pairs, self.lists.ranks, strict=True))
-
-    def _within(self, pair: Ints, items: NDArray[np.bool_], users: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        user, item = np.divmod(pair, len(items))
-        return np.asarray(users[user] & items[item])
-
     def _sum(self, pair: Ints, values: Floats | NDArray[np.bool_]) -> Floats:
         """Sum values of users and items by user."""
-        of = self.given.of
-        return np.bincount(pair // len(of.items), values, of.n_clusters).astype(np.float64)
+        return np.bincount(pair // len(self.log.items), values, self.log.n_clusters).astype(np.float64)
 
     @cached_property
     def _model(self) -> tuple[OutcomeModel, Ints]:
         """A model of what is liked by item and profile, each fold of users predicted by the others."""
-        of, data = self.given.of, self.data
-        fold = np.random.default_rng([self.options.seed, 18]).permutation(of.n_clusters)
-        fields: list[Ints] = [(fold % min(FOLDS, of.n_clusters)).astype(np.int64)]
+        log, data = self.log, self.data
+        fold = np.random.default_rng([self.options.seed, 18]).permutation(log.n_clusters)
+        fields: list[Ints] = [(fold % min(FOLDS, log.n_clusters)).astype(np.int64)]
         if data.profiles is not None:
-            known = data.profiles.set_index(USER).reindex(of.users).fillna("")
+            known = data.profiles.set_index(USER).reindex(log.users).fillna("")
             fields += [context_codes(known[name]) for name in known]
         situation, first = numbered(fields)
-        cell, first_of_cell = numbered([situation[of.user], of.item])
-        liked = (of.outcome >= data.positive).astype(np.float64)
+        cell, first_of_cell = numbered([situation[log.user], log.item])
+        liked = (log.outcome >= data.positive).astype(np.float64)
+        context = [field[first] for field in fields[1:]]
         cells = OutcomeCells(
-            np.stack([field[first] for field in fields[1:]], axis=1)
-            if fields[1:]
-            else np.zeros((len(first), 0), dtype=np.int64),
+            np.array(context, dtype=np.int64).reshape(len(context), len(first)).T,
             fields[0][first],
-            situation[of.user[first_of_cell]],
-            of.item[first_of_cell],
+            situation[log.user[first_of_cell]],
+            log.item[first_of_cell],
             np.bincount(cell).astype(np.float64),
             np.bincount(cell, liked).astype(np.float64),
         )
-        return fit_outcomes(cells, len(of.items), logistic=True), situation
+        return fit_outcomes(cells, len(log.items), logistic=True), situation
 
     def predicted(self, pair: Ints) -> Floats:
         """Return how likely users are to like items, by models that were fitted without them."""
         model, situation = self._model
-        user, item = np.divmod(pair, len(self.given.of.items))
+        user, item = np.divmod(pair, len(self.log.items))
         return model.at(situation[user], item)
 
     def _expected(self, items: NDArray[np.bool_]) -> Floats:

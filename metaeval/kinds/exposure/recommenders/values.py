@@ -2,181 +2,187 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.sheet import Column, columns
 from metaeval.kinds.exposure.data.log_set import PROPENSITY
-from metaeval.kinds.exposure.off_policy.arrays import arrays_of
-from metaeval.kinds.exposure.off_policy.evaluation import RULE, overlap_of
-from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
-from metaeval.stats.off_policy.estimators import policy_sums
-from metaeval.stats.off_policy.refusal import refusals
-from metaeval.stats.off_policy.terms import PLAIN, Estimator, Rounds
-from metaeval.stats.resampling.bootstrap import Estimate, bootstrap, refitted_interval
+from metaeval.kinds.exposure.off_policy.evaluation import ByColumn, contradiction, overlap_of
+from metaeval.kinds.exposure.off_policy.rounds import TargetPolicy, arrays_of
+from metaeval.kinds.exposure.off_policy.tables import reasons, value_columns
+from metaeval.kinds.exposure.propensity.tables import intervals_sentence
+from metaeval.kinds.exposure.recommenders.sums import Recommended, some
+from metaeval.kinds.table import KindTable
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.off_policy.estimators import PLAIN, Estimator, PolicySums, Rounds, policy_sums
+from metaeval.stats.off_policy.refusal import Overlap, refusals
+from metaeval.stats.resampling.bootstrap import Estimate, estimated, refitted_interval
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack
-from metaeval.stats.resampling.multiplicity import holm
 from metaeval.stats.resampling.paired import paired_test
+from metaeval.stats.resampling.significance import holm
 from metaeval.stats.resampling.threads import one_thread
 
 if TYPE_CHECKING:
-    from metaeval.engine.intervals import Bootstrap
-    from metaeval.kinds.exposure.recommenders.sums import Recommended
-    from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.off_policy.estimators import PolicySums
-    from metaeval.stats.off_policy.refusal import Overlap
-
-IPS = Estimator("ips")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Refitted:
-    """All values, with propensities fitted again under each column of weights."""
-
-    of: Recommended
-
-    def at(self, weights: Floats) -> Floats:
-        of, columns = self.of, []
-        for users in weights.T:
-            model = self.of.given.model
-            if model is None:
-                raise ValueError("logged propensities are not fitted")
-            counts = np.ones(of.given.of.n_clusters)
-            counts[of.users] = users
-            anew = model.refitted(counts)
-            given = replace(of.given, probability=anew.of_log(), model=anew)
-            found = [
-                of.finish(of.by_user(given, measure, estimator) @ users[:, None], measure, estimator)
-                for measure, estimator in _every(of)
-            ]
-            columns.append(np.concatenate(found))
-        return np.concatenate(columns, axis=1)
-
-
-def _every(of: Recommended) -> list[tuple[str, Estimator]]:
-    return [(measure, estimator) for measure in of.options.measures for estimator in of.options.every]
+    from metaeval.kinds.exposure.scored import ExposureScored
 
 
 @one_thread()
 def recommenders_frame(
-    of: Recommended, how: Bootstrap | None, *, refits: int = 0, tests: bool = True
+    recommended: Recommended, intervals: Bootstrap | None, *, refits: int = 0, tests: bool = True
 ) -> pd.DataFrame:
-    """Return a row per measure, estimator, change of weights and system.
+    """Return a row per measure, estimator, change of weights and system; refused values are withheld.
 
-    Parameters
-    ----------
-    how
-        How users are resampled; None for no intervals and no tests.
-    refits
-        Resamples in which fitted propensities are fitted again; with fewer than two there are no intervals.
-    tests
-        Whether each system is tested against the best.
-
-    Returns
-    -------
-    DataFrame
-        ``system, measure, estimator, clip, value, ci_low, ci_high, ess, mean_weight, support, refused,
-        reason, trim, p_best, n_users, n_positives``. Values that are refused are withheld. ``p_best`` is of
-        the paired test against the system with the highest value: values are swapped user by user (Holm).
+    Fitted propensities are fitted again in so many ``refits``; fewer than two give no intervals. ``p_best``
+    is of the paired test against the system with the highest value: values are swapped user by user (Holm).
     """
-    n = len(of.users)
-    statistics = [of.statistic(measure, estimator) for measure, estimator in _every(of)]
-    found = _estimate(of, statistics, how, refits)
-    overlaps = [overlap_with(of, system) for system in range(len(of.systems))]
+    every, systems = recommended.every, recommended.systems
+    statistics = [recommended.statistic(measure, estimator) for measure, estimator in every]
+    estimate = _estimate(recommended, statistics, intervals, refits)
+    contradicted = contradiction(arrays_of(recommended.data, recommended.propensities))
+    found = [overlap_with(recommended, system) for system in range(len(systems))]
+    overlaps = [(sums, replace(overlap, contradicted=contradicted)) for sums, overlap in found]
+    measured = np.isin(recommended.log.user[recommended.held.rows], recommended.users)
     rows: list[dict[str, Any]] = []
-    at = 0
-    for (measure, estimator), statistic in zip(_every(of), statistics, strict=True):
-        part = slice(at, at + len(of.systems))
-        at = part.stop
-        why = [_reasons(overlap, estimator) for overlap in overlaps]
-        value = np.where([bool(w) for w in why], np.nan, found.value[part])
-        p = np.full(len(value), np.nan)
-        if tests and how is not None:
-            p = _against_best(statistic, value, how, n)
-        for s, system in enumerate(of.systems):
-            (sums, overlap), (_, (change, limit)) = overlaps[s], estimator
-            used = estimator.name != "naive"
-            kept = not why[s]
+    for at, ((measure, estimator), statistic) in enumerate(zip(every, statistics, strict=True)):
+        part = slice(at * len(systems), (at + 1) * len(systems))
+        why = [
+            reasons(refusals(estimator, sums.weights[estimator.weighting], overlap))
+            for sums, overlap in overlaps
+        ]
+        numbers = np.stack([estimate.value, estimate.low, estimate.high])[:, part]
+        numbers[:, [bool(reason) for reason in why]] = np.nan
+        p = np.full(len(systems), np.nan)
+        if tests and intervals:
+            p = _against_best(statistic, numbers[0], intervals)
+        for s, (system, (sums, overlap)) in enumerate(zip(systems, overlaps, strict=True)):
+            weights, unshown = sums.weights[estimator.weighting], overlap.support.unshown
             rows.append(
                 {
                     "system": system,
-                    "measure": f"{measure}@{of.options.k}",
-                    "estimator": estimator.name,
-                    "clip": limit if change == "clip" else np.nan,
-                    "value": value[s],
-                    "ci_low": found.low[part][s] if kept else np.nan,
-                    "ci_high": found.high[part][s] if kept else np.nan,
-                    "ess": sums.weights[estimator.weighting].effective if used else np.nan,
-                    "mean_weight": sums.weights[estimator.weighting].mean if used else np.nan,
-                    "support": 1 - overlap.support.unshown,
-                    "refused": not kept,
-                    "reason": why[s],
-                    "trim": limit if change == "trim" else np.nan,
+                    "measure": f"{measure}@{recommended.options.k}",
+                    **value_columns(estimator, numbers[:, s], weights, unshown, why[s]),
                     "p_best": p[s],
-                    "n_users": int(of.lists.has_list[s].sum()),
-                    "n_positives": int(of.liked[np.isin(of.given.of.user[of.held.rows], of.users)].sum()),
+                    "n_users": int(recommended.lists.has_list[s].sum()),
+                    "n_positives": int(recommended.liked[measured].sum()),
                 }
             )
     return pd.DataFrame(rows)
 
 
 def _estimate(
-    of: Recommended, statistics: list[ClusterSums], how: Bootstrap | None, refits: int
+    recommended: Recommended, statistics: list[ClusterSums], intervals: Bootstrap | None, refits: int
 ) -> Estimate[Floats]:
-    n, every = len(of.users), Stack(statistics)
-    if how is not None and of.given.model is None:
-        return bootstrap(every, how.resampler(n), bounds=(0.0, np.inf))
-    if how is not None and refits > 1:
-        return refitted_interval(_Refitted(of), replace(how.resampler(n), resamples=refits))
-    value = every.at(np.ones((n, 1)))[:, 0]
-    return Estimate(value, value * np.nan, value * np.nan, n)
+    n, resampler = len(recommended.users), intervals.resampler() if intervals else None
+
+    def refitted(users: Floats) -> Floats:
+        counts = np.ones(recommended.log.n_clusters)
+        counts[recommended.users] = users
+        anew = recommended.propensities.refitted(counts)
+        values = [
+            recommended.finish(recommended.by_user(anew, *one) @ users[:, None], *one)
+            for one in recommended.every
+        ]
+        return np.concatenate(values)[:, 0]
+
+    if recommended.propensities.model is None:
+        return estimated(Stack(statistics), n, resampler, bounds=(0.0, np.inf))
+    if resampler is not None and refits > 1:
+        return refitted_interval(ByColumn(refitted), replace(resampler.of(n), resamples=refits))
+    return estimated(Stack(statistics), n, None)
 
 
-def _against_best(statistic: ClusterSums, value: Floats, how: Bootstrap, n: int) -> Floats:
+def _against_best(statistic: ClusterSums, value: Floats, intervals: Bootstrap) -> Floats:
     """Test every system against the one with the highest value that is not refused."""
     p, there = np.full(len(value), np.nan), np.flatnonzero(~np.isnan(value))
     if len(there) < 2:
         return p
     best = there[value[there].argmax()]
-    one = [ClusterSums(statistic.by_cluster[:, s : s + 1], statistic.of_sums) for s in range(len(value))]
+    one = [some(statistic, [s]) for s in range(len(value))]
     others = [s for s in there if s != best]
-    swaps = how.resampler(n).swaps
+    swaps = intervals.resampler(statistic.by_cluster.shape[-1]).swaps
     p[others] = holm([paired_test([[one[best], one[s]]], swaps).p[0, 1] for s in others])
     return p
 
 
-def overlap_with(of: Recommended, system: int) -> tuple[PolicySums, Overlap]:
+def overlap_with(recommended: Recommended, system: int) -> tuple[PolicySums, Overlap]:
     """Return how far the log shows the policy that shows the first K items of a system's lists alike.
 
     Users without a list are left out, and so are items that no list holds any more.
     """
-    given, held, data = of.given, of.held, of.data
-    n_items = len(given.of.items)
-    user, item = np.divmod(of.lists.pairs[system], n_items)
-    mass = np.zeros((given.of.n_clusters, n_items))
+    propensities, held, data = recommended.propensities, recommended.held, recommended.data
+    every = propensities.log
+    user, item = np.divmod(recommended.lists.pairs[system], len(every.items))
+    mass = np.zeros((every.n_clusters, len(every.items)))
     mass[user, item] = 1.0
     listed = mass.sum(axis=1)
-    kept = listed[given.of.user[held.rows]] > 0
-    shown = data.log.iloc[held.rows[kept]].assign(**{PROPENSITY: held.probability(given, of.floor)[kept]})
-    log = arrays_of(replace(data, log=shown, exposure=given.exposure))
-    items = [*log.items, *sorted(set(given.of.items) - set(log.items))]
-    rows = given.of.users.get_indexer(pd.Index(log.users))
-    columns = given.of.items.get_indexer(pd.Index(items))
-    table = (mass / np.maximum(listed, 1)[:, None])[np.ix_(rows, columns)]
-    policy = TargetPolicy(of.systems[system], items, table, log.cluster)
+    kept = listed[every.user[held.rows]] > 0
+    probability = held.probability(propensities, recommended.floor)[kept]
+    shown = data.log.iloc[held.rows[kept]].assign(**{PROPENSITY: probability})
+    log = arrays_of(replace(data, log=shown, exposure=propensities.exposure))
+    items = [*log.items, *sorted(set(every.items) - set(log.items))]
+    rows = every.users.get_indexer(pd.Index(log.users))
+    places = every.items.get_indexer(pd.Index(items))
+    table = (mass / np.maximum(listed, 1)[:, None])[np.ix_(rows, places)]
+    policy = TargetPolicy(recommended.systems[system], items, table, log.cluster)
     weight = table[log.cluster, log.item] / log.propensity
-    weightings = dict.fromkeys([PLAIN, *(e.weighting for e in of.options.every)])
-    sums = policy_sums(
-        [(Rounds(log.outcome, weight, count=log.count), log.cluster)],
-        log.n_clusters,
-        [Estimator("ips", w) for w in weightings],
-    )
+    weightings = dict.fromkeys([PLAIN, *(e.weighting for e in recommended.options.every)])
+    rounds = [(Rounds(log.outcome, weight, count=log.count), log.cluster)]
+    sums = policy_sums(rounds, log.n_clusters, [Estimator("ips", w) for w in weightings])
     return sums, overlap_of(log, policy, sums)
 
 
-def _reasons(found: tuple[PolicySums, Overlap], estimator: Estimator) -> str:
-    sums, overlap = found
-    why = refusals(estimator, sums.weights[estimator.weighting], overlap, RULE)
-    return "; ".join(f"{r.reason}: {r.text}" for r in why)
+def _make(scored: ExposureScored) -> pd.DataFrame | None:
+    study = scored.study
+    if scored.recommended is None:
+        return None
+    return recommenders_frame(
+        scored.recommended, study.bootstrap, refits=study.propensity.refits, tests=study.tests is not None
+    )
+
+
+def _notes(scored: ExposureScored, frame: pd.DataFrame) -> Iterator[str]:
+    held_out = scored.study.recommenders.held_out
+    yield (
+        "Recall: the share of all likes that are among the first items of their user's list. nDCG: the mean "
+        "discounted gain over that of an ideal list. Naive: over the rows of the log alone, as if all items "
+        "were shown."
+    )
+    if held_out < 1:
+        yield (
+            f"The latest {100 * held_out:g} % of each user's rows are held out. Items of the "
+            "training part do not count as likes, but keep their ranks in lists."
+        )
+    else:
+        yield "All rows of the log are held out: no recommender was trained on them."
+    refused = frame[(frame["reason"] != "") & frame["clip"].isna() & frame["trim"].isna()]
+    if len(refused):
+        why = refused.drop_duplicates("system")
+        text = "; ".join(f"{s}: {r}" for s, r in zip(why["system"], why["reason"], strict=True))
+        yield f"Refused values are withheld, because the log does not support them: {text}."
+    if frame["p_best"].notna().any():
+        yield "p: paired test against the best of the same measure and estimator, swapping users (Holm)."
+    yield intervals_sentence(scored.study, fitted=scored.fitted)
+
+
+RECOMMENDERS = KindTable(
+    "recommenders.csv",
+    "Recommenders, weighted by propensities",
+    (
+        *columns("text", measure="Measure", estimator="Estimator"),
+        *(Column(name, name.capitalize(), "number", optional=True) for name in ("clip", "trim")),
+        Column("system", "System"),
+        Column("value", "Value", "decimal", "ci_low", "ci_high"),
+        Column("p_best", "p", "p", optional=True),
+        Column("ess", "Effective sample size", "count"),
+        Column("mean_weight", "Mean weight", "hundredths"),
+        *columns("text", refused="Refused", reason=""),
+    ),
+    _make,
+    _notes,
+    judged=False,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
 
@@ -32,11 +32,12 @@ class Collection(KeyedUnits):
         ranks among the first `depth`. Keys are strings.
     ratings
         Long: key columns, ``rater``, ``aspect`` (always ``relevance``), ``rating`` (float): the label. Those
-        of people are on the scale, or NaN; models may have said others, which count as missing.
+        of people are on the scale, or NaN; models may have said others, which count as missing, unless they
+        have a scale of their own.
     aspects
         ``relevance`` → the question that raters answered.
     scale
-        The scale of the labels, of integers.
+        The scale of the labels.
     runs
         What systems recommended: ``system``, key columns, ``rank`` (1 is first, no gap and none twice within
         a system and user) and, if known, ``score``.
@@ -54,6 +55,8 @@ class Collection(KeyedUnits):
         The first how many of each run are units even if no one labelled them.
     models
         Raters that are models, not people.
+    scales
+        Rater → its scale, if that is another one: its labels order systems, and are no labels of `scale`.
     """
 
     table: pd.DataFrame
@@ -65,16 +68,11 @@ class Collection(KeyedUnits):
     histories: pd.DataFrame | None = None
     profiles: pd.DataFrame | None = None
     labels: Mapping[int, str] = field(default_factory=dict)
-    relevant: int = 1
+    relevant: float = 1
     depth: int = 0
     models: tuple[str, ...] = ()
+    scales: Mapping[str, Scale] = field(default_factory=dict)
     scores: pd.DataFrame | None = None
-    name: str = "unnamed"
-    licence: str = ""
-    source: str = ""
-    language: str = ""
-    simulated: bool = False
-    extra: Mapping[str, Any] = field(default_factory=dict)
     keys: tuple[str, ...] = KEYS
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores", "runs", "histories")
     kind: ClassVar[str] = "relevance"
@@ -85,21 +83,17 @@ class Collection(KeyedUnits):
         return fingerprint(
             self.aspects,
             self.scale,
-            self.table,
-            self.ratings,
-            self.scores,
-            self.runs,
-            self.items,
-            self.histories,
-            self.profiles,
+            *(self.table, self.ratings, self.scores),
+            *(self.runs, self.items, self.histories, self.profiles),
             labels=sorted(self.labels.items()),
             relevant=self.relevant,
             models=sorted(self.models),
+            **({"scales": sorted((n, s.facts()) for n, s in self.scales.items())} if self.scales else {}),
         )
 
     @property
     def counts(self) -> dict[str, int]:
         """What there is, in the singular → how many."""
         known = {"described item": self.items, "history row": self.histories, "profile": self.profiles}
-        found = counts_of(self) | {"system": self.runs["system"].nunique(), "ranked item": len(self.runs)}
-        return found | {what: len(frame) for what, frame in known.items() if frame is not None}
+        counts = counts_of(self) | {"system": self.runs["system"].nunique(), "ranked item": len(self.runs)}
+        return counts | {what: len(frame) for what, frame in known.items() if frame is not None}

@@ -13,13 +13,19 @@ from metaeval.base.records import Status
 from metaeval.evaluators.arguments import check_integer
 from metaeval.judging.prompts import PartedPrompt
 from metaeval.judging.unit_judge import UnitJudge
-from metaeval.kinds.known.histories import fields_of, items_of
+from metaeval.kinds.known.items import fields_of, items_of
 from metaeval.kinds.relevance.data.collection import KEYS
-from metaeval.kinds.relevance.judge.criteria import COT, REASON, SUM, criteria_of
-from metaeval.kinds.relevance.judge.profile import ORDERS, RANDOM, profiles_of
-from metaeval.kinds.relevance.judge.prompt import PARTS, PLACEHOLDERS, shared_values
-from metaeval.kinds.relevance.judge.sample import sampled
-from metaeval.kinds.relevance.scales import SCORE_SCALE
+from metaeval.kinds.relevance.judge.prompt import (
+    COT,
+    PARTS,
+    PLACEHOLDERS,
+    REASON,
+    SUM,
+    criteria_of,
+    shared_values,
+)
+from metaeval.kinds.relevance.judge.shown import ORDERS, RANDOM, profiles_of, sampled
+from metaeval.kinds.relevance.systems.systems import SCORE_SCALE
 from metaeval.llm.calls.price import reply_limit
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Number, Text
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from metaeval.kinds.relevance.data.collection import Collection
-    from metaeval.kinds.relevance.judge.criteria import Criteria
+    from metaeval.kinds.relevance.judge.prompt import Criteria
     from metaeval.llm.calls.request import Request
     from metaeval.llm.replies.fields import Field, Given
 
@@ -89,7 +95,7 @@ class Relevance(UnitJudge):
 
     prompt: str = "relevance"
     _: KW_ONLY
-    fields: Sequence[str] = ()  # type: ignore[assignment]  # the argument; what a reply gives: `reply_fields`
+    fields: Sequence[str] = ()
     history: int = 1000
     order: str = RANDOM
     criteria: str | Sequence[str] | None = None
@@ -110,15 +116,14 @@ class Relevance(UnitJudge):
 
     def signature(self, data: Collection) -> Mapping[str, Any]:
         """Return the judge's settings, and what it is told; of sums, the scale that they are on."""
-        parts, found = self._criteria, dict(super().signature(data))
-        found |= {"fields": fields_of(data, self.fields), "history": self.history, "order": self.order}
-        found["labels"] = self.labels
-        if parts.questions:
-            found |= {"criteria": dict(parts.questions), "put_together": parts.way}
-        if parts.way == SUM:
-            count = len(parts.questions)
-            found[SCORE_SCALE] = [count * data.scale.min, count * data.scale.max]
-        return found
+        (way, questions), signature = self._criteria, dict(super().signature(data))
+        signature |= {"fields": fields_of(data, self.fields), "history": self.history, "order": self.order}
+        signature["labels"] = self.labels
+        if questions:
+            signature |= {"criteria": dict(questions), "put_together": way}
+        if way == SUM:
+            signature[SCORE_SCALE] = [len(questions) * end for end in (data.scale.min, data.scale.max)]
+        return signature
 
     def reply_fields(self, data: Collection, aspects: Sequence[str]) -> list[Field]:
         """Return a reason, a number for each criterion, and the label, unless it is a sum."""
@@ -141,20 +146,14 @@ class Relevance(UnitJudge):
     def prepared(self, data: Collection, aspects: Sequence[str]) -> _Prepared:
         """Choose units and histories, and say how many are cut; raise `DataError` if nothing is known."""
         items = items_of(data, self.fields)
-        told = profiles_of(
-            data,
-            items,
-            history=self.history,
-            order=self.order,
-            seed=self.seed,
-            room=self._room(data, aspects),
-        )
+        room = self._room(data, aspects)
+        profiles = profiles_of(data, items, history=self.history, order=self.order, seed=self.seed, room=room)
         users = data.units[KEYS[0]].nunique()
-        if told.cut:
+        if profiles.cut:
             _log.warning(
                 "metaeval: %s: the histories of %s of %s are longer than the model takes, and are cut",
                 self.spec,
-                f"{len(told.cut):,}",
+                f"{len(profiles.cut):,}",
                 counted(users, "user"),
             )
         fixed = shared_values(data, aspects[0], self._criteria)
@@ -162,14 +161,14 @@ class Relevance(UnitJudge):
 
         @functools.lru_cache(maxsize=2)  # filled once per user, and the very same text for all of the items
         def of_user(user: str) -> list[tuple[str, str]] | None:
-            known = told.of(user)
+            known = profiles.of(user)
             return None if known is None else prompt.shared(known)
 
-        keys = list(zip(*(data.units[key].tolist() for key in KEYS), strict=True))
-        outcome = {"users": users, "users_cut": len(told.cut)}
+        keys = list(data.units[[*KEYS]].itertuples(index=False, name=None))
+        outcome = {"users": users, "users_cut": len(profiles.cut)}
         return _Prepared(sampled(data, self.labels, self.seed), keys, items, of_user, prompt.own, outcome)
 
-    def asked(self, data: Collection, prepared: _Prepared) -> Sequence[int]:
+    def units_to_ask(self, data: Collection, prepared: _Prepared) -> Sequence[int]:
         """Return the sampled units, those of a user one after the other."""
         return prepared.asked
 
@@ -195,14 +194,13 @@ class Relevance(UnitJudge):
 
     def _room(self, data: Collection, aspects: Sequence[str]) -> int | None:
         """Return how many tokens of a prompt profile and history may take; None if any number."""
-        context = self.context
-        if context is None:
+        if self.context is None:
             return None
         ((_, request),) = self.frames(data, aspects).values()
-        room = context * 4 // 5 - (reply_limit(request) or 0)
+        room = self.context * 4 // 5 - (reply_limit(request) or 0)
         if room <= 0:
             raise SpecError(
-                f"{self.spec}: a context of {context:,} tokens leaves no room for a reply of "
+                f"{self.spec}: a context of {self.context:,} tokens leaves no room for a reply of "
                 f"{reply_limit(request):,}; lower max_tokens"
             )
         return room

@@ -1,31 +1,35 @@
-"""What would be decided by an evaluator's labels: which systems are better, and whether popular ones gain."""
+"""What would be decided by an evaluator's labels: which systems are better, and which one is chosen."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from metaeval.kinds.relevance.data.collection import ITEM
-from metaeval.kinds.relevance.systems.agreement import means_of
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.kinds.relevance.data.collection import ITEM, USER
+from metaeval.kinds.relevance.systems.effectiveness import RankedRuns, effectiveness
+from metaeval.kinds.relevance.systems.systems import ALL_EVALUATORS, BY, PAIR, of_systems, of_truth
+from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.ranking.orders import rank_clusters
-from metaeval.stats.resampling.bootstrap import bootstrap
 from metaeval.stats.resampling.cluster_sums import ratio
-from metaeval.stats.resampling.multiplicity import holm
+from metaeval.stats.resampling.significance import holm
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator
 
-    from metaeval.kinds.relevance.systems.agreement import MeasurePair
+    from metaeval.kinds.relevance.kind import RelevanceScored
     from metaeval.kinds.relevance.systems.effectiveness import Effectiveness
-    from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.resampling.bootstrap import Resampler
-    from metaeval.stats.resampling.cluster_sums import ClusterSums
+    from metaeval.kinds.relevance.systems.systems import Systems
+    from metaeval.stats.coefficients.tables import Floats
+
+HISTORY = "histories"
+"""The source of a measure by what users chose themselves."""
+_SIDE_BY_SIDE = 6  # sources of the table of candidates, so that it is not too wide
 
 
-def p_better(found: Effectiveness, measure: str) -> Floats:
+def p_better(effects: Effectiveness, measure: str) -> Floats:
     """Return one-sided p-values that the row's system is better than the column's, shape (systems, systems).
 
     Student's t of the paired differences over users, Holm-corrected over all ordered pairs, because the
@@ -33,41 +37,90 @@ def p_better(found: Effectiveness, measure: str) -> Floats:
     """
     from scipy.special import stdtr
 
-    values = found.of_user[measure][:, found.users]
-    s, n = values.shape
-    if n < 2:
-        return np.full((s, s), np.nan)
-    covariance = np.atleast_2d(np.cov(values))
-    own = np.diag(covariance)
-    error = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, 0.0) / n)
-    mean = values.mean(axis=1)
-    apart = mean[:, None] - mean
-    known = error > 1e-12  # systems with the same list for everybody do not differ
-    t = np.divide(apart, error, out=np.zeros_like(apart), where=known)
-    p = np.where(known, stdtr(n - 1, -t), np.where(apart > 1e-12, 2.0**-n, 1.0))
+    values = effects.of_user[measure][:, effects.users]
+    counted = np.broadcast_to(effects.counted[:, effects.users], values.shape)
+    p = np.full((len(values), len(values)), np.nan)
+    for row, (own, there) in enumerate(zip(values, counted, strict=True)):
+        both = counted & there
+        n = both.sum(axis=1)
+        apart = ratio(np.where(both, own - values, 0.0).sum(axis=1), n)
+        squares = (np.where(both, own - values - apart[:, None], 0.0) ** 2).sum(axis=1)
+        error = np.sqrt(ratio(squares, n * (n - 1.0)))
+        known = error > 1e-12  # systems with the same list for everybody do not differ
+        t = np.divide(apart, error, out=np.zeros_like(apart), where=known)
+        p[row] = np.where(known, stdtr(n - 1, -t), np.where(apart > 1e-12, 2.0**-n, 1.0))
+        p[row, n < 2] = np.nan
     np.fill_diagonal(p, np.nan)
     return holm(p)
 
 
-def decisions(
-    found: Mapping[str, Effectiveness], truth: str, pairs: Sequence[MeasurePair], *, alpha: float = 0.05
-) -> pd.DataFrame:
+def system_values(systems: Systems) -> pd.DataFrame:
+    """Return a row per evaluator, measure and system: its mean over users, with a bootstrap interval.
+
+    ``n_users`` have a label, ``n_missing`` of them no list; clusters are numbered from 1.
+    """
+    parts = []
+    for evaluator, effects in systems.by_evaluator.items():
+        for measure in systems.measures:
+            means = systems.estimate(effects.sums(measure))
+            columns = {
+                "evaluator": evaluator,
+                "measure": measure,
+                "system": systems.runs.systems,
+                "value": means.value,
+                "ci_low": means.low,
+                "ci_high": means.high,
+                "n_users": int(effects.users.sum()),
+                "judged": effects.judged[measure],
+                "n_missing": effects.missing,
+                "cluster": rank_clusters(means.value, p_better(effects, measure), systems.alpha),
+            }
+            parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+SYSTEMS = KindTable(
+    "systems.csv",
+    "Systems by the labels of the truth",
+    (
+        *BY,
+        Column("system", "System"),
+        Column("value", "Mean", "decimal", "ci_low", "ci_high"),
+        Column("cluster", "Cluster", "count"),
+        Column("judged", "Judged", "share"),
+        Column("n_users", "Users", "count"),
+        Column("n_missing", "Users without a list", "count"),
+    ),
+    of_systems(system_values),
+    (
+        (
+            "A user without a list of a system counts as 0 for it. Judged: the share of labelled items among "
+            "those that the measure reads."
+        ),
+        (
+            "A cluster holds the systems not significantly worse than its best: paired t-tests over users, "
+            "Holm's correction over ordered pairs."
+        ),
+        ALL_EVALUATORS,
+        INTERVALS,
+    ),
+    shown=of_truth,
+)
+
+
+def decisions(systems: Systems) -> pd.DataFrame:
     """Count on which significant differences between systems an evaluator agrees with the truth.
 
-    Returns
-    -------
-    DataFrame
-        ``evaluator``, ``measure``, ``truth_measure``; ``n_truth``, pairs of systems that differ significantly
-        by the truth, and the shares of them that the evaluator finds (``agree``), does not find (``miss``)
-        and finds the other way (``reversed``); ``n_judge``, pairs that differ by the evaluator, and the share
-        of them that does not differ by the truth (``extra``); ``n_pairs``.
+    Of ``n_truth`` pairs of systems that differ significantly by the truth, it has the shares that the
+    evaluator finds (``agree``), does not find (``miss``) and finds the other way (``reversed``); of
+    ``n_judge`` that differ by the evaluator, the share that does not differ by the truth (``extra``).
     """
     rows = []
-    for pair in pairs:
-        true = p_better(found[truth], pair.truth) <= alpha
+    for pair in systems.pairs:
+        true = p_better(systems.by_evaluator[systems.truth], pair.truth) <= systems.alpha
         n_true = int(true.sum())
-        for name, of in found.items():
-            own = p_better(of, pair.judge) <= alpha
+        for name, effects in systems.by_evaluator.items():
+            own = p_better(effects, pair.judge) <= systems.alpha
             n_own = int(own.sum())
             agree, reverse = int((true & own).sum()), int((true & own.T).sum())
             rows.append(
@@ -87,94 +140,124 @@ def decisions(
     return pd.DataFrame(rows)
 
 
-def clusters(found: Effectiveness, measure: str, *, alpha: float = 0.05) -> Ints:
-    """Return the cluster of each system, from 1: its systems are not significantly worse than its best."""
-    return rank_clusters(means_of(found, measure), p_better(found, measure), alpha)
+DECISIONS = KindTable(
+    "system_decisions.csv",
+    "Significant differences between systems",
+    (
+        *PAIR,
+        Column("agree", "Found", "share"),
+        Column("miss", "Missed", "share"),
+        Column("reversed", "Reversed", "share"),
+        Column("n_truth", "Differences", "count"),
+        Column("extra", "Of its own", "share"),
+        Column("n_judge", "Its differences", "count"),
+        Column("n_pairs", "Pairs", "count"),
+    ),
+    of_systems(decisions),
+    (
+        (
+            "Differences: pairs of systems of which one is significantly better by the truth (paired t-tests "
+            "over users, Holm's correction). Of its own: the share of an evaluator's differences that "
+            "are not significant by the truth."
+        ),
+    ),
+)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RankGain:
-    """By how many ranks an evaluator puts each system higher than the truth does."""
+def selection(systems: Systems) -> pd.DataFrame | None:
+    """Put what the truth, each evaluator and the histories of users say of the systems side by side.
 
-    judge: ClusterSums
-    truth: ClusterSums
-
-    def at(self, weights: Floats) -> Floats:
-        """Return the ranks under each column of weights, shape (systems, columns)."""
-        from scipy.stats import rankdata
-
-        of_judge, of_truth = (
-            rankdata(side.at(weights).round(12), axis=0) for side in (self.judge, self.truth)
-        )
-        return np.asarray(of_judge - of_truth, dtype=np.float64)
-
-
-def rank_gains(found: Mapping[str, Effectiveness], truth: str, pair: MeasurePair) -> dict[str, RankGain]:
-    """Return the gains by each evaluator, the truth left out."""
-    true = found[truth].means(pair.truth)
-    return {name: RankGain(of.means(pair.judge), true) for name, of in found.items() if name != truth}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Favour:
-    """Pearson's r of the gains with a property of the systems, as a function of the users' weights."""
-
-    gain: RankGain
-    of_system: Floats
-    """Shape (systems,): the property, such as popularity."""
-    smooth: ClassVar = False
-
-    def at(self, weights: Floats) -> Floats:
-        """Return r under each column of weights, shape (1, columns); NaN where nothing varies."""
-        gain = self.gain.at(weights)
-        gain -= gain.mean(axis=0)
-        by = self.of_system - self.of_system.mean()
-        spread = np.sqrt((gain**2).sum(axis=0) * (by**2).sum())
-        return ratio(np.asarray(by @ gain), spread)[None]
-
-
-def system_popularity(
-    runs: pd.DataFrame, histories: pd.DataFrame, systems: Sequence[str], depth: int
-) -> Floats:
-    """Return how many histories hold an item, on average over the first ``depth`` of a system's lists."""
-    counts = histories[ITEM].value_counts()
-    first = runs[runs["rank"] <= depth]
-    held = first[ITEM].map(counts).fillna(0.0).astype(float)
-    return np.asarray(held.groupby(first["system"]).mean().reindex(list(systems)), dtype=np.float64)
-
-
-def favours_popular(
-    found: Mapping[str, Effectiveness],
-    truth: str,
-    pairs: Sequence[MeasurePair],
-    popularity: Floats,
-    resampler: Resampler | None,
-) -> pd.DataFrame:
-    """Say whether evaluators put systems that recommend popular items higher than the truth does.
-
-    Returns
-    -------
-    DataFrame
-        ``evaluator``, ``measure``, ``truth_measure``, ``r`` (above 0: popular systems gain), ``ci_low``,
-        ``ci_high``, ``n_systems``; without the truth itself.
+    ``best`` is the system that the source picks, ``disagreements`` counts pairs of systems that it orders the
+    other way than the truth. None without evaluators.
     """
-    rows = []
-    for pair in pairs:
-        for name, gain in rank_gains(found, truth, pair).items():
-            favour, n = Favour(gain, popularity), gain.truth.by_cluster.shape[-1]
-            low = high = np.nan
-            if resampler is not None:
-                ends = bootstrap(favour, resampler.of(n), bounds=(-1.0, 1.0), stretch=False)
-                low, high = ends.low.item(), ends.high.item()
-            rows.append(
-                {
-                    "evaluator": name,
-                    "measure": pair.judge,
-                    "truth_measure": pair.truth,
-                    "r": favour.at(np.ones((n, 1))).item(),
-                    "ci_low": low,
-                    "ci_high": high,
-                    "n_systems": len(popularity),
-                }
-            )
-    return pd.DataFrame(rows)
+    if not systems.others:
+        return None
+    pair, names = systems.pairs[0], systems.runs.systems
+    true = systems.by_evaluator[systems.truth].means(pair.truth)
+    sources = {systems.truth: (pair.truth, true)}
+    sources |= {n: (pair.judge, systems.by_evaluator[n].means(pair.judge)) for n in systems.others}
+    history = _by_history(systems)
+    if history is not None:
+        sources[HISTORY] = (pair.truth, history)
+    first, second = np.triu_indices(len(true), 1)
+    parts = []
+    for source, (measure, values) in sources.items():
+        apart = [np.sign((v[first] - v[second]).round(12)) for v in (true, values)]
+        columns = {
+            "source": source,
+            "measure": measure,
+            "system": names,
+            "value": values,
+            "rank": ranks(values),
+            "rank_truth": ranks(true),
+            "best": names[int(values.argmax())],
+            "disagreements": int((apart[0] * apart[1] < 0).sum()),
+            "n_pairs": len(first),
+        }
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _by_history(systems: Systems) -> Floats | None:
+    """Return each system's mean by what users chose themselves: an item of the history is relevant, no other.
+
+    None if no list has an item of its user's history, as where systems recommend new items only.
+    """
+    data = systems.data
+    if data.histories is None:
+        return None
+    units = data.histories[[USER, ITEM]].drop_duplicates()
+    ranked = RankedRuns.of(data.runs, units)
+    measure = systems.measures[systems.pairs[0].truth]
+    effects = effectiveness(ranked, np.full(len(units), float(measure.relevant)), [measure])
+    values = effects.means(measure.name)
+    return values if values.any() else None
+
+
+def _selection_sheets(scored: RelevanceScored, frame: pd.DataFrame) -> Iterator[Sheet]:
+    """Yield what each source picks, and the candidates side by side."""
+    sources = [str(source) for source in frame["source"].unique()]
+    simulated = scored.scores.simulation
+    notes = []
+    if HISTORY in sources:
+        notes.append(f"By {HISTORY}: an item is relevant if the user's own history has it.")
+    picked = frame[frame["system"] == frame["best"]].drop_duplicates("source").reset_index(drop=True)
+    columns = tuple(column for column in SELECTION.columns if column.title)
+    yield Sheet(SELECTION.name, SELECTION.title, picked, columns, tuple(notes), simulated)
+    shown = sources[:_SIDE_BY_SIDE]
+    wide = frame.pivot_table(index="system", columns="source", values="value", sort=False)[shown]
+    if len(shown) < len(sources):
+        notes.append(f"The first {_SIDE_BY_SIDE} of {len(sources)} are shown.")
+    yield Sheet(
+        "candidates",
+        "Systems side by side",
+        wide.reset_index().sort_values(shown[0], ascending=False, ignore_index=True),
+        (Column("system", "System"), *(Column(source, source, "decimal") for source in shown)),
+        ("Means of the systems, the best by the truth first.", *notes),
+        simulated,
+    )
+
+
+SELECTION = KindTable(
+    "model_selection.csv",
+    "The best system by each evaluator",
+    (
+        Column("source", "By"),
+        Column("measure", "Measure"),
+        Column("best", "Best system"),
+        Column("value", "Its mean", "decimal"),
+        Column("rank_truth", "Its rank by the truth", "rank"),
+        Column("disagreements", "Pairs in another order than by the truth", "count"),
+        Column("n_pairs", "Pairs", "count"),
+        Column("system", ""),
+    ),
+    of_systems(selection),
+    layout=_selection_sheets,
+)
+
+
+def ranks(values: Floats) -> Floats:
+    """Return the rank of each system, 1 for the highest value; ties share the mean of theirs."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(-values.round(12)), dtype=np.float64)

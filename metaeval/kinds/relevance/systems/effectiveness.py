@@ -3,44 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from metaeval.kinds.relevance.data.collection import ITEM, USER
 from metaeval.stats.ranking.effectiveness import JudgedLists, judged
-from metaeval.stats.resampling.bootstrap import bootstrap
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
-from metaeval.stats.resampling.threads import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from metaeval.kinds.relevance.systems.measures import SystemMeasure
+    from metaeval.kinds.relevance.measures import SystemMeasure, Ties
     from metaeval.stats.coefficients.tables import Floats, Ints
-    from metaeval.stats.resampling.bootstrap import Resampler
 
 _CELLS = 2**21  # ranks that are worked with at a time
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReadLabels:
+class ReadLabels(NamedTuple):
     """The labels of one evaluator, by what systems rank and by user."""
 
     of_pair: Floats
     """By the code of user and item; NaN where there is no label, and behind the end of lists."""
     grades: Floats
-    """The whole numbers from the lowest to the highest label."""
+    """The labels that there are, rising."""
     counts: Ints
     """Shape (users, grades): how many items of a user have each label."""
-
-    @property
-    def users(self) -> NDArray[np.bool_]:
-        """Which users have a label, shape (users,)."""
-        return np.asarray(self.counts.any(axis=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,8 +43,8 @@ class RankedRuns:
     users: tuple[str, ...]
     pairs: Ints
     """Shape (systems, users, depth): which user and item stands at a rank; the last code behind the end."""
-    pairs_by_item: Ints
-    """The same with ties of scores in the order of trec_eval, by item, descending."""
+    by_ties: Callable[[Ties | None], Ints]
+    """The same with ties of scores in another order."""
     lengths: Ints
     """Shape (systems, users); 0 where a system has no list of a user."""
     user_of_unit: Ints
@@ -73,27 +65,24 @@ class RankedRuns:
             ``user_id``, ``item_id``.
         """
         users = pd.Index(units[USER].unique()).sort_values()  # draws are by place
-        of_run = users.get_indexer(runs[USER])
-        known = of_run >= 0
-        row_user = of_run[known].astype(np.int64)
+        known = runs[USER].isin(users).to_numpy(dtype=bool)
         system, systems = pd.factorize(runs["system"])
+        system, runs = system[known], runs[known].reset_index(drop=True)
+        user_of_row = users.get_indexer(runs[USER]).astype(np.int64)
         item, items = pd.factorize(pd.concat([runs[ITEM], units[ITEM]], ignore_index=True))
-        code, ranked = pd.factorize(row_user * len(items) + item[: len(runs)][known])
-        rank = runs["rank"].to_numpy(np.int64)[known]
+        code, ranked = pd.factorize(user_of_row * len(items) + item[: len(runs)])
+        rank = runs["rank"].to_numpy(np.int64)
         shape = (len(systems), len(users), int(rank.max(initial=1)))
         pairs: Ints = np.full(shape, len(ranked), dtype=np.int64)
-        pairs[system[known], row_user, rank - 1] = code
-        by_item = pairs
-        if "score" in runs.columns:
-            of_list = system[known] * np.int64(len(users)) + row_user
-            by_item = _ties_by_item(pairs, of_list, runs.loc[known].reset_index(drop=True), code)
+        pairs[system, user_of_row, rank - 1] = code
+        by_ties = cache(partial(_by_ties, runs, system * len(users) + user_of_row, code, pairs))
         user = users.get_indexer(units[USER]).astype(np.int64)
         of_unit = pd.Index(ranked).get_indexer(user * len(items) + item[len(runs) :])
         return cls(
             tuple(map(str, systems)),
             tuple(map(str, users)),
             pairs,
-            by_item,
+            by_ties,
             (pairs < len(ranked)).sum(axis=2),
             user,
             np.where(of_unit < 0, len(ranked), of_unit),
@@ -103,29 +92,22 @@ class RankedRuns:
     def read(self, labels: Floats) -> ReadLabels:
         """Return labels of the units, one each (NaN where there is none), ready for the lists."""
         there = ~np.isnan(labels)
-        known = labels[there]
-        low, high = (int(known.min()), int(known.max())) if len(known) else (0, 0)
-        n_grades, n_users = high - low + 1, len(self.users)
+        grades, grade = np.unique(labels[there], return_inverse=True)
+        shape = len(self.users), len(grades)
         of_pair = np.full(self.n_pairs + 1, np.nan)
-        of_pair[self.pair_of_unit[there]] = known
+        of_pair[self.pair_of_unit[there]] = labels[there]
         of_pair[-1] = np.nan
-        cell = self.user_of_unit[there] * n_grades + (known - low).astype(np.int64)
-        counts = np.bincount(cell, minlength=n_users * n_grades).reshape(n_users, n_grades)
-        return ReadLabels(of_pair, np.arange(low, high + 1, dtype=np.float64), counts)
+        cell = self.user_of_unit[there] * len(grades) + grade
+        return ReadLabels(of_pair, grades, np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape))
 
     def lists(
-        self, read: ReadLabels, depth: int | None = None, *, by_item: bool = False
+        self, read: ReadLabels, depth: int | None, ties: Ties | None
     ) -> Iterator[tuple[slice, JudgedLists]]:
         """Yield the lists of a few systems at a time, those of one system after the other.
 
-        Parameters
-        ----------
-        depth
-            How much of a list is read; all of it, if None.
-        by_item
-            Whether ties of scores come as trec_eval has them, not by rank.
+        ``depth`` is how much of a list is read, all of it if None.
         """
-        pairs = (self.pairs_by_item if by_item else self.pairs)[:, :, :depth]
+        pairs = self.by_ties(ties)[:, :, :depth]
         step = max(1, _CELLS // max(1, pairs[0].size))
         for at in range(0, len(pairs), step):
             part = slice(at, min(at + step, len(pairs)))
@@ -135,27 +117,22 @@ class RankedRuns:
             yield part, JudgedLists(labels, lengths, read.grades, np.tile(read.counts, (n, 1)))
 
 
-def _ties_by_item(pairs: Ints, of_list: Ints, runs: pd.DataFrame, place: Ints) -> Ints:
-    """Put ties of scores in the order of trec_eval: by item, descending.
+def _by_ties(runs: pd.DataFrame, of_list: Ints, code: Ints, pairs: Ints, ties: Ties | None) -> Ints:
+    """Return lists with ties of scores by item, as a program has them, of lists by rank.
 
     A list whose scores are all equal keeps the order of its ranks: its scores say nothing.
     """
-    score, rank = runs["score"].to_numpy(np.float64), runs["rank"].to_numpy(np.int64)
-    by_rank = np.lexsort((rank, of_list))
-    same_list = np.diff(of_list[by_rank]) == 0
-    level = np.diff(score[by_rank]) == 0
-    varied = np.zeros(pairs.shape[0] * pairs.shape[1], dtype=bool)
-    varied[of_list[by_rank][1:][same_list & ~level]] = True
-    tied = np.zeros(len(varied), dtype=bool)
-    tied[of_list[by_rank][1:][same_list & level]] = True
-    rows = np.flatnonzero((varied & tied)[of_list])
-    if not len(rows):
+    if ties is None or "score" not in runs.columns:
         return pairs
+    score = runs["score"].astype(np.float32 if ties.bits == 32 else np.float64)
+    scores = score.groupby(of_list)
+    distinct = scores.transform("nunique")
+    rows = np.flatnonzero((distinct > 1) & (distinct < scores.transform("count")))
     item = pd.factorize(runs[ITEM].iloc[rows], sort=True)[0]
-    rows = rows[np.lexsort((-item, -score[rows], of_list[rows]))]
+    rows = rows[np.lexsort((item if ties.rising else -item, -score.to_numpy()[rows], of_list[rows]))]
     lists = of_list[rows]
     found = pairs.copy().reshape(-1, pairs.shape[2])
-    found[lists, np.arange(len(rows)) - np.searchsorted(lists, lists)] = place[rows]
+    found[lists, np.arange(len(rows)) - np.searchsorted(lists, lists)] = code[rows]
     return found.reshape(pairs.shape)
 
 
@@ -167,90 +144,53 @@ class Effectiveness:
     """Name of a measure → shape (systems, users); 0 where a system has no list, or an evaluator no label."""
     judged: Mapping[str, Floats]
     """Name of a measure → shape (systems,): the mean share of what it reads of a list that has a label."""
-    users: NDArray[np.bool_]
-    """Shape (users,): those with a label. Means are over them."""
+    counted: NDArray[np.bool_]
+    """Shape (1 or systems, users): those over whom means are: with a label and, if such are left out that
+    have no list of a system, with a list."""
     missing: Ints
-    """Shape (systems,): users with a label for whom a system has no list. They count as 0."""
+    """Shape (systems,): users with a label for whom a system has no list. They count as 0 or are left out."""
 
-    def means(self, measure: str) -> ClusterSums:
-        """Return the mean over users of each system, as a function of the users' weights."""
-        counted = self.users.astype(np.float64)
-        sums = np.concatenate([self.of_user[measure] * counted, counted[None]])
-        return ClusterSums(sums, lambda s: ratio(s[:-1], s[-1:]))
+    @property
+    def users(self) -> NDArray[np.bool_]:
+        """Shape (users,): those over whom the mean of any system is."""
+        return np.asarray(self.counted.any(axis=0))
+
+    def sums(self, measure: str, among: NDArray[np.bool_] | slice = slice(None)) -> ClusterSums:
+        """Return the mean over users of each system under weights of the users, or of those ``among``."""
+        values, counted = self.of_user[measure][:, among], self.counted[:, among].astype(np.float64)
+        n = len(values)
+        sums = np.concatenate([np.where(counted, values, 0.0), counted])
+        return ClusterSums(sums, lambda s: ratio(s[:n], s[n:]))
+
+    def means(self, measure: str, among: NDArray[np.bool_] | slice = slice(None)) -> Floats:
+        """Return the mean over users of each system, shape (systems,)."""
+        return self.sums(measure, among).at(np.ones((len(self.users[among]), 1)))[:, 0]
 
 
-def effectiveness(runs: RankedRuns, labels: Floats, measures: Sequence[SystemMeasure]) -> Effectiveness:
-    """Measure every system for every user.
+def effectiveness(
+    runs: RankedRuns, labels: Floats, measures: Sequence[SystemMeasure], *, leave_out: bool = False
+) -> Effectiveness:
+    """Measure every system for every user by labels of the units, NaN where there is none.
 
-    Parameters
-    ----------
-    labels
-        Of each unit that the runs were matched with; NaN where there is none.
+    ``leave_out`` leaves a user for whom a system has no list out of its mean; else the user counts as 0.
     """
     shape = (len(runs.systems), len(runs.users))
     read = runs.read(labels)
-    users = read.users
-    values: dict[str, Floats] = {}
+    users = np.asarray(read.counts.any(axis=1))
+    there = (runs.lengths > 0) & users
+    values: dict[str, Floats] = {m.name: np.zeros(shape) for m in measures}
     shares: dict[str, Floats] = {}
-    for depth, by_item in dict.fromkeys((m.depth, m.of_trec_eval) for m in measures):
-        reading = [m for m in measures if (m.depth, m.of_trec_eval) == (depth, by_item)]
-        found = {m.name: np.zeros(shape) for m in reading}
+    for depth, ties in dict.fromkeys((m.depth, m.ties) for m in measures):
+        reading = [m for m in measures if (m.depth, m.ties) == (depth, ties)]
         share = np.zeros(shape)
-        for part, lists in runs.lists(read, depth, by_item=by_item):
+        for part, lists in runs.lists(read, depth, ties):
             share[part] = judged(lists).reshape(-1, shape[1])
             for measure in reading:
-                found[measure.name][part] = measure.values(lists).reshape(-1, shape[1])
-        values |= {name: np.where((runs.lengths > 0) & users, v, 0.0) for name, v in found.items()}
+                values[measure.name][part] = measure.values(lists).reshape(-1, shape[1])
         # Of the lists that there are.
-        mean = ratio((share * users).sum(axis=1), ((runs.lengths > 0) & users).sum(axis=1))
-        shares |= dict.fromkeys(found, mean)
-    missing = ((runs.lengths == 0) & users).sum(axis=1)
-    return Effectiveness({m.name: values[m.name] for m in measures}, shares, users, missing)
-
-
-def by_evaluator(
-    runs: RankedRuns, labels: Mapping[str, Floats], measures: Sequence[SystemMeasure]
-) -> dict[str, Effectiveness]:
-    """Measure every system by the labels of every evaluator."""
-    found = in_threads(lambda name: effectiveness(runs, labels[name], measures), list(labels))
-    return dict(zip(labels, found, strict=True))
-
-
-def systems_frame(
-    runs: RankedRuns, found: Mapping[str, Effectiveness], measures: Sequence[str], resampler: Resampler | None
-) -> pd.DataFrame:
-    """Return a row per evaluator, measure and system: its mean over users, with a bootstrap interval.
-
-    Returns
-    -------
-    DataFrame
-        ``evaluator``, ``measure``, ``system``, ``value``, ``ci_low``, ``ci_high``, ``n_users`` (with a
-        label), ``judged``, ``n_missing`` (users among them without a list, who count as 0).
-    """
-
-    def rows(evaluator: str) -> Iterator[pd.DataFrame]:
-        of = found[evaluator]
-        for measure in measures:
-            means = of.means(measure)
-            value = means.at(np.ones((len(runs.users), 1)))[:, 0]
-            low = high = np.full(len(value), np.nan)
-            if resampler is not None:
-                ends = bootstrap(means, resampler.of(len(runs.users)), stretch=False)
-                low, high = ends.low, ends.high
-            columns = {
-                "evaluator": evaluator,
-                "measure": measure,
-                "system": runs.systems,
-                "value": value,
-                "ci_low": low,
-                "ci_high": high,
-                "n_users": int(of.users.sum()),
-                "judged": of.judged[measure],
-                "n_missing": of.missing,
-            }
-            yield pd.DataFrame(columns)
-
-    if resampler is not None:
-        resampler.of(len(runs.users)).weights()  # once for all threads
-    parts = in_threads(lambda evaluator: list(rows(evaluator)), list(found))
-    return pd.concat([part for of in parts for part in of], ignore_index=True)
+        shares |= dict.fromkeys(
+            [m.name for m in reading], ratio((share * users).sum(axis=1), there.sum(axis=1))
+        )
+    values = {name: np.where(there, v, 0.0) for name, v in values.items()}
+    counted = there if leave_out else users[None]
+    return Effectiveness(values, shares, counted, ((runs.lengths == 0) & users).sum(axis=1))

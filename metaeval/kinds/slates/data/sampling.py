@@ -22,15 +22,118 @@ from pydantic import Field, ValidationInfo, field_validator
 from metaeval.base.errors import DataError
 from metaeval.base.records import FIRST, SECOND
 from metaeval.base.validation import Count, Options, Seed, Switch
-from metaeval.kinds.slates.data.similarity import similarities
-from metaeval.kinds.slates.data.slate_set import DUEL, ITEM, ORDERING, POSITION, SET, SLATE, USER
-from metaeval.kinds.slates.data.utilities import utilities
+from metaeval.kinds.known.items import entries_of
+from metaeval.kinds.known.similarity import cosines, text_vectors, unit_length
+from metaeval.kinds.slates.data.slate_set import BOTH, DUEL, ITEM, ORDERING, POSITION, SET, SLATE, USER
 from metaeval.stats.resampling.draws import generator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from metaeval.stats.coefficients.tables import Floats
+
+
+UTILITIES = {
+    SET: "which items: the sum of rescaled ratings",
+    ORDERING: "which order of the same items: nDCG, against the best order of these items",
+    BOTH: "which items in which order: nDCG, against the best list of the user's candidates",
+}
+"""Task → what the utility of a slate is in it."""
+_DIGITS = 12  # so that sums of the same gains in another order are equal
+
+
+def rescaled(ratings: Floats, low: float, high: float) -> Floats:
+    """Return ratings moved from a scale to 0 … 1."""
+    return (ratings - low) / (high - low)
+
+
+def by_position(users: pd.Series[str], positions: pd.Series[float]) -> pd.Series[float]:
+    """Return the gains of places in a user's reference order, from 1 for the first to 1/n for the last."""
+    place = positions.groupby(users).rank(method="dense")
+    return 1 - (place - 1) / place.groupby(users).transform("max")
+
+
+def total(gains: Floats) -> Floats:
+    """Return the sum of the rescaled ratings r' = gain / K of slates, which lies in 0 … 1.
+
+    Parameters
+    ----------
+    gains
+        Of shape (slates, K): the gains of their items.
+    """
+    found: Floats = np.round(gains.mean(axis=-1), _DIGITS)
+    return found
+
+
+def ndcg(gains: Floats, candidates: Floats) -> Floats:
+    """Return the nDCG of slates: the sum of gain / log2(place + 1), as a share of the greatest possible.
+
+    Parameters
+    ----------
+    gains
+        Of shape (slates, K): the gains of their items, in order.
+    candidates
+        The gains of the items of which the best list of K is made. If all are 0, so is the nDCG.
+    """
+    size = gains.shape[-1]
+    discounts = 1 / np.log2(np.arange(2, size + 2))
+    best = -np.sort(-candidates)[:size] @ discounts[: len(candidates)]
+    found: Floats = np.round(gains @ discounts / best, _DIGITS) if best else np.zeros(gains.shape[:-1])
+    return found
+
+
+def utilities(task: str, gains: Floats, slates: NDArray[np.intp]) -> Floats:
+    """Return the utility of slates: rows of places in a user's candidates, which have these gains."""
+    match task:
+        case "T1":
+            return total(gains[slates])
+        case "T2":
+            return ndcg(gains[slates], gains[slates[0]])
+    return ndcg(gains[slates], gains)
+
+
+_SIMILARITY_DIGITS = 6
+
+
+def similarities(
+    duels: pd.DataFrame, slates: pd.DataFrame, items: pd.DataFrame | None, model: str | None = None
+) -> Floats:
+    """Return the similarity of the two slates of each duel; NaN where nothing is known of a slate's items.
+
+    Parameters
+    ----------
+    duels
+        ``user_id``, ``first`` and ``second``.
+    slates
+        ``user_id``, ``slate`` and ``item_id``.
+    items
+        ``item_id`` and text fields, of which all are embedded; None if nothing is known of items.
+    model
+        A model of sentence-transformers; TF-IDF over the items of the slates, if None.
+    """
+    from scipy import sparse
+
+    if items is None:
+        return np.full(len(duels), np.nan)
+    known = items[items[ITEM].isin(slates[ITEM].unique())]
+    told = entries_of(known, ITEM, [str(c) for c in known if c != ITEM])
+    texts = [" ".join(value for _, value in of) for of in told.values()]
+    if not texts:
+        return np.full(len(duels), np.nan)
+    names = pd.MultiIndex.from_frame(slates[[USER, SLATE]].drop_duplicates())
+    row = names.get_indexer(pd.MultiIndex.from_frame(slates[[USER, SLATE]]))
+    column = pd.Index(list(told)).get_indexer(pd.Index(slates[ITEM]))
+    there = column >= 0
+    holds: Any = sparse.csr_array(
+        (np.ones(int(there.sum())), (row[there], column[there])), shape=(len(names), len(texts))
+    )
+    # The direction of the sum is that of the mean.
+    means = unit_length(holds @ text_vectors(texts, model))
+    first, second = (
+        means[names.get_indexer(pd.MultiIndex.from_frame(duels[[USER, side]]))] for side in (FIRST, SECOND)
+    )
+    return np.round(cosines(first, second), _SIMILARITY_DIGITS)
+
 
 GAIN, FOREIGN = "gain", "foreign"
 _TRIES = 100

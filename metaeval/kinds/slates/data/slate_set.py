@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -96,12 +96,6 @@ class SlateSet(KeyedUnits):
     aspects: Mapping[str, str] = field(default_factory=lambda: {PREFERENCE: QUESTION})
     scale: Scale = VERDICTS
     scores: pd.DataFrame | None = None
-    name: str = "unnamed"
-    licence: str = ""
-    source: str = ""
-    language: str = ""
-    simulated: bool = False
-    extra: Mapping[str, Any] = field(default_factory=dict)
     keys: tuple[str, ...] = KEYS
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores")
     kind: ClassVar[str] = "slates"
@@ -112,13 +106,8 @@ class SlateSet(KeyedUnits):
         return fingerprint(
             self.aspects,
             self.scale,
-            self.table,
-            self.ratings,
-            self.scores,
-            self.slates,
-            self.items,
-            self.histories,
-            self.profiles,
+            *(self.table, self.ratings, self.scores),
+            *(self.slates, self.items, self.histories, self.profiles),
             tasks=dict(self.tasks),
             domain=self.domain._asdict(),
             history_scale=str(self.history_scale),

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from metaeval.base.errors import SpecError
 from metaeval.base.records import FIRST, SECOND, Status
 from metaeval.evaluators.arguments import check_flag, check_integer
-from metaeval.judging.history_judge import HistoryJudge
-from metaeval.kinds.slates.data.slate_set import ORDER, USER
+from metaeval.judging.unit_judge import HistoryJudge
+from metaeval.kinds.slates.data.slate_set import ORDER, USER, SlateSet
 from metaeval.kinds.slates.judge.prompt import DUEL, PLACEHOLDERS, TAGS, SlatePrompt
 from metaeval.llm.prompts.template import load_prompt
-from metaeval.llm.replies.fields import Choice, Text
+from metaeval.llm.replies.fields import Choice, Field, Given, Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.judging.prompts import Parts
-    from metaeval.kinds.slates.data.slate_set import SlateSet
     from metaeval.llm.calls.request import Request
-    from metaeval.llm.replies.fields import Field, Given
 
 REASON = "reason"
 _WORDS: Mapping[Given, Sequence[str]] = {0.0: ("TIE",), 1.0: ("A", "list A"), -1.0: ("B", "list B")}
@@ -35,7 +33,7 @@ class SlateJudge(HistoryJudge):
     Parameters
     ----------
     fields, history
-        As for `metaeval.judging.history_judge.HistoryJudge`.
+        As for `metaeval.judging.unit_judge.HistoryJudge`.
     reason
         How many words a reason may have, which follows the answer; 0 asks for none.
     """
@@ -148,7 +146,7 @@ class Slates(SlateJudge):
             self.prompt_for(data, DUEL, PLACEHOLDERS, tie=self.tie, **TAGS),
         )
 
-    def asked(self, data: SlateSet, prepared: _Prepared) -> Sequence[int]:
+    def units_to_ask(self, data: SlateSet, prepared: _Prepared) -> Sequence[int]:
         """Return all units, those of a user and task one after the other."""
         return prepared.asked
 

@@ -6,10 +6,19 @@ import functools
 from typing import TYPE_CHECKING
 
 from metaeval.judging.prompts import PartedPrompt, Parts, check_file
-from metaeval.kinds.known.entries import lines_of
-from metaeval.kinds.known.histories import histories_of, items_of
+from metaeval.kinds.known.items import histories_of, items_of, lines_of
 from metaeval.kinds.known.user_context import user_profiles
-from metaeval.kinds.slates.data.slate_set import ANY, BOTH, ITEM, ORDERING, POSITION, SET, SLATE, USER
+from metaeval.kinds.slates.data.slate_set import (
+    ANY,
+    BOTH,
+    ITEM,
+    ORDERING,
+    POSITION,
+    SET,
+    SLATE,
+    USER,
+    SlateSet,
+)
 
 if TYPE_CHECKING:
     import os
@@ -18,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.errors import Problem
-    from metaeval.kinds.slates.data.slate_set import SlateSet
     from metaeval.llm.prompts.template import PromptTemplate
 
 _OF_DOMAIN = ("platform", "noun", "plural", "popularity", "diversity")
@@ -45,21 +53,10 @@ DUEL, RATED = Parts("duel", ("first", "second")), Parts("slate", ("slate",))
 class SlatePrompt:
     """A prompt about slates, to be filled for one user and slate after the other.
 
-    Parameters
-    ----------
-    data
-        The duels, with what is known of users and items.
-    template, parts, known, reply
-        As for `metaeval.judging.prompts.PartedPrompt`.
-    fields, history
-        Fields of the items, all if empty; how many items of a history at most.
-    fixed
-        Further values that are the same for all.
-
-    Raises
-    ------
-    DataError, PromptError
-        If data or prompt cannot be used.
+    ``fields`` are those of the items, all if empty; ``history`` is how many items of a history are shown at
+    most; ``fixed`` has further values that are the same for all. The other parameters are those of
+    `metaeval.judging.prompts.PartedPrompt`. `DataError` or `PromptError` is raised if data or prompt cannot
+    be used.
     """
 
     def __init__(

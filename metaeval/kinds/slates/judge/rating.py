@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metaeval.base.errors import SpecError
 from metaeval.base.records import FIRST, SECOND, Scale, Status
-from metaeval.kinds.slates.data.slate_set import SLATE, USER
+from metaeval.kinds.slates.data.slate_set import SLATE, USER, SlateSet
 from metaeval.kinds.slates.judge.judge import SlateJudge
 from metaeval.kinds.slates.judge.prompt import RATED, RATING_PLACEHOLDERS, SlatePrompt
-from metaeval.llm.replies.fields import Number
+from metaeval.llm.replies.fields import Field, Given, Number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.evaluators.grid import IntArray
-    from metaeval.judging.outcome import Judged
-    from metaeval.kinds.slates.data.slate_set import SlateSet
+    from metaeval.judging.outcome import UnitResults
     from metaeval.llm.calls.request import Request
-    from metaeval.llm.replies.fields import Field, Given
 
 RATING = "rating"
 _ALIASES = ("score", "answer")
@@ -103,7 +101,7 @@ class SlateRating(SlateJudge):
         prompt = self.prompt_for(data, RATED, RATING_PLACEHOLDERS, rating_min=low, rating_max=high)
         return _Prepared(list(slates), first, second, prompt)
 
-    def asked(self, data: SlateSet, prepared: _Prepared) -> Sequence[int]:
+    def units_to_ask(self, data: SlateSet, prepared: _Prepared) -> Sequence[int]:
         """Return all slates, those of a user and task one after the other."""
         return sorted(range(len(prepared.slates)), key=lambda slate: prepared.slates[slate][:2])
 
@@ -114,9 +112,9 @@ class SlateRating(SlateJudge):
         user, task, slate = prepared.slates[unit]
         return prepared.prompt.messages(user, task, slate=slate) or Status.MISSING
 
-    def judged(
+    def results(
         self, data: SlateSet, aspects: Sequence[str], prepared: _Prepared, units: int | None = None
-    ) -> Judged:
+    ) -> UnitResults:
         """Have the slates rated, and compare the ratings of each duel."""
-        rated = super().judged(data, aspects, prepared, len(prepared.slates))
+        rated = super().results(data, aspects, prepared, len(prepared.slates))
         return rated.compared(prepared.first, prepared.second)

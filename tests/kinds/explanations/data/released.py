@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from tests.sources import old_pickle
+import pandas as pd
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from metaeval.kinds.explanations.data.studies.recexp import PICKLE
 
 RAW_IDS = ["13800000001", "13800000001", "13800000002"]
 ITEMS, TYPES = [527, 527, 8], ["peer", "pop", "peer"]
@@ -31,9 +32,9 @@ def columns() -> dict[str, list[Any]]:
     }
 
 
-def write(folder: Path, **changed: list[Any]) -> Path:
+def write(folder: Path) -> Path:
     folder.mkdir()
-    old_pickle.write(folder / "df_explanation.pkl", {**columns(), **changed})
+    pd.DataFrame(columns()).to_pickle(folder / PICKLE)
     public = ["-11", "-11", "22"]
     head = ["user_id", "movie_id", "movie_title", "explanation_type", "explanation"]
     _table(folder / "df_explanation_selected.csv", head, zip(public, ITEMS, "ABC", TYPES, TEXTS, strict=True))
@@ -44,6 +45,10 @@ def write(folder: Path, **changed: list[Any]) -> Path:
     head = ["gender", "user_movie_interest", "peryear", "total", "user_id"]
     _table(folder / "user_demo.csv", head, [["女", "a", "b", "&lt;100", u] for u in ("-11", "22", "33")])
     return folder
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
 
 
 def _table(path: Path, head: list[str], rows: Any) -> None:

@@ -19,25 +19,8 @@ from metaeval.kinds.explanations.data import loading
 FORMATS = ("parquet", "csv", "jsonl")
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 nasty = texts | st.sampled_from(
-    [
-        "\r",
-        "a\rb",
-        '"',
-        "a,b",
-        "\n",
-        "007",
-        "1.0",
-        "NaN",
-        "null",
-        "é\u2028x",
-        "\x00x",
-        "，",
-        "'",
-        "=1+1",
-        "\ufeffx",
-        "\\N",
-    ]
-)
+    ["\r", "a\rb", '"', "a,b", "\n", "007", "NaN", "null", "é\u2028x", "\x00x", "'", "=1+1", "\ufeffx", "\\N"]
+)  # fmt: skip
 keys = nasty.filter(lambda t: bool(t.strip()))
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.just(np.nan)
 ratings_drawn = st.floats(-1e50, 1e50) | st.just(float("nan"))
@@ -84,24 +67,6 @@ def test_round_trip(rows, data):
             assert_same(made, loading.load(target))
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-def test_the_sample_round_trips(sample, tmp_path, kind):
-    data = loading.load(sample)
-    loading.save(data, tmp_path / "new" / "copy", kind)
-    assert_same(data, loading.load(tmp_path / "new" / "copy"))
-    assert {p.suffix for p in (tmp_path / "new" / "copy").iterdir()} == {".yaml", f".{kind}"}
-
-
-def test_numbers_become_ids_without_a_point():
-    units = pd.DataFrame({"item_id": [1, 2, None], "generator": "g", "explanation": "t"})
-    units["item_id"] = units["item_id"].fillna(10**12).astype(float)
-    ratings = pd.DataFrame({"item_id": [1], "generator": "g", "rater": [1], "aspect": "a", "rating": ["3"]})
-    data = loading.from_frames(units, ratings, scale=(1, 5))
-    assert data.explanations["item_id"].tolist() == ["1", "2", "1000000000000"]
-    assert data.raters == ("1",)
-    assert data.ratings["rating"].tolist() == [3.0]
-
-
 def test_big_whole_ids_of_parquet_keep_every_digit(tiny):
     ids = pd.array([4376251640447208384, -4588301458958850024, None], dtype="Int64")
     frame = pd.DataFrame({"user_id": ids[:2], "item_id": 1, "generator": "a", "explanation": "t"})
@@ -112,16 +77,6 @@ def test_big_whole_ids_of_parquet_keep_every_digit(tiny):
     )
     data = loading.load(tiny.folder)
     assert data.explanations["user_id"].tolist() == ["4376251640447208384", "-4588301458958850024"]
-
-
-def test_a_score_survives_to_the_last_bit(tiny):
-    values = [0.1 + 0.2, 1e-310, 5e-324, 1.7976931348623157e308, 2.0**53 + 2, -0.30000000000000004]
-    lines = [f"u1,007,a,E{i},,{v!r}" for i, v in enumerate(values)]
-    tiny.write("scores.csv", "\n".join(["user_id,item_id,generator,evaluator,aspect,score", *lines]))
-    data = loading.load(tiny.folder)
-    assert data.scores["score"].tolist() == values
-    loading.save(data, tiny.folder, "csv", force=True)
-    assert loading.load(tiny.folder).scores["score"].tolist() == values
 
 
 def test_save_refuses_what_is_in_the_way(tiny, tmp_path):

@@ -22,10 +22,6 @@ def test_aspects_and_scale_are_inferred():
     assert halves.scale == Scale(0.5, 5, integer=False)
 
 
-def test_no_texts():
-    assert not loading.from_frames(UNITS.drop(columns="explanation"), RATINGS).texts
-
-
 def test_the_caller_keeps_the_frames():
     before = RATINGS.copy()
     data = loading.from_frames(UNITS, RATINGS)
@@ -48,19 +44,7 @@ def test_wrong_arguments(arguments, message):
         loading.from_frames(UNITS, RATINGS, **arguments)
 
 
-def test_a_scale_cannot_be_told_from_one_value():
-    with pytest.raises(DataError, match="give scale="):
-        loading.from_frames(UNITS, RATINGS.assign(rating=3))
-
-
 @pytest.mark.parametrize("column", ["aspect", "rating", "rater", "item_id"])
 def test_a_missing_column(column):
     with pytest.raises(DataError, match=f"column '{column}': is missing"):
         loading.from_frames(UNITS, RATINGS.rename(columns={column: column + "s"}))
-
-
-def test_a_lone_surrogate_is_refused():
-    units = pd.DataFrame({"item_id": pd.Series(["x", "y"], dtype=object), "generator": "g"})
-    units["explanation"] = pd.Series(["fine", "half \ud83d"], dtype=object)
-    with pytest.raises(DataError, match="explanations, row 3, column 'explanation': holds half"):
-        loading.from_frames(units, RATINGS)

@@ -39,18 +39,7 @@ def through_parquet(tables, folder):
     return datasets.DatasetDict({n: read(str(folder / f"{n}.parquet"), cache_dir=folder) for n in tables})
 
 
-def through_configurations(tables, folder):
-    """As the hub holds them: a folder a table, named in the card, each with one split."""
-    for name, table in tables.items():
-        (folder / name).mkdir()
-        table.to_parquet(folder / name / "train-00000-of-00001.parquet")
-    listed = "".join(f"- config_name: {n}\n  data_files: {n}/train-*\n" for n in tables)
-    (folder / "README.md").write_text(f"---\nconfigs:\n{listed}---\n")
-    read = datasets.load_dataset
-    return {n: read(str(folder), n, split="train", cache_dir=str(folder / "cache")) for n in tables}
-
-
-WAYS = [through_memory, through_disk, through_parquet, through_configurations]
+WAYS = [through_memory, through_disk, through_parquet]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -90,26 +79,6 @@ def test_what_load_takes(data, tmp_path):
     assert inspect(tmp_path / "saved").problems == ()
 
 
-def test_the_description_stands_in_for_the_table(data):
-    tables = me.to_datasets(data)
-    del tables[ABOUT]
-    assert me.from_datasets(tables).fingerprint == data.fingerprint
-
-
-def test_a_table_whose_rows_were_chosen(data):
-    tables = me.to_datasets(data)
-    tables["ratings"] = tables["ratings"].filter(lambda row: row["rater"] == "user")
-    assert me.from_datasets(tables).raters == ("user",)
-
-
-def test_every_problem_is_found(data):
-    tables = me.to_datasets(data)
-    tables["ratings"] = tables["ratings"].map(lambda row: {"rating": 9.0 if row["rater"] == "1" else 3.0})
-    with pytest.raises(DataError, match=r"ratings, row 3, column 'rating': the rating 9 is not on the scale"):
-        me.from_datasets(tables)
-    assert len(inspect(tables).problems) == 36
-
-
 def without(name):
     return lambda tables: datasets.DatasetDict({n: t for n, t in tables.items() if n != name})
 
@@ -117,13 +86,8 @@ def without(name):
 @pytest.mark.parametrize(
     ("made", "sentence"),
     [
-        (without("ratings"), "there is no table 'ratings'; there are: explanations, scores, dataset"),
-        (
-            lambda tables: tables["ratings"],
-            "a Dataset is one table, and a data set is a DatasetDict of several",
-        ),
-        (lambda _: {"ratings": 3}, "a data set needs a datasets.DatasetDict, not a dict"),
-        (lambda _: [1], "a data set needs a datasets.DatasetDict, not a list"),
+        (without("ratings"), "with the tables explanations and ratings (see metaeval.to_datasets), not with"),
+        (lambda tables: tables["ratings"], "not a Dataset; a table in another layout"),
         (
             lambda tables: {n: datasets.Dataset.from_pandas(tables[n].to_pandas()) for n in list(tables)[:2]},
             "the table 'dataset' with the aspects and the scale is missing",
@@ -138,18 +102,6 @@ def test_what_is_no_data_set(data, made, sentence):
     with pytest.raises(DataError) as caught:
         me.from_datasets(made(me.to_datasets(data)))
     assert sentence in str(caught.value)
-
-
-def test_only_data_sets_and_scores_become_datasets(data):
-    with pytest.raises(DataError, match="takes a data set or scores, not a DataFrame"):
-        me.to_datasets(data.ratings)
-
-
-def test_a_broken_saved_folder_is_one_sentence(data, tmp_path):
-    me.to_datasets(data).save_to_disk(tmp_path / "saved")
-    (tmp_path / "saved" / "ratings" / "state.json").unlink()
-    with pytest.raises(DataError, match="cannot be read as a saved DatasetDict"):
-        me.load(tmp_path / "saved")
 
 
 @pytest.fixture(scope="module")
@@ -177,16 +129,3 @@ def test_scores_come_back(scores, way, tmp_path):
     assert again.kinds == scores.kinds
     assert again.simulated == scores.simulated
     assert again.simulated_evaluators == {"j", "m"}
-
-
-def test_scores_that_come_back_correlate_alike(data, scores):
-    truth = data.ratings[data.ratings["rater"] == "user"]
-    again = me.scores_from_dataset(me.to_datasets(scores))
-    options = {"levels": ["dataset", "user"], "units": "own"}
-    first, second = (me.correlate(s, truth, **options).frame for s in (scores, again))
-    pd.testing.assert_frame_equal(first, second)
-
-
-def test_a_table_that_holds_no_scores(data):
-    with pytest.raises(DataError, match="a column 'about' of labels"):
-        me.scores_from_dataset(me.to_datasets(data)["ratings"])

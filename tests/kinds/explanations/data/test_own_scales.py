@@ -11,11 +11,9 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.base.records import Scale
-from metaeval.evaluators.chance import Random
 from metaeval.kinds.explanations.data.loading import load, save
 from metaeval.kinds.explanations.judge.judge import Judge
 from metaeval.runs.folder import read_record
-from metaeval.trust.panel.sheets import split_units
 from tests.study.test_report import payload_of
 
 ASPECTS = {
@@ -78,14 +76,6 @@ def test_an_aspect_without_a_scale_is_refused(aspects, tmp_path, data) -> None:
         load(folder)
 
 
-def test_evaluators_score_on_the_scale_of_the_aspect(data) -> None:
-    scores = me.score(data, [Random(seed=0)]).frame
-    for aspect, scale in SCALES.items():
-        assert set(scores.loc[scores["aspect"] == aspect, "score"]) == set(
-            np.arange(scale.min, scale.max + 1)
-        )
-
-
 def test_a_judge_asks_once_per_scale_and_names_it(data) -> None:
     judge = Judge("simulated/one")
     aspects = list(data.aspects)
@@ -122,18 +112,3 @@ def test_a_run_reports_on_them(data, tmp_path) -> None:
     by_aspect = found.set_index("aspect")["estimate"]
     assert by_aspect["average"] == pytest.approx(by_aspect[list(SCALES)].mean())
     assert [on_scale[s] for s in ("Annotator('anna')", "Random(seed=0)", "Length()")] == [True, True, False]
-
-
-def test_a_panel_is_split_by_the_scale_of_each_aspect() -> None:
-    """To disagree by a whole scale is 1, however long the scale is."""
-    rows = [("u", "clear", "a", 0), ("u", "clear", "b", 1), ("u", "fun", "a", 1), ("u", "fun", "b", 5)]
-    scores = pd.DataFrame(rows, columns=["user_id", "aspect", "evaluator", "score"])
-    split = split_units(scores, ["a", "b"], Scale.over(SCALES))
-    assert split["split"].tolist() == [1, 1]
-
-
-def test_a_scale_in_memory_is_passed_on(data) -> None:
-    again = me.from_frames(
-        data.explanations, data.ratings, aspects=data.aspects, scale=data.scale, name="mixed"
-    )
-    assert again.fingerprint == data.fingerprint

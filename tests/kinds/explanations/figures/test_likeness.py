@@ -1,40 +1,67 @@
-"""The heat map of evaluators: its numbers can be read on each of its colours."""
+"""Which evaluators score alike: numbers against pandas, and the order."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from metaeval.engine.sheet import Column, Sheet
-from metaeval.kinds.explanations.figures.likeness import likeness
+from metaeval.engine.alignment.aligned import align
+from metaeval.kinds.explanations.figures.likeness import pairs_of
 
-FRAME = pd.DataFrame(
-    {"first": ["a"], "second": ["b"], "aspect": ["x"], "coefficient": ["pearson"], "r": [0.5], "n_units": [9]}
-)
+ASPECTS = ["clear", "fitting"]
 
 
-def luminance(colour: np.ndarray) -> float:
-    """Of WCAG, from red, green and blue out of 255."""
-    part = colour / 255
-    return float(
-        np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4) @ (0.2126, 0.7152, 0.0722)
+def study(n_units: int = 40) -> tuple[pd.DataFrame, pd.DataFrame]:
+    rng = np.random.default_rng(0)
+    scores, ratings = [], []
+    for aspect in ASPECTS:
+        truth = rng.normal(size=n_units)
+        ratings += [(str(i), aspect, v) for i, v in enumerate(truth)]
+        good, noise = truth + rng.normal(size=n_units), rng.normal(size=n_units)
+        of = {"good": good, "noise": noise, "like noise": noise + 0.1 * rng.normal(size=n_units)}
+        of |= {"like good": good + 0.1 * rng.normal(size=n_units), "nothing": np.full(n_units, np.nan)}
+        of["good"] = np.where(np.arange(n_units) < 5, np.nan, good)
+        scores += [(str(i), e, aspect, v) for e, values in of.items() for i, v in enumerate(values)]
+    return (
+        pd.DataFrame(scores, columns=["item_id", "evaluator", "aspect", "score"]),
+        pd.DataFrame(ratings, columns=["item_id", "aspect", "rating"]),
     )
 
 
-def rgb(text: str) -> np.ndarray:
-    return np.array([int(text[i : i + 2], 16) for i in (1, 3, 5)], dtype=float)
+def test_each_pair_is_what_pandas_says() -> None:
+    scores, truth = study()
+    pairs = pairs_of(
+        align(scores, truth, ["dataset"]), aspects=[*ASPECTS, "average"], coefficients=["pearson", "kendall"]
+    )
+    assert pairs is not None
+    rated = truth.rename(columns={"rating": "score"}).assign(evaluator="truth")
+    wide = pd.concat([scores, rated]).pivot_table(
+        index=["item_id"], columns=["aspect", "evaluator"], values="score"
+    )
+    for coefficient in ("pearson", "kendall"):
+        naive = {a: wide[a].corr(method=coefficient) for a in ASPECTS}
+        naive["average"] = sum(naive.values()) / 2
+        for aspect, r in naive.items():
+            chosen = (pairs["coefficient"] == coefficient) & (pairs["aspect"] == aspect)
+            rows = pairs[chosen]
+            assert len(rows) == 10  # five names, two at a time
+            for row in rows.to_dict("records"):
+                first, second = row["first"], row["second"]
+                assert row["r"] == pytest.approx(r.loc[first, second])
+                assert row["n_units"] == (35 if "good" in (first, second) else 40) * (
+                    1 + (aspect == "average")
+                )
+    assert "nothing" not in set(pairs["first"])
 
 
-@given(r=st.floats(-100, 100))
-def test_numbers_have_contrast(r: float) -> None:
-    figure = likeness(Sheet("likeness", "L", FRAME, (Column("first", "first"),)), {})
-    cells, numbers = figure.chart["layer"]
-    scale, ink = cells["encoding"]["color"]["scale"], numbers["encoding"]["color"]
-    stops = np.array([rgb(colour) for colour in scale["range"]])
-    ground = np.array([np.interp(r, scale["domain"], stops[:, channel]) for channel in range(3)])
-    below = float(ink["condition"]["test"].removeprefix("datum.r_100 < "))
-    text = rgb(ink["condition"]["value"] if r < below else ink["value"])
-    dark, light = sorted([luminance(ground), luminance(text)])
-    assert (light + 0.05) / (dark + 0.05) >= 4.5
+def test_alike_evaluators_stand_together_and_the_truth_last() -> None:
+    scores, truth = study()
+    pairs = pairs_of(align(scores, truth, ["dataset"]), aspects=["clear"], coefficients=["spearman"])
+    assert pairs is not None
+    place = dict(zip(pairs["first"], pairs["first_place"], strict=True))
+    place |= dict(zip(pairs["second"], pairs["second_place"], strict=True))
+    assert place["truth"] == 5
+    assert abs(place["good"] - place["like good"]) == 1
+    assert abs(place["noise"] - place["like noise"]) == 1
+    assert place["good"] > place["noise"]  # nearer to the truth

@@ -1,5 +1,6 @@
 """A log that is saved comes back the same; what is wrong with one on disk is named cell by cell."""
 
+import datetime as dt
 import json
 import tempfile
 from pathlib import Path
@@ -15,9 +16,13 @@ from pandas.testing import assert_frame_equal
 import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.cli import cli
+from metaeval.kinds.exposure.data.check import category_column, time_column
 from metaeval.kinds.exposure.data.loading import load, log_of, save
+from metaeval.sources.tables.columns import text_column
+from metaeval.sources.tables.table import from_frame
 
 ABOUT = {"name": "shop", "outcome": {"min": 0, "max": 1}}
+SIDES = ("propensity_first", "propensity_second")
 FRAMES = ("table", "ratings", "log", "items", "profiles", "runs", "test", "scores", "synthetic")
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).filter(str.strip)
@@ -43,30 +48,14 @@ def tables():
         ),
         "profiles": pd.DataFrame({"user_id": ["u1", "u2"], "age": ["30", ""]}),
         "pairs": pd.DataFrame(
-            {
-                "user_id": ["u1", "u2"],
-                "pair": ["1", "1"],
-                "first": ["a", "b"],
-                "second": ["b", "c"],
-                "popularity": ["0", "1"],
-                "propensity_first": [0.5, 1.0],
-                "propensity_second": [0.25, 0.125],
-                "weight": [6.0, 9.0],
-            }
+            [("u1", "1", "a", "b", "0", 0.5, 0.25, 6.0), ("u2", "1", "b", "c", "1", 1.0, 0.125, 9.0)],
+            columns=["user_id", "pair", "first", "second", "popularity", *SIDES, "weight"],
         ),
-        "runs": pd.DataFrame(
-            {"system": ["s", "s"], "user_id": ["u1", "u1"], "item_id": ["c", "a"], "rank": [1, 2]}
-        ),
+        "runs": pd.DataFrame({"system": "s", "user_id": "u1", "item_id": ["c", "a"], "rank": [1, 2]}),
         "test": pd.DataFrame({"user_id": ["u1"], "item_id": ["c"], "outcome": [1.0]}),
         "scores": pd.DataFrame(
-            {
-                "user_id": ["u1"],
-                "pair": ["1"],
-                "order": ["second"],
-                "evaluator": ["e"],
-                "aspect": [""],
-                "score": [0.5],
-            }
+            [("u1", "1", "second", "e", "", 0.5)],
+            columns=["user_id", "pair", "order", "evaluator", "aspect", "score"],
         ),
         "synthetic": pd.DataFrame(
             {"user_id": ["u1"], "item_id": ["c"], "step": [1], "source": ["synth"], "reason": ["x"]}
@@ -74,7 +63,7 @@ def tables():
     }
 
 
-def test_units_are_both_orders_of_a_pair_and_the_truth_is_the_sign_of_the_mean_outcomes() -> None:
+def test_units_are_both_orders_of_a_pair_and_the_truth_is_the_sign_of_the_mean_outcomes():
     data = log_of(ABOUT, tables())
     shown = data.table[["user_id", "pair", "order", "first", "second"]].to_numpy().tolist()
     assert shown[:2] == [["u1", "1", "first", "a", "b"], ["u1", "1", "second", "b", "a"]]
@@ -87,21 +76,19 @@ def test_units_are_both_orders_of_a_pair_and_the_truth_is_the_sign_of_the_mean_o
     assert data.positive == 1
 
 
-def test_without_a_user_nothing_of_the_user_is_left() -> None:
+def test_without_a_user_nothing_of_the_user_is_left():
     data = log_of(ABOUT, tables()).without("user_id", ["u1"])
-    assert set(data.log["user_id"]) == {"u2"}
-    assert len(data) == 2
+    assert (len(data), set(data.log["user_id"])) == (2, {"u2"})
     assert [len(frame) for frame in (data.runs, data.test, data.synthetic, data.scores)] == [0] * 4
 
 
-def test_a_log_needs_no_users_and_no_pairs() -> None:
+def test_a_log_needs_no_users_and_no_pairs():
     log = tables()["log"].drop(columns="user_id")
     data = log_of(ABOUT, {"log": log, "items": tables()["items"]})
-    assert len(data) == 0
-    assert data.counts["user"] == 0
+    assert (len(data), data.counts["user"]) == (0, 0)
 
 
-def assert_same(one, two) -> None:
+def assert_same(one, two):
     assert one.fingerprint == two.fingerprint
     for name in FRAMES:
         left, right = (getattr(frame := getattr(data, name), "frame", frame) for data in (one, two))
@@ -115,27 +102,21 @@ def assert_same(one, two) -> None:
 
 @settings(max_examples=12)
 @given(st.data())
-def test_round_trip(data) -> None:
+def test_round_trip(data):
     given = tables()
     rows = data.draw(st.integers(1, 6))
     many = {"min_size": rows, "max_size": rows}
-    given["log"] = pd.concat(
-        [
-            given["log"],
-            pd.DataFrame(
-                {
-                    "user_id": data.draw(st.lists(nasty, **many)),
-                    "item_id": data.draw(st.lists(nasty, **many)),
-                    "timestamp": data.draw(st.lists(st.floats(0, 2e9), **many)),
-                    "outcome": data.draw(st.lists(st.sampled_from([0.0, 1.0]), **many)),
-                    "position": data.draw(st.lists(st.integers(1, 9), **many)),
-                    "propensity": data.draw(st.lists(st.floats(1e-9, 1), **many)),
-                    "device": data.draw(st.lists(nasty | st.just(""), **many)),
-                }
-            ),
-        ],
-        ignore_index=True,
-    )
+    columns = {
+        "user_id": nasty,
+        "item_id": nasty,
+        "timestamp": st.floats(0, 2e9),
+        "outcome": st.sampled_from([0.0, 1.0]),
+        "position": st.integers(1, 9),
+        "propensity": st.floats(1e-9, 1),
+        "device": nasty | st.just(""),
+    }
+    more = {name: data.draw(st.lists(values, **many)) for name, values in columns.items()}
+    given["log"] = pd.concat([given["log"], pd.DataFrame(more)], ignore_index=True)
     made = log_of({**ABOUT, "statement": data.draw(nasty).strip(), "exposure": "pair"}, given)
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("parquet", "csv", "jsonl"):
@@ -143,11 +124,11 @@ def test_round_trip(data) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return save(log_of(ABOUT, tables()), tmp_path / "shop", "csv")
 
 
-def replace(path: Path, old: str, new: str) -> None:
+def replace(path, old, new):
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
@@ -156,12 +137,7 @@ def replace(path: Path, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "says"),
     [
-        (
-            "log.csv",
-            ",0.5,",
-            ",1.5,",
-            "log.csv, row 2, column 'propensity': the propensity 1.5 is not",
-        ),
+        ("log.csv", ",0.5,", ",1.5,", "log.csv, row 2, column 'propensity': the propensity 1.5"),
         ("log.csv", ",0.5,", ",0,", "log.csv, row 2, column 'propensity': the propensity 0 is not above 0"),
         ("log.csv", ",0.5,", ",,", "log.csv, row 2, column 'propensity': is empty"),
         ("log.csv", "u1,a,1,", "u1,a,2,", "row 2, column 'outcome': the outcome 2 is not on the scale"),
@@ -170,48 +146,29 @@ def replace(path: Path, old: str, new: str) -> None:
         ("log.csv", "u1,a,1,1,", "u1,a,1,0,", "column 'position': the position 0 is not a whole number"),
         ("log.csv", "u1,b,", ",b,", "log.csv, row 3, column 'user_id': is empty"),
         ("log.csv", "outcome", "outcom", "column 'outcome': is missing; did you mean 'outcom'?"),
-        (
-            "log.csv",
-            ",10,",
-            ",tomorrow,",
-            "row 2, column 'timestamp': is 'tomorrow'; it may be seconds",
-        ),
+        ("log.csv", ",10,", ",tomorrow,", "row 2, column 'timestamp': is 'tomorrow'; it may be"),
         ("items.csv", "b,", "a,", "items.csv, row 3: the item (item_id 'a') is already in row 2"),
-        (
-            "pairs.csv",
-            "u1,1,a,b",
-            "u1,1,a,c",
-            "pairs.csv, row 2, column 'second': is 'c', of which the user",
-        ),
-        (
-            "pairs.csv",
-            "u1,1,a,b",
-            "u1,1,a,q",
-            "pairs.csv, row 2, column 'second': is 'q', of which the user",
-        ),
+        ("pairs.csv", "u1,1,a,b", "u1,1,a,c", "pairs.csv, row 2, column 'second': is 'c', of which the"),
         ("pairs.csv", "u1,1,a,b", "u1,1,a,a", "is the item of `first`; a pair has two different items"),
         ("pairs.csv", "u2,1,b,c", "u9,1,b,c", "row 3, column 'user_id': the user 'u9' has no row in the log"),
         ("pairs.csv", ",6", ",-6", "pairs.csv, row 2, column 'weight': the weight -6 is not above 0"),
         ("runs.csv", ",1\n", ",3\n", "the rank is 3, and there are fewer"),
         ("test.csv", ",1\n", ",\n", "test.csv, row 2, column 'outcome': is empty"),
-        (
-            "scores.csv",
-            "second",
-            "third",
-            "scores.csv, row 2, column 'order': is neither 'first' nor",
-        ),
+        ("scores.csv", "second", "third", "scores.csv, row 2, column 'order': is neither 'first'"),
         ("scores.csv", "u1,1,", "u1,7,", "scores.csv, row 2, column 'pair': the user has no pair '7'"),
+        (
+            "log.csv",
+            "u2,c,",
+            "u1,c,1,40,1,0.5,phone\nu2,c,",
+            "synthetic.csv, row 2, column 'item_id': is 'c'",
+        ),
+        ("synthetic.csv", "synth", "web", "synthetic.csv, row 2, column 'source': is not 'synth'"),
         ("synthetic.csv", "synth", "", "synthetic.csv, row 2, column 'source': is empty"),
         ("dataset.yaml", "outcome:", "positive: 2\noutcome:", "positive: 2 does not split the outcomes"),
-        (
-            "dataset.yaml",
-            "outcome:",
-            "positve: 1\noutcome:",
-            "unknown key 'positve'; did you mean 'positive'",
-        ),
+        ("dataset.yaml", "outcome:", "positve: 1\noutcome:", "unknown key 'positve'; did you mean 'pos"),
     ],
 )
-def test_what_is_wrong_is_named_cell_by_cell(folder: Path, file: str, old: str, new: str, says: str) -> None:
+def test_what_is_wrong_is_named_cell_by_cell(folder, file, old, new, says):
     replace(folder / file, old, new)
     with pytest.raises(DataError) as error:
         load(folder)
@@ -219,19 +176,24 @@ def test_what_is_wrong_is_named_cell_by_cell(folder: Path, file: str, old: str, 
     assert len(error.value.problems) == 1
 
 
-def test_synthetic_rows_in_a_log_are_refused(folder: Path) -> None:
-    (folder / "test.csv").write_text("user_id,item_id,outcome,step,source,reason\nu1,c,1,1,genres,x\n")
-    with pytest.raises(DataError, match="has the columns of synthetic rows, which no truth may hold"):
+@pytest.mark.parametrize(
+    ("file", "text", "says"),
+    [
+        (
+            "test.csv",
+            "user_id,item_id,outcome,step,source,reason\nu1,c,1,1,g,x\n",
+            "has the columns of synthetic",
+        ),
+        ("log.csv", "item_id,outcome\na,1\n", r"names users, but log\.csv does not"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused_whole(folder, file, text, says):
+    (folder / file).write_text(text)
+    with pytest.raises(DataError, match=says):
         load(folder)
 
 
-def test_a_log_without_users_can_have_no_pairs(folder: Path) -> None:
-    (folder / "log.csv").write_text("item_id,outcome\na,1\n")
-    with pytest.raises(DataError, match=r"names users, but log\.csv does not"):
-        load(folder)
-
-
-def test_times_are_seconds_or_dates(folder: Path) -> None:
+def test_times_are_seconds_or_dates(folder):
     (folder / "log.csv").write_text(
         "user_id,item_id,outcome,timestamp\nu1,a,1,1970-01-02\nu1,b,0,1970-01-01T01:00:00+01:00\n"
         "u2,b,0,1970-01-01 00:00:01.5\nu2,c,1,\n"
@@ -246,7 +208,7 @@ def test_times_are_seconds_or_dates(folder: Path) -> None:
     np.testing.assert_array_equal(log_of(ABOUT, {"log": log}).log["timestamp"], [86400, np.nan])
 
 
-def test_load_and_check(folder: Path) -> None:
+def test_load_and_check(folder):
     assert me.load(folder).fingerprint == load(folder).fingerprint
     done = CliRunner().invoke(cli, ["data", "check", str(folder)])
     assert (done.exit_code, "5 log rows" in done.stdout) == (0, True)
@@ -255,3 +217,32 @@ def test_load_and_check(folder: Path) -> None:
     assert wrong.exit_code == 1
     (problem,) = json.loads(wrong.stdout)["problems"]
     assert (problem["file"], problem["row"], problem["column"]) == ("log.csv", 2, "propensity")
+
+
+cells = st.lists(st.one_of(st.text(max_size=3), st.none()), max_size=20) | st.lists(
+    st.one_of(st.integers(-3, 3), st.sampled_from([1.5, 2.0]), st.none()), max_size=20
+)
+
+
+def one_column(values):
+    return from_frame(pd.DataFrame({"x": pd.Series(values, dtype=object)}), "log.csv")
+
+
+@given(cells)
+def test_a_categorical_has_the_texts_of_its_cells(values):
+    found, problems = category_column(one_column(values), "x")
+    texts, _ = text_column(one_column(values), "x")
+    assert (found.astype("str").tolist(), problems) == (texts.tolist(), [])
+    assert len(set(found.cat.categories)) == len(found.cat.categories)
+
+
+@given(st.lists(st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1)), min_size=1, max_size=9))
+def test_dates_are_seconds_in_any_form(moments):
+    expected = [m.replace(tzinfo=dt.UTC).timestamp() for m in moments]
+    zoned = [m.replace(tzinfo=dt.UTC).astimezone(dt.timezone(dt.timedelta(hours=5))) for m in moments]
+    texts = ([m.isoformat() for m in own] for own in (moments, zoned))
+    for column in (*texts, pd.Series(moments).tolist(), expected):
+        frame = pd.DataFrame({"x": column})
+        seconds, problems = time_column(from_frame(frame, "log.csv"), "x")
+        assert not problems
+        np.testing.assert_allclose(seconds, expected, rtol=0, atol=1e-4)

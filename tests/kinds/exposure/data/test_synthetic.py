@@ -1,7 +1,6 @@
 """No way leads from a synthetic row into a truth: each that there is, is tried here."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -10,19 +9,17 @@ import metaeval as me
 from metaeval.base.errors import DataError, StudyError
 from metaeval.cli import main
 from metaeval.kinds.exposure.data.loading import load, log_of, save
-from metaeval.kinds.exposure.data.synthetic import SyntheticRows
+from metaeval.kinds.exposure.data.log_set import SyntheticRows
 from tests.kinds.exposure.data.test_loading import ABOUT, tables
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return save(log_of(ABOUT, tables()), tmp_path / "shop", "csv")
 
 
 @pytest.mark.parametrize("table", ["log", "pairs", "test"])
-def test_a_row_that_says_that_it_is_synthetic_is_an_error_of_its_table(
-    folder: Path, table: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_row_that_says_that_it_is_synthetic_is_an_error_of_its_table(folder, table, capsys):
     frame = pd.read_csv(folder / f"{table}.csv").assign(source="web")
     frame.to_csv(folder / f"{table}.csv", index=False)
     assert main(["data", "check", str(folder)]) == 0  # another source is nobody's business
@@ -40,32 +37,7 @@ def test_a_row_that_says_that_it_is_synthetic_is_an_error_of_its_table(
         me.run(study, out=folder.parent / "run")
 
 
-def test_a_synthetic_row_that_was_copied_into_the_log_is_found(folder: Path) -> None:
-    with (folder / "log.csv").open("a") as log:
-        log.write("u1,c,1,40,1,0.5,phone\n")
-    with pytest.raises(
-        DataError, match=r"synthetic\.csv, row 2, column 'item_id': is 'c', of which the user"
-    ):
-        load(folder)
-
-
-def test_a_pair_of_an_item_that_only_a_synthetic_row_has_is_refused(folder: Path) -> None:
-    text = (folder / "pairs.csv").read_text()
-    (folder / "pairs.csv").write_text(text.replace("u1,1,a,b", "u1,1,a,c"))
-    with pytest.raises(
-        DataError, match=r"pairs\.csv, row 2, column 'second': is 'c', of which the user 'u1'"
-    ):
-        load(folder)
-
-
-def test_a_row_among_the_synthetic_ones_says_that_it_is(folder: Path) -> None:
-    text = (folder / "synthetic.csv").read_text()
-    (folder / "synthetic.csv").write_text(text.replace("synth", "web"))
-    with pytest.raises(DataError, match=r"synthetic\.csv, row 2, column 'source': is not 'synth'"):
-        load(folder)
-
-
-def test_in_memory_they_are_no_frame_and_no_table_of_a_truth_takes_them(folder: Path) -> None:
+def test_in_memory_they_are_no_frame_and_no_table_of_a_truth_takes_them(folder):
     data = load(folder)
     assert data.synthetic is not None
     with pytest.raises(TypeError, match="SyntheticRows"):
@@ -80,7 +52,7 @@ def test_in_memory_they_are_no_frame_and_no_table_of_a_truth_takes_them(folder: 
         SyntheticRows(rows.assign(source="log"))
 
 
-def test_the_truth_of_data_with_synthetic_rows_is_the_log_alone(folder: Path, tmp_path: Path) -> None:
+def test_the_truth_of_data_with_synthetic_rows_is_the_log_alone(folder, tmp_path):
     study = {"kind": "exposure", "dataset": str(folder), "evaluators": ["Random(seed=0)"]}
     with pytest.raises(StudyError, match=r"has synthetic rows, .* Recorded\('e'\) may be made of them"):
         me.run({**study, "truth": "Recorded('e')"}, out=tmp_path / "run")

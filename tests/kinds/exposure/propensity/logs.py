@@ -5,10 +5,10 @@ import pandas as pd
 from scipy.special import expit
 
 from metaeval.kinds.exposure.data.loading import log_of
-from metaeval.kinds.exposure.off_policy.arrays import arrays_of
-from metaeval.kinds.exposure.off_policy.evaluation import OffPolicy, evaluate
-from metaeval.kinds.exposure.off_policy.policies import uniform
+from metaeval.kinds.exposure.off_policy.evaluation import evaluate
+from metaeval.kinds.exposure.off_policy.rounds import arrays_of, uniform
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
+from metaeval.kinds.exposure.study import OffPolicy
 
 ABOUT = {"name": "planted", "outcome": {"min": 0, "max": 5, "integer": False}, "exposure": "pair"}
 
@@ -47,4 +47,4 @@ def means(data, options):
     """The naive mean, IPS and SNIPS of the policy that shows all items alike, refused or not."""
     log = arrays_of(data, propensities_of(data, options))
     wanted = OffPolicy(estimators=("naive", "ips", "snips"))
-    return [one.found.value for one in evaluate(log, uniform(log), wanted, None).estimates]
+    return [one.estimate.value for one in evaluate(log, uniform(log), wanted, None).estimates]

@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from data.make_exposure import simulate
 from metaeval.kinds.exposure.data.loading import log_of
-from metaeval.kinds.exposure.data.simulated import simulate
-from metaeval.kinds.exposure.propensity.options import PropensityOptions
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
-from metaeval.kinds.exposure.recommenders.options import RecommenderOptions
 from metaeval.kinds.exposure.recommenders.sums import Recommended
-from metaeval.stats.off_policy.terms import Estimator, Weighting
+from metaeval.kinds.exposure.study import PropensityOptions, RecommenderOptions
+from metaeval.stats.off_policy.estimators import Estimator, Weighting
 
 ABOUT = {"name": "lists", "outcome": {"min": 0, "max": 1}, "exposure": "pair"}
 MEASURES = ("Recall", "nDCG")
@@ -36,12 +35,12 @@ def simulated():
 @pytest.mark.parametrize("weighting", [None, Weighting("clip", 20.0), Weighting("trim", 20.0)])
 @pytest.mark.parametrize("name", ["naive", "ips", "snips", "dr"])
 @pytest.mark.parametrize("measure", MEASURES)
-def test_values_are_those_of_loops_over_the_formulas(simulated, measure, name, weighting) -> None:
+def test_values_are_those_of_loops_over_the_formulas(simulated, measure, name, weighting):
     if name == "naive" and weighting:
         return
     k, data = 10, simulated.data
     of = recommended(data, k=k)
-    users, items = list(of.given.of.users), list(of.given.of.items)
+    users, items = list(of.log.users), list(of.log.items)
 
     def q(user, item):
         return float(of.predicted(np.array([users.index(user) * len(items) + items.index(item)]))[0])
@@ -80,8 +79,7 @@ def test_values_are_those_of_loops_over_the_formulas(simulated, measure, name, w
 def truth(of, measure, k):
     """Return the measure of each system if every user had been shown every item, in expectation."""
     gain = 1 / np.log2(np.arange(k) + 2) if measure == "nDCG" else np.ones(k)
-    likes = of.liking.sum(axis=1).mean()
-    ideal = gain.sum() if measure == "nDCG" else likes
+    ideal = gain.sum() if measure == "nDCG" else of.liking.sum(axis=1).mean()
     return {
         system: (np.take_along_axis(of.liking, lists[:, :k], 1) * gain).sum(axis=1).mean() / ideal
         for system, lists in of.runs.items()
@@ -89,7 +87,7 @@ def truth(of, measure, k):
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_weighting_finds_the_truth_that_the_log_alone_misses(measure) -> None:
+def test_weighting_finds_the_truth_that_the_log_alone_misses(measure):
     simulation = simulate(users=600, seed=1)
     of = recommended(simulation.data)
     true = np.array([truth(simulation, measure, 20)[s] for s in of.systems])
@@ -101,16 +99,11 @@ def test_weighting_finds_the_truth_that_the_log_alone_misses(measure) -> None:
 
 def shop(log, runs):
     columns = ["user_id", "item_id", "outcome", "propensity", "timestamp"]
-    return log_of(
-        ABOUT,
-        {
-            "log": pd.DataFrame(log, columns=columns),
-            "runs": pd.DataFrame(runs, columns=["system", "user_id", "item_id", "rank"]),
-        },
-    )
+    runs = pd.DataFrame(runs, columns=["system", "user_id", "item_id", "rank"])
+    return log_of(ABOUT, {"log": pd.DataFrame(log, columns=columns), "runs": runs})
 
 
-def test_an_item_of_the_training_part_is_no_hit_and_keeps_its_place() -> None:
+def test_an_item_of_the_training_part_is_no_hit_and_keeps_its_place():
     # Ann liked a and b early, c and (again) a late; the later half is held out. Only c can be found.
     ann = [("ann", i, 1, 0.5, t) for t, i in enumerate(["a", "b", "c", "a"])]
     others = [(u, i, 1, 0.5, t) for u in ("bob", "cat") for t, i in enumerate(["d", "c"])]
@@ -125,7 +118,7 @@ def test_an_item_of_the_training_part_is_no_hit_and_keeps_its_place() -> None:
     assert len(of.users) == 1
 
 
-def test_what_is_held_out_does_not_depend_on_the_order_of_rows(simulated) -> None:
+def test_what_is_held_out_does_not_depend_on_the_order_of_rows(simulated):
     data = simulated.data
     log = data.log.drop(columns="timestamp")
     tables = {"log": log, "items": data.items, "runs": data.runs}
@@ -139,14 +132,10 @@ def test_what_is_held_out_does_not_depend_on_the_order_of_rows(simulated) -> Non
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.1, 0.9))
-def test_with_one_propensity_for_all_weights_change_no_recall(seed, p) -> None:
+def test_with_one_propensity_for_all_weights_change_no_recall(seed, p):
     draw = np.random.default_rng(seed)
-    log = [
-        (f"u{u}", f"i{i}", int(draw.random() < 0.5), p, 0.0)
-        for u in range(5)
-        for i in range(8)
-        if i == u or draw.random() < 0.6
-    ]
+    pairs = [(u, i) for u in range(5) for i in range(8) if i == u or draw.random() < 0.6]
+    log = [(f"u{u}", f"i{i}", int(draw.random() < 0.5), p, 0.0) for u, i in pairs]
     log[0] = (*log[0][:2], 1, *log[0][3:])
     lists = [("s", f"u{u}", f"i{i}", r + 1) for u in range(5) for r, i in enumerate(draw.permutation(8)[:3])]
     of = recommended(shop(log, lists), k=3)

@@ -6,20 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from data.make_exposure import simulate
 from metaeval.engine.intervals import Bootstrap
-from metaeval.kinds.exposure.data.simulated import simulate
-from metaeval.kinds.exposure.propensity.options import PropensityOptions
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
-from metaeval.kinds.exposure.recommenders.options import RecommenderOptions
 from metaeval.kinds.exposure.recommenders.sums import Recommended
 from metaeval.kinds.exposure.recommenders.values import recommenders_frame
+from metaeval.kinds.exposure.study import PropensityOptions, RecommenderOptions
 
 
 def frame_of(data, source="logged", *, how, refits=0, **options):
-    given = propensities_of(data, PropensityOptions(source=source, folds=3, negatives=2))
-    return recommenders_frame(
-        Recommended.of(data, given, RecommenderOptions(**options), 1e-6), how, refits=refits
-    )
+    propensities = propensities_of(data, PropensityOptions(source=source, folds=3, negatives=2))
+    recommended = Recommended.of(data, propensities, RecommenderOptions(**options), 1e-6)
+    return recommenders_frame(recommended, how, refits=refits)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +25,7 @@ def data():
     return simulate(users=500, items=80, seed=3).data
 
 
-def test_values_have_intervals_and_the_best_is_tested_against(data) -> None:
+def test_values_have_intervals_and_the_best_is_tested_against(data):
     found = frame_of(data, how=Bootstrap(resamples=400), measures=["Recall"], estimators=["naive", "snips"])
     assert found["measure"].unique().tolist() == ["Recall@20"]
     assert ((found["ci_low"] < found["value"]) & (found["value"] < found["ci_high"])).all()
@@ -37,7 +35,7 @@ def test_values_have_intervals_and_the_best_is_tested_against(data) -> None:
     assert best["p_best"]["random"] < 0.05
 
 
-def test_two_names_of_one_recommender_do_not_differ(data) -> None:
+def test_two_names_of_one_recommender_do_not_differ(data):
     runs = data.runs[data.runs["system"] == "taste-4"]
     twice = replace(data, runs=pd.concat([runs, runs.assign(system="twin")], ignore_index=True))
     found = frame_of(twice, how=Bootstrap(resamples=200), measures=["nDCG"], estimators=["ips"])
@@ -46,17 +44,11 @@ def test_two_names_of_one_recommender_do_not_differ(data) -> None:
     assert found["p_best"].dropna().tolist() == [1.0]
 
 
-def test_a_recommender_of_what_the_log_never_shows_is_refused(data) -> None:
+def test_a_recommender_of_what_the_log_never_shows_is_refused(data):
     log = data.log.astype({"item_id": "str"})
     hidden = sorted(data.items["item_id"])[:20]
-    lists = pd.DataFrame(
-        [
-            ("hidden", user, item, rank + 1)
-            for user in log["user_id"].unique()
-            for rank, item in enumerate(hidden)
-        ],
-        columns=["system", "user_id", "item_id", "rank"],
-    )
+    every = [(u, item, rank + 1) for u in log["user_id"].unique() for rank, item in enumerate(hidden)]
+    lists = pd.DataFrame(every, columns=["user_id", "item_id", "rank"]).assign(system="hidden")
     shown = data.log[~log["item_id"].isin(hidden)].reset_index(drop=True)
     one = replace(data, log=shown, runs=pd.concat([data.runs, lists], ignore_index=True))
     found = frame_of(one, how=None, measures=["Recall"]).set_index(["estimator", "system"])
@@ -68,7 +60,7 @@ def test_a_recommender_of_what_the_log_never_shows_is_refused(data) -> None:
     assert not found.loc["naive", "hidden"]["refused"]
 
 
-def test_sound_logs_are_not_refused_and_sweeps_are_rows_of_their_own(data) -> None:
+def test_sound_logs_are_not_refused_and_sweeps_are_rows_of_their_own(data):
     found = frame_of(data, how=None, measures=["Recall"], estimators=["ips"], clip=[2000.0], trim=[2000.0])
     assert not found["refused"].any()
     plain = found[found["clip"].isna() & found["trim"].isna()]["value"].to_numpy()
@@ -76,10 +68,12 @@ def test_sound_logs_are_not_refused_and_sweeps_are_rows_of_their_own(data) -> No
     assert found[found["trim"] == 2000]["value"].to_numpy() == pytest.approx(plain)
 
 
-def test_fitted_propensities_are_fitted_anew_in_each_resample(data) -> None:
+def test_fitted_propensities_are_fitted_anew_in_each_resample(data):
     few = {"how": Bootstrap(resamples=300), "measures": ["Recall"], "estimators": ["snips"]}
     found = frame_of(data, "fitted", refits=4, **few)
     kept = found[~found["refused"]]
     assert len(kept)
     assert (kept["ci_low"] < kept["value"]).all()
     assert frame_of(data, "fitted", refits=0, **few)["ci_low"].isna().all()
+    against = frame_of(replace(data, test=data.test.assign(outcome=1.0)), "fitted", **few)
+    assert against["reason"].str.contains("random_sample: weighted by fitted propensities").all()

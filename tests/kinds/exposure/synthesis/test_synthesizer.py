@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from data.make_exposure import simulate
 from metaeval.base.errors import MetaevalError
 from metaeval.kinds.exposure.data.loading import log_of
-from metaeval.kinds.exposure.data.simulated import simulate
-from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions
-from metaeval.kinds.exposure.synthesis.options import SynthesisOptions
+from metaeval.kinds.exposure.study import SynthesisOptions
+from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions, probabilities
 from metaeval.kinds.exposure.synthesis.report import curve_frame
-from metaeval.kinds.exposure.synthesis.synthesizer import anchor_shares, last_items, synthesize
-from tests.kinds.exposure.data.test_loading import ABOUT, tables
+from metaeval.kinds.exposure.synthesis.synthesizer import anchor_shares, synthesize
+from tests.kinds.exposure.data.test_loading import ABOUT
 
 DATA = simulate(users=60, items=150, seed=3).data
 
@@ -22,7 +22,7 @@ def made(data=DATA, before=None, **how):
     return synthesize(KnownInteractions.of_log(data), SynthesisOptions(**how), before)
 
 
-def test_the_order_of_the_log_changes_nothing_and_the_seed_does() -> None:
+def test_the_order_of_the_log_changes_nothing_and_the_seed_does():
     shuffled = replace(DATA, log=DATA.log.sample(frac=1, random_state=1).reset_index(drop=True))
     one, other = (made(data).rows().frame for data in (DATA, shuffled))
     pd.testing.assert_frame_equal(one, other)
@@ -30,15 +30,15 @@ def test_the_order_of_the_log_changes_nothing_and_the_seed_does() -> None:
 
 
 @pytest.mark.parametrize("constraint", ["either", "both", "transition", "similarity"])
-def test_each_row_is_new_to_its_user_and_passes_as_its_reason_says(constraint: str) -> None:
+def test_each_row_is_new_to_its_user_and_passes_as_its_reason_says(constraint):
     found = made(constraint=constraint, transition=0.15, similarity=0.2)
     frame, known = found.rows().frame, found.known
     assert not frame.duplicated(["user_id", "item_id"]).any()
     assert not frame.merge(DATA.log[["user_id", "item_id"]].astype("str")).size
     assert DATA.items is not None
     genres = DATA.items.set_index("item_id")["genres"].str.split(", ")
-    matrix = pd.DataFrame(found.constraints.transitions, known.genres, known.genres)
-    taken = pd.DataFrame(known.taken.toarray(), columns=known.of.items)
+    matrix = pd.DataFrame(probabilities(known.transitions()), known.genres, known.genres)
+    taken = pd.DataFrame(known.taken.toarray(), columns=known.log.items)
     log = DATA.log[DATA.log["outcome"] == 1].sort_values(["timestamp", "item_id"])
     last = log.groupby("user_id", observed=True)["item_id"].last()
     for user, rows in frame.groupby("user_id"):
@@ -57,7 +57,7 @@ def test_each_row_is_new_to_its_user_and_passes_as_its_reason_says(constraint: s
             assert anchor == "none" or anchor in genres[other]
 
 
-def test_the_curve_is_that_of_the_target_and_the_default_gives_the_tail_three_fifths() -> None:
+def test_the_curve_is_that_of_the_target_and_the_default_gives_the_tail_three_fifths():
     many = simulate(users=300, items=150, seed=4).data
     curve = curve_frame(made(many))
     assert curve["target"].tolist() == pytest.approx(np.arange(1, 6) / 15)
@@ -68,7 +68,7 @@ def test_the_curve_is_that_of_the_target_and_the_default_gives_the_tail_three_fi
         made(target=(0.5, 0.5))
 
 
-def test_anchors_are_the_most_frequent_genres_of_the_last_interactions() -> None:
+def test_anchors_are_the_most_frequent_genres_of_the_last_interactions():
     known = KnownInteractions.of_log(DATA)
     shares = anchor_shares(known, 4, 2)
     for user in np.flatnonzero(known.count):
@@ -77,10 +77,10 @@ def test_anchors_are_the_most_frequent_genres_of_the_last_interactions() -> None
         first = np.argsort(-count, kind="stable")[:2]
         assert shares[user, first] == pytest.approx(count[first] / count[first].sum())
         assert np.delete(shares[user], first).sum() == 0
-        assert last_items(known)[user] == recent[-1]
+        assert known.last[user] == recent[-1]
 
 
-def test_a_further_round_goes_on_with_each_chain_and_repeats_nothing() -> None:
+def test_a_further_round_goes_on_with_each_chain_and_repeats_nothing():
     first = made(steps=5)
     second = made(steps=5, before=first)
     assert set(second.step) == set(range(6, 11))
@@ -89,7 +89,7 @@ def test_a_further_round_goes_on_with_each_chain_and_repeats_nothing() -> None:
     assert not (second.item[:5] == first.item[:5]).all()
 
 
-def test_steps_without_a_candidate_that_passes_are_left_out_and_counted() -> None:
+def test_steps_without_a_candidate_that_passes_are_left_out_and_counted():
     found = made(constraint="similarity", similarity=0.3, attempts=3)
     assert 0 < len(found.rows()) < found.wanted == 20 * (found.known.count > 0).sum()
     assert 0 < found.accepted == len(found.item) / (len(found.item) + found.rejected) < 0.5
@@ -105,15 +105,13 @@ def test_steps_without_a_candidate_that_passes_are_left_out_and_counted() -> Non
         ("items", "genres", "have none; add a table `items` with a column 'genres'"),
     ],
 )
-def test_what_a_log_lacks_is_said(table: str, column: str, says: str) -> None:
+def test_what_a_log_lacks_is_said(table, column, says):
     frames = {"log": DATA.log, "items": DATA.items}
     frames[table] = frames[table].drop(columns=column)
     with pytest.raises(MetaevalError, match=says):
         KnownInteractions.of_log(log_of(ABOUT, frames))
 
 
-def test_a_log_without_success_is_refused() -> None:
-    log = pd.concat([tables()["log"].assign(user_id=user, outcome=0.0) for user in "abc"])
-    items = tables()["items"].assign(genres=["x", "y", "x"])
+def test_a_log_without_success_is_refused():
     with pytest.raises(MetaevalError, match="no outcome of the log of shop is a success"):
-        KnownInteractions.of_log(log_of(ABOUT, {"log": log, "items": items}))
+        KnownInteractions.of_log(log_of(ABOUT, {"log": DATA.log.assign(outcome=0.0), "items": DATA.items}))

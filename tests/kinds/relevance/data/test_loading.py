@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
+from data.make_relevance import simulate
 from metaeval.base.errors import DataError
 from metaeval.kinds.relevance.data.loading import collection_of, load, save
-from metaeval.kinds.relevance.data.simulated import simulate
 
 FRAMES = ("table", "ratings", "runs", "items", "histories", "profiles")
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).filter(str.strip)
@@ -76,38 +76,13 @@ def replace(path: Path, old: str, new: str, count: int = 1) -> None:
     ("file", "old", "new", "says"),
     [
         ("labels.csv", ",human,", ",human,7", "labels.csv, row 2, column 'label': the label 7"),
-        (
-            "labels.csv",
-            ",human,0",
-            ",human,0.5",
-            "the label 0.5 is not on the scale; allowed are",
-        ),
+        ("labels.csv", ",human,0", ",human,0.5", "the label 0.5 is not on the scale; allowed are"),
         ("labels.csv", ",human,", ",,", "labels.csv, row 2, column 'rater': is empty"),
         ("labels.csv", "label\n", "lable\n", "column 'label': is missing; did you mean 'lable'?"),
-        (
-            "runs.csv",
-            ",2\n",
-            ",1\n",
-            "row 3, column 'rank': the rank 1 is in the user's list twice",
-        ),
-        (
-            "runs.csv",
-            ",3\n",
-            ",9\n",
-            "row 4, column 'rank': the rank is 9, and there are fewer",
-        ),
-        (
-            "runs.csv",
-            ",1\n",
-            ",0\n",
-            "row 2, column 'rank': the rank 0 is not a whole number",
-        ),
-        (
-            "runs.csv",
-            "random,u1",
-            "random,u9",
-            "row 2, column 'user_id': the user 'u9' has no labels",
-        ),
+        ("runs.csv", ",2\n", ",1\n", "row 3, column 'rank': the rank 1 is in the user's list twice"),
+        ("runs.csv", ",3\n", ",9\n", "row 4, column 'rank': the rank is 9, and there are fewer"),
+        ("runs.csv", ",1\n", ",0\n", "row 2, column 'rank': the rank 0 is not a whole number"),
+        ("runs.csv", "random,u1", "random,u9", "row 2, column 'user_id': the user 'u9' has no labels"),
         ("items.csv", "i02,", "i01,", "items.csv, row 3: the item (item_id 'i01') is already in row 2"),
         ("dataset.yaml", "max: 3", "max: 3.5", "the scale of labels has whole numbers"),
         ("dataset.yaml", "'3':", "'9':", "labels: 9 is not on the scale; allowed are integers from 0 to 3"),
@@ -139,11 +114,8 @@ def test_the_first_of_each_list_are_units_though_nobody_labelled_them() -> None:
     runs = pd.DataFrame(
         {"system": "s", "user_id": ["u", "u", "u", "v"], "item_id": [*"bacx"], "rank": [1, 2, 3, 1]}
     )
-    assert made({"depth": 2}, labels=labels, runs=runs).units.to_numpy().tolist() == [
-        ["u", "a"],
-        ["u", "b"],
-        ["v", "x"],
-    ]
+    units = made({"depth": 2}, labels=labels, runs=runs).units
+    assert units.to_numpy().tolist() == [["u", "a"], ["u", "b"], ["v", "x"]]
 
 
 def test_what_a_study_depends_on_is_in_the_fingerprint() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from data.make_relevance import RATERS, SYSTEMS, simulate
 from metaeval.kinds.relevance.data.loading import load
-from metaeval.kinds.relevance.data.simulated import RATERS, SYSTEMS, simulate
 from metaeval.stats.coefficients import kendall
 from tests.conftest import ROOT
 
@@ -21,9 +21,12 @@ def large():
 
 
 def test_the_bundled_collection_is_made_by_its_script(tmp_path) -> None:
-    script = ROOT / "data" / "make_relevance.py"
     done = subprocess.run(
-        [sys.executable, script, tmp_path / "new"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "data.make_relevance", tmp_path / "new"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "(simulated)" in done.stdout
     bundled = load(ROOT / "data" / "relevance")

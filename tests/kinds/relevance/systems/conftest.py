@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from metaeval.base.records import Scale
 from metaeval.kinds.relevance.data.collection import Collection
-from metaeval.kinds.relevance.systems.effectiveness import RankedRuns
-from metaeval.kinds.relevance.systems.labels import Judgements
-from tests.kinds.relevance.systems.frames import judgements_of
+from metaeval.kinds.relevance.measures import MeasurePair
+from metaeval.kinds.relevance.systems.systems import Judgements, Systems
+from metaeval.stats.resampling.bootstrap import Resampler
+
+
+def systems_of(frames, scale, runs, pairs=(), resampler=None, own=MappingProxyType({}), **options):
+    """Return systems by the labels of evaluators, the truth first: ``user_id``, ``item_id`` and ``label``."""
+    (name, truth), *_ = frames.items()
+    units = pd.concat([f[["user_id", "item_id"]] for f in frames.values()]).drop_duplicates(ignore_index=True)
+    scores = pd.concat([f.assign(evaluator=e) for e, f in frames.items()]).rename(columns={"label": "score"})
+    truth = truth.rename(columns={"label": "rating"})
+    judgements = Judgements.of_study(units, scores, truth, name, scale, own=own)
+    data = Collection(units, truth, {}, scale, runs)
+    return Systems(data, judgements, name, [], pairs, resampler, **options)
 
 
 @pytest.fixture(scope="session")
 def dl21(real_data):
-    """Return the labels and the runs of the deep learning track, ties of scores in the order of the files."""
+    """Return the systems of the deep learning track, ties of scores in the order of the files."""
     folder = real_data / "dl21"
     names = ["user_id", "iteration", "item_id", "label"]
     frames = {
         path.stem: pd.read_csv(path, sep=r"\s+", names=names, dtype={"user_id": str})
         for path in (folder / "human.qrels", *sorted((folder / "judges").glob("*.qrels")))
-        if path.stem != "gpt-4o-exam-max"
     }
     columns = ["user_id", "q0", "item_id", "rank", "score", "tag"]
     runs = []
@@ -31,13 +43,14 @@ def dl21(real_data):
         runs.append(
             run.assign(rank=run.groupby("user_id").cumcount() + 1, system=path.name[: -len(".txt.gz")])
         )
-    judgements = judgements_of(frames, Scale(0, 3))
-    return judgements, RankedRuns.of(pd.concat(runs, ignore_index=True), judgements.units)
+    pairs = [MeasurePair("Compat(p=0.9)", "nDCG@10"), MeasurePair("nDCG@10", "nDCG@10")]
+    runs = pd.concat(runs, ignore_index=True)
+    return systems_of(frames, Scale(0, 3), runs, pairs, Resampler(53, 200), own={"gpt-4o-exam-max": 0})
 
 
 @pytest.fixture(scope="session")
 def made_up():
-    """Return a collection of 50 users, whose taste each of 14 systems meets better than the one before."""
+    """Return 14 systems, of which each meets the taste of 50 users better than the one before."""
     rng = np.random.default_rng(14)
     users, items, systems, depth = 50, 150, 14, 20
     popular = np.sort(rng.normal(size=items))[::-1]
@@ -68,4 +81,6 @@ def made_up():
     human = data.ratings["rating"].to_numpy().copy()
     human[rng.random(len(human)) < 0.1] = np.nan  # what nobody labelled
     scores = {"human": human, "noisy": noisy, "counts": 50 * noisy}
-    return data, Judgements.of(pool, scores, data.scale)
+    judgements = Judgements.of(pool, scores, data.scale)
+    pairs = [MeasurePair("Compat(p=0.9)", "nDCG@10"), MeasurePair("nDCG@10", "nDCG@10")]
+    return Systems(data, judgements, "human", ["nDCG@10", "P@5"], pairs, Resampler(50, 200))

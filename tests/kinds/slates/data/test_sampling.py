@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaeval.base.errors import DataError, MetaevalError
 from metaeval.kinds.slates.data.sampling import Drawn, Sampling, draw_duels
 
 
@@ -67,24 +65,6 @@ def test_draws_depend_on_names_not_on_rows_or_other_users() -> None:
     assert contents(other) != drawn
 
 
-def test_utilities_are_those_of_the_slates() -> None:
-    given_ = candidates()
-    found = draw_duels(given_, Sampling(size=3))
-    gain = given_.set_index(["user_id", "item_id"])["gain"]
-    lists = contents(found)
-    for duel in found.duels[found.duels["task"] == "T1"].itertuples():
-        for name, utility in ((duel.first, duel.utility_first), (duel.second, duel.utility_second)):
-            assert utility == pytest.approx(sum(gain[duel.user_id, i] for i in lists[duel.user_id, name]) / 3)
-
-
-def test_a_foreign_item_is_in_no_slate_of_one_order() -> None:
-    given_ = candidates().assign(foreign=lambda f: f["item_id"].isin(["i0", "i1", "i2", "i3"]))
-    given_.loc[given_["foreign"], "gain"] = 0.0
-    found = draw_duels(given_, Sampling(slates=20))
-    foreign = found.slates[found.slates["item_id"].isin(["i0", "i1", "i2", "i3"])]["slate"]
-    assert set(foreign.str[:2]) == {"T1", "T3"}
-
-
 def test_difficulty_spreads_a_sample_over_the_range_of_similarity() -> None:
     how = {"tasks": ("T1",), "slates": 12, "size": 3, "duels": 9, "identical": 0, "repeats": 0}
     given_ = candidates(users=20)
@@ -105,14 +85,6 @@ def test_difficulty_spreads_a_sample_over_the_range_of_similarity() -> None:
     assert highest(alike).sum() < highest(evenly).sum()
 
 
-def test_the_similarity_of_two_orders_and_of_a_slate_with_itself_is_1() -> None:
-    found = draw_duels(candidates(), Sampling(identical=2), ITEMS).duels
-    same = (found["task"] == "T2") | (found["first"] == found["second"])
-    assert (found[same]["similarity"] == 1).all()
-    assert (found[~same]["similarity"] < 1).all()
-    assert draw_duels(candidates(), Sampling()).duels["similarity"].isna().all()
-
-
 def test_probes_are_added_to_the_duels() -> None:
     plain = draw_duels(candidates(), Sampling(duels=4, identical=0, repeats=0))
     found = draw_duels(candidates(), Sampling(duels=4, identical=2, repeats=3))
@@ -124,28 +96,3 @@ def test_probes_are_added_to_the_duels() -> None:
     pd.testing.assert_frame_equal(rest.reset_index(drop=True), plain.duels)
     sides = ["user_id", "task", "first", "second", "utility_first", "utility_second"]
     assert len(duels[again].merge(rest, on=sides)) == again.sum()
-
-
-def test_who_has_no_two_slates_to_tell_apart_is_counted() -> None:
-    few = candidates(users=2).query("user_id == 'u0' or item_id in ['i0', 'i1', 'i2', 'i3', 'i4']")
-    few.loc[few["user_id"] == "u1", "gain"] = [1.0, 0.0, 0.0, 0.0, 0.0]
-    found = draw_duels(few, Sampling())
-    assert found.without == {"T1": 1, "T2": 0, "T3": 0}
-    with pytest.raises(DataError, match=r"no user has two slates of 5 items"):
-        draw_duels(few.assign(gain=0.5), Sampling())
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"size": 1}, "sampling size is 1; give a whole number from 2 to 1000"),
-        ({"by": "difficulty"}, "sampling by is 'difficulty'; give user; or difficulty, with the number"),
-        ({"by": "dificulty"}, "sampling by: 'dificulty' is not allowed .* did you mean 'difficulty'"),
-        ({"candidates": 4}, "sampling candidates is 4; give a whole number that is not below the size"),
-        ({"tasks": ["T4"]}, "sampling tasks"),
-        ({"slate": 3}, "did you mean 'slates'"),
-    ],
-)
-def test_wrong_options_are_said(options: dict, said: str) -> None:
-    with pytest.raises(MetaevalError, match=said):
-        Sampling(**options)

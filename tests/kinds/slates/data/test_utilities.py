@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
-from metaeval.kinds.slates.data.utilities import by_position, ndcg, rescaled, total, utilities
+from metaeval.kinds.slates.data.sampling import by_position, ndcg, rescaled, total, utilities
 
 GAINS = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]), min_size=2, max_size=9)
 
@@ -23,27 +22,6 @@ def test_ndcg_of_a_list_is_that_of_scikit_learn(gains: list[float], data: st.Dat
     scores[shown] = np.arange(size, 0, -1)  # the others follow; only the first K count
     wanted = ndcg_score([gains], [scores], k=size)
     assert ndcg(np.array([gains])[:, shown], np.array(gains))[0] == pytest.approx(wanted)
-
-
-def test_ndcg_is_that_of_ir_measures() -> None:
-    grades = {"a": 3, "b": 0, "c": 2, "d": 1, "e": 0}
-    order = ["b", "c", "a"]
-    run = [ir_measures.ScoredDoc("q", item, -place) for place, item in enumerate(order)]
-    qrels = [ir_measures.Qrel("q", item, grade) for item, grade in grades.items()]
-    wanted = ir_measures.calc_aggregate([ir_measures.nDCG @ 3], qrels, run)[ir_measures.nDCG @ 3]
-    found = ndcg(np.array([[grades[item] for item in order]]) / 3, np.array([*grades.values()]) / 3)
-    assert found[0] == pytest.approx(wanted)
-
-
-@given(GAINS)
-def test_the_best_order_is_worth_1_and_the_reverse_the_least(gains: list[float]) -> None:
-    best = np.sort(gains)[::-1]
-    found = ndcg(np.array([best, gains, best[::-1]]), np.array(gains))
-    if best[0] == 0:
-        assert found.tolist() == [0, 0, 0]
-        return
-    assert found[0] == 1
-    assert found[2] - 1e-12 <= found[1] <= 1
 
 
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=6), st.randoms())

@@ -1,45 +1,49 @@
-"""Add scores of other tools to a data set in memory."""
+"""Add scores of other tools to a data set in memory, or on disk: a new folder, or two files, both or none."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
+import shutil
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, nearest, one_of
+from metaeval.base.files import replacing, to_read
 from metaeval.base.records import Status
 from metaeval.evaluators.recorded import ORIGINS
-from metaeval.kinds.explanations.data.recorded import inspect_logs, promptfoo, table
+from metaeval.kinds.explanations.data.loading import read_folder, refuse_if_in_the_way, save
+from metaeval.kinds.explanations.data.recorded import inspect_logs, promptfoo
 from metaeval.kinds.explanations.data.recorded.joining import join
-from metaeval.kinds.explanations.data.recorded.recording import ASPECT, EVALUATOR, SCORE
-from metaeval.kinds.explanations.data.recorded.score_map import read_score_map
-from metaeval.sources.hub.repository import hub_name
+from metaeval.kinds.explanations.data.recorded.recording import (
+    ASPECT,
+    EVALUATOR,
+    SCORE,
+    Recording,
+    ScoreMap,
+    read_plain,
+    read_score_map,
+)
+from metaeval.kinds.files.folder import checked_by, set_in
+from metaeval.kinds.files.writing import FORMATS, Format
+from metaeval.sources.hub import FILE, hub_folder, hub_name
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-    from metaeval.kinds.explanations.data.recorded.recording import Recording
-    from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
 
 
-class Reader(Protocol):
-    """Reads the files of one tool."""
+Reader: TypeAlias = "Callable[[str, ScoreMap, Mapping[str, str]], Recording]"
+"""Reads a file of one tool, given the user's map, and the name or code of each aspect → its name."""
 
-    def __call__(self, source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
-        """Return the scores in a file; ``aspects`` maps the name or code of each aspect to its name.
-
-        The map of the user is for tools without names of their own.
-        """
-        ...
-
-
-READERS: dict[str, Reader] = {"promptfoo": promptfoo.read, "inspect": inspect_logs.read, "table": table.read}
+READERS: dict[str, Reader] = {"promptfoo": promptfoo.read, "inspect": inspect_logs.read, "table": read_plain}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -109,10 +113,7 @@ def join_scores(
     if tool != "table" and Path(name).is_dir():
         raise DataError(f"{name!r} is a folder; give the file that {tool} wrote")
     score_map = read_score_map(None if map_file is None else Path(map_file), evaluator)
-    try:
-        recording = READERS[tool](name, score_map, score_map.aspect_names(data))
-    except RecursionError as error:
-        raise DataError(f"{Path(name).name!r} nests its values too deeply to be read") from error
+    recording = READERS[tool](name, score_map, score_map.aspect_names(data))
     map_name = "the map" if map_file is None else Path(map_file).name
     frame, unused = join(recording, score_map, data, map_name)
     names = list(dict.fromkeys(map(str, frame[EVALUATOR])))
@@ -191,12 +192,7 @@ def _merged(data: ExplanationSet, new: pd.DataFrame, names: list[str], *, replac
 
 
 def _with_origin(data: ExplanationSet, names: list[str], origin: Mapping[str, str]) -> dict[str, Any]:
-    held = data.extra.get(ORIGINS, {})
-    if not isinstance(held, dict):
-        raise DataError(
-            f"the data set holds {held!r} as extra.{ORIGINS}, where the origins of scores are kept; rename it"
-        )
-    return {**data.extra, ORIGINS: {**held, **{name: dict(origin) for name in names}}}
+    return {**data.extra, ORIGINS: {**data.extra.get(ORIGINS, {}), **{n: dict(origin) for n in names}}}
 
 
 def _coverage(frame: pd.DataFrame, data: ExplanationSet, evaluator: str) -> Coverage:
@@ -207,3 +203,75 @@ def _coverage(frame: pd.DataFrame, data: ExplanationSet, evaluator: str) -> Cove
     scored = rows[rows[SCORE].notna()].groupby(keys).size()
     statuses = {str(status): int(failed[status]) for status in sorted(failed.index)}
     return Coverage(evaluator, aspects, int((scored == len(aspects)).sum()), len(data), statuses)
+
+
+def import_scores(
+    folder: str | os.PathLike[str],
+    source: str | os.PathLike[str],
+    *,
+    tool: str,
+    map_file: str | os.PathLike[str] | None = None,
+    evaluator: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    replace: bool = False,
+    force: bool = False,
+) -> ScoreImport:
+    """Add the scores of another tool to a data set on disk.
+
+    It takes what `add_scores` takes in memory. The scores go into ``folder`` itself, whose other files do not
+    change, or with ``out`` into a new data set of all; ``folder`` may be one of the hub then, and ``force``
+    replaces a data set that is at ``out``. Nothing is written if there is any problem.
+    """
+    if out is not None:
+        folder = to_read(folder)
+    name = hub_name(folder)
+    if out is not None:
+        refuse_if_in_the_way(Path(out), force=force)
+    elif name is not None:
+        raise DataError(f"the hub data set {name!r} cannot be written to; name a folder with --out")
+    elif force:
+        raise DataError(
+            "--force replaces the data set at --out, and there is no --out; did you mean --replace?"
+        )
+    held = set_in(folder) if name is None else hub_folder(name)
+    data, problems = read_folder(held)
+    if data is None:
+        raise DataError(problems, listed_by=checked_by(folder))
+    made = join_scores(data, source, tool=tool, map_file=map_file, evaluator=evaluator, replace=replace)
+    if out is None:
+        _write_into(made.data, held)
+    else:
+        save(made.data, out, _format(held, "explanations"), force=force)
+    return made
+
+
+def _format(folder: Path, *kinds: str) -> Format:
+    """Return the format of the first table of ``kinds`` that is there."""
+    return next(f for kind in kinds for f in FORMATS if (folder / f"{kind}.{f}").is_file())
+
+
+def _write_into(data: ExplanationSet, folder: Path) -> None:
+    scores = f"scores.{_format(folder, 'scores', 'ratings')}"
+    with (
+        tempfile.TemporaryDirectory() as made,
+        # The inner file is renamed first: scores without an origin are better than an origin without scores.
+        replacing(folder / FILE) as new_manifest,
+        replacing(folder / scores) as new_scores,
+    ):
+        whole = save(data, Path(made) / "whole", _format(folder, "scores", "ratings"))
+        shutil.copyfile(whole / scores, new_scores)
+        new_manifest.write_text(_manifest(data, folder), encoding="utf-8", newline="\n")
+
+
+def _manifest(data: ExplanationSet, folder: Path) -> str:
+    """Return the text of ``dataset.yaml`` with the origins; its comments are kept."""
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.width = 110
+    yaml.preserve_quotes = True
+    stream = io.StringIO()
+    tree: Any = yaml.load((folder / FILE).read_text(encoding="utf-8-sig"))
+    tree.setdefault("extra", {})[ORIGINS] = data.extra[ORIGINS]
+    yaml.dump(tree, stream)
+    return stream.getvalue()

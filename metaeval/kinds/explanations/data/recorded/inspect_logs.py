@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, MissingExtraError, Problem
 from metaeval.base.records import Status
-from metaeval.kinds.explanations.data.recorded.recording import ASPECT, EVALUATOR, SCORE, Rows
+from metaeval.kinds.explanations.data.recorded.recording import (
+    ASPECT,
+    EVALUATOR,
+    SCORE,
+    Recording,
+    Rows,
+    ScoreMap,
+)
 from metaeval.sources.tables.entries import FromColumn, ScoreEntry
 
 if TYPE_CHECKING:
@@ -23,8 +30,6 @@ if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
     from inspect_ai.scorer import Score
 
-    from metaeval.kinds.explanations.data.recorded.recording import Recording
-    from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
 
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -41,12 +46,8 @@ _UNREAD = {"messages", "events", "store", "attachments", "output"}
 def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
     """Read a log; see `metaeval.kinds.explanations.data.recorded.adding.Reader`.
 
-    Raises
-    ------
-    MissingExtraError
-        If inspect_ai is not installed.
-    DataError
-        If the file is no log of inspect, or a score is neither a number nor a grade.
+    `MissingExtraError` is raised if inspect_ai is not installed. `DataError` is raised if the file is no log
+    of inspect, or a score is neither a number nor a grade.
     """
     path = Path(source)
     log = _log(path)

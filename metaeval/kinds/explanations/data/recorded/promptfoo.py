@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import Status
-from metaeval.kinds.explanations.data.recorded.recording import EVALUATOR, SCORE, Rows
+from metaeval.kinds.explanations.data.recorded.recording import EVALUATOR, SCORE, Recording, Rows, ScoreMap
 from metaeval.sources.tables.entries import FromColumn, ScoreEntry
 from metaeval.sources.tables.table import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.kinds.explanations.data.recorded.recording import Recording
-    from metaeval.kinds.explanations.data.recorded.score_map import ScoreMap
 
 _ERROR = 2  # ResultFailureReason.ERROR: the provider failed; 1 is an assertion that did not hold
 _NOTHING_ASSERTED = "No assertions"  # promptfoo gives such a test the score 1
@@ -34,10 +32,7 @@ _LABEL = 60
 def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
     """Read a file of results; see `metaeval.kinds.explanations.data.recorded.adding.Reader`.
 
-    Raises
-    ------
-    DataError
-        If the file is not JSON, or not promptfoo's; with every line to blame.
+    `DataError` is raised if the file is not JSON, or not promptfoo's; with every line to blame.
     """
     path = Path(source)
     results, version = _jsonl(path) if path.suffix.lower() == ".jsonl" else _json(path)

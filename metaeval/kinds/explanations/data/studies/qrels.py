@@ -17,9 +17,8 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem
 from metaeval.base.records import Scale, Status
 from metaeval.evaluators.recorded import ORIGINS
-from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
-from metaeval.kinds.explanations.data.frames import from_frames
-from metaeval.sources.trec.qrels import KEYS, judge_files, read_qrels
+from metaeval.kinds.explanations.data.loading import from_frames, refuse_if_in_the_way, save
+from metaeval.sources.trec import KEYS, judge_files, read_qrels
 
 if TYPE_CHECKING:
     import os

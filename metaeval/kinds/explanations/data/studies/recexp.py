@@ -1,38 +1,36 @@
 """The explanation study of RecSys 2024 (Zhang et al., *Large Language Models as Evaluators for Recommendation
 Explanations*) from its four released files.
 
-The users' ids in the released pickle are personal data. They are compared, replaced by those of
-``df_explanation_selected.csv`` and not kept: neither in the data set nor in the text of an error.
+The users' ids in the released pickle are personal data. They are not used: the rows of
+``df_explanation_selected.csv`` are the same, in the same order, with ids that are none.
 """  # noqa: D205
 
 from __future__ import annotations
 
+import hashlib
 import html
+import io
+import logging
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.check import build
-from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.folder import refuse_if_in_the_way, save
-from metaeval.kinds.explanations.data.manifest import Manifest
-from metaeval.kinds.files.manifest import ScaleModel
-from metaeval.sources.download import download
+from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet, Manifest
+from metaeval.kinds.explanations.data.loading import refuse_if_in_the_way, save
+from metaeval.kinds.files.manifest import RatingScale
 from metaeval.sources.tables.columns import number_column
-from metaeval.sources.tables.pickles import read_frame
-from metaeval.sources.tables.table import Table, from_frame, read_table
+from metaeval.sources.tables.table import from_frame, read_table
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 PICKLE, SELECTED, ANNOTATED, PROFILES = FILES = (
     "df_explanation.pkl",
@@ -49,6 +47,10 @@ DIGESTS: Mapping[str, str] = {
     ANNOTATED: "bd03812b80a440bd7b9f3d3304247fc366e7c423f93d6ce984c772d4ea5f8751",
     PROFILES: "1ab75811ac0244ac8e24d36ec15404290591f2b4125e35ba792ed36721cd950a",
 }
+_TIMEOUT = 30.0  # seconds without a byte
+_CHUNK = 1 << 16  # bytes
+_IDS_REPLACED = "e8190df6e151ac81a1e272dc9eadca4aad9b22b4e382dddd119e7b05baf729ec"
+"""SHA-256 of a copy of the pickle that has the ids of the selected explanations."""
 
 _ASPECTS = {  # the statements of section 2.2.2 of the paper
     "persuasiveness": "This explanation is convincing to me",
@@ -60,13 +62,8 @@ _ASPECTS = {  # the statements of section 2.2.2 of the paper
 _OWN = {aspect: aspect for aspect in _ASPECTS} | {"accuracy": "interest_accuracy"}
 _THEIRS = {aspect: aspect for aspect in _ASPECTS} | {"satisfaction": "satisfactory"}
 _ANNOTATORS = ("1", "2")
-_ITEM = ["movie_id", "explanation_type"]
-_NEEDED = {
-    PICKLE: ["user_id", *_ITEM, "movie_title", "explanation", "self_explanation", *_OWN.values()],
-    SELECTED: ["user_id", *_ITEM],
-    ANNOTATED: [*_ITEM, *(f"{column}_{a}" for a in _ANNOTATORS for column in _THEIRS.values())],
-    PROFILES: ["user_id", "gender", "user_movie_interest", "peryear", "total"],
-}
+_KEYS = ["user_id", "movie_id", "explanation_type"]
+_PROFILE = ["user_id", "gender", "user_movie_interest", "peryear", "total"]
 
 
 def fetch_recexp(
@@ -98,11 +95,46 @@ def fetch_recexp(
             for name, digest in digests.items():
                 download(base_url + name, digest, Path(folder) / name)
                 advance()
-        return import_recexp(folder, out, force=force)
+        return import_recexp(folder, out, force=force, digests=digests)
+
+
+def download(url: str, sha256: str, path: Path) -> None:
+    """Download one file and check its digest; ``path`` is written in full or not at all.
+
+    `DataError` is raised if there is no connection, the server refuses, the download breaks off or the digest
+    differs.
+    """
+    import pooch
+    from requests import exceptions
+
+    pooch.get_logger().setLevel(logging.WARNING)
+    try:
+        pooch.retrieve(url, f"sha256:{sha256}", path.name, path.parent, downloader=_stream)
+    except exceptions.RequestException as error:
+        said = "cannot be downloaded; check the network and try again, or import files you have"
+        raise DataError(f"{url} {said} ({type(error).__name__})") from error
+    except ValueError as error:
+        raise DataError(
+            f"{url} is not the file that was released: its SHA-256 is not {sha256[:12]}…; it was not used"
+        ) from error
+
+
+def _stream(url: str, target: str, _: object) -> None:
+    """Download ``url`` to the file ``target``; pooch's downloader leaves the connection open on errors."""
+    import requests
+
+    with requests.get(url, stream=True, timeout=_TIMEOUT) as response, Path(target).open("wb") as file:
+        response.raise_for_status()
+        for chunk in response.iter_content(_CHUNK):
+            file.write(chunk)
 
 
 def import_recexp(
-    source: str | os.PathLike[str], out: str | os.PathLike[str], *, force: bool = False
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    digests: Mapping[str, str] = DIGESTS,
 ) -> ExplanationSet:
     """Make a data set of the four released files in the folder ``source``, write it to ``out`` and return it.
 
@@ -110,50 +142,50 @@ def import_recexp(
     ratings of the user and of the annotators ``1`` and ``2``, and the profiles of those who took part. A
     rating that a user did not give stays missing.
 
-    Raises
-    ------
-    DataError
-        If a file is missing or not laid out as released, or ``out`` is in the way.
+    `DataError` is raised if a file is missing or not the released one, whose SHA-256 ``digests`` has, or
+    ``out`` is in the way.
     """
     refuse_if_in_the_way(Path(out), force=force)
-    data = _read(Path(source))
+    data = _read(Path(source), digests)
     save(data, out, force=force)
     return data
 
 
-def _read(folder: Path) -> ExplanationSet:
+def _read(folder: Path, digests: Mapping[str, str]) -> ExplanationSet:
     if not folder.is_dir():
         raise DataError(f"there is no folder {str(folder)!r}; give the one that holds {', '.join(FILES)}")
-    absent = [name for name in FILES if not (folder / name).is_file()]
-    if absent:
+    if absent := [name for name in FILES if not (folder / name).is_file()]:
         raise DataError([Problem(name, None, None, f"is not in {str(folder)!r}") for name in absent])
-    pickled = from_frame(read_frame(folder / PICKLE), PICKLE)
+    content = (folder / PICKLE).read_bytes()  # read once: what is checked is what is loaded
+    for name in FILES:
+        known = (digests[name], *([_IDS_REPLACED] if name == PICKLE else []))
+        read = content if name == PICKLE else (folder / name).read_bytes()
+        if hashlib.sha256(read).hexdigest() not in known:
+            message = "is not the file that was released; nothing of it was used, get it anew"
+            raise DataError([Problem(name, None, None, message)])
+    pickled = from_frame(pd.read_pickle(io.BytesIO(content)), PICKLE)  # noqa: S301 - the released file
     selected, annotated, profiles = (
         sound(read_table(folder / name)) for name in (SELECTED, ANNOTATED, PROFILES)
     )
-    problems = [
-        Problem(table.name, None, column, "is missing; the file is not laid out as released")
-        for table in (pickled, selected, annotated, profiles)
-        for column in _NEEDED[table.name]
-        if column not in table.frame.columns
-    ]
-    if problems:
-        raise DataError(problems)
-    _check_alignment(pickled, selected)
-    _check_alignment(annotated, selected)
-    _check_users(pickled, selected)
-
-    keys = selected.frame[_NEEDED[SELECTED]].set_axis(KEYS, axis="columns")
+    # The rows of the first three files are the same, in the same order.
+    keys = selected.frame[_KEYS].set_axis(KEYS, axis="columns")
     explanations = keys.assign(
         explanation=[seen_text(t) for t in pickled.frame["explanation"]],
         item_title=pickled.frame["movie_title"],
         reference=[str(t).strip() for t in pickled.frame["self_explanation"]],
     )
-    users = profiles.frame[_NEEDED[PROFILES]].map(html.unescape)
+    users = profiles.frame[_PROFILE].map(html.unescape)
     users = users[users["user_id"].isin(keys["user_id"].unique())].reset_index(drop=True)
+    columns = {(USER_RATER, aspect): (pickled, column) for aspect, column in _OWN.items()}
+    columns |= {(a, aspect): (annotated, f"{c}_{a}") for a in _ANNOTATORS for aspect, c in _THEIRS.items()}
+    ratings = [
+        keys.assign(rater=rater, aspect=aspect, rating=sound(number_column(*columns[rater, aspect])))
+        for aspect in _ASPECTS
+        for rater in (USER_RATER, *_ANNOTATORS)
+    ]
     tables = {
         "explanations": from_frame(explanations, SELECTED),
-        "ratings": _ratings(keys, pickled, annotated),
+        "ratings": from_frame(pd.concat(ratings), "ratings"),
         "users": from_frame(users, PROFILES),
     }
     manifest = Manifest(
@@ -162,7 +194,7 @@ def _read(folder: Path) -> ExplanationSet:
         source=f"data/ of github.com/Xiaoyu-SZ/LLMasEvaluator at {_COMMIT}",
         language="zh",
         aspects=_ASPECTS,
-        scale=ScaleModel(min=1, max=5, integer=True),
+        scale=RatingScale(min=1, max=5, integer=True),
     )
     return sound(build(manifest, tables))
 
@@ -174,44 +206,3 @@ def seen_text(source: str) -> str:
     if "<" not in source and "&" not in source:
         return source.strip()
     return str(BeautifulSoup(source, "html.parser").get_text()).strip()
-
-
-def _check_alignment(table: Table, selected: Table) -> None:
-    """Check that item and type agree in every row: rows are matched by position."""
-    if len(table.frame) != len(selected.frame):
-        raise DataError(
-            f"{table.name} has {len(table.frame)} rows and {SELECTED} {len(selected.frame)}; "
-            "they must be the same rows in the same order"
-        )
-    problems = []
-    for column in _ITEM:
-        differ = table.frame[column].map(str).to_numpy() != selected.frame[column].map(str).to_numpy()
-        message = f"differs from the same row of {SELECTED}; the rows must be in one order"
-        problems += [table.problem(i, column, message) for i in np.flatnonzero(differ).tolist()]
-    if problems:
-        raise DataError(problems)
-
-
-def _check_users(pickled: Table, selected: Table) -> None:
-    """Check that both files group the rows by user alike, though their user ids differ."""
-    # Users are numbered in the order of first occurrence: equal grouping means equal numbers.
-    raw, public = (pd.factorize(t.frame["user_id"].map(str))[0] for t in (pickled, selected))
-    for i in np.flatnonzero(raw != public)[:1].tolist():
-        raise DataError([pickled.problem(i, "user_id", f"groups the rows otherwise than {SELECTED}")])
-
-
-def _ratings(keys: pd.DataFrame, pickled: Table, annotated: Table) -> Table:
-    parts: list[pd.DataFrame] = []
-    labels: list[str] = []
-    problems: list[Problem] = []
-    for aspect in _ASPECTS:
-        columns = [(USER_RATER, pickled, _OWN[aspect])]
-        columns += [(a, annotated, f"{_THEIRS[aspect]}_{a}") for a in _ANNOTATORS]
-        for rater, table, column in columns:
-            numbers, found = number_column(table, column)
-            problems += found
-            parts.append(keys.assign(rater=rater, aspect=aspect, rating=numbers))
-            labels.append(f"{rater}: {aspect}")
-    frame = sound((pd.concat(parts, ignore_index=True), problems))
-    of_rows = np.repeat(np.array(labels, dtype=object), len(keys))
-    return Table("ratings", frame, np.tile(pickled.rows, len(parts)), value_labels=of_rows)

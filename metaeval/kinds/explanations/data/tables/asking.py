@@ -1,43 +1,64 @@
-"""Look at a table, and ask what cannot be known of it."""
+"""Ask what the columns of a table do not say."""
 
 from __future__ import annotations
 
 import fnmatch
 import re
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, nearest, one_of
-from metaeval.base.records import USER_RATER
+from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
-from metaeval.kinds.explanations.data.tables.aspects import find_aspects
-from metaeval.kinds.explanations.data.tables.guess import guess, rated_by, texts_by_column, varies
-from metaeval.kinds.explanations.data.tables.labels import MISSING
-from metaeval.kinds.explanations.data.tables.map_text import words_for_none
-from metaeval.kinds.explanations.data.tables.names import NTH, PLACE, ROLES, TOOL, role_of, the_user
-from metaeval.kinds.explanations.data.tables.prepare import few
-from metaeval.kinds.explanations.data.tables.proposal import Proposal, cut, raters_of, texts_of
-from metaeval.kinds.explanations.data.tables.repeated import repeated
+from metaeval.kinds.explanations.data.tables.map import few
+from metaeval.kinds.explanations.data.tables.proposal import (
+    Proposal,
+    ProposedAspect,
+    by_names,
+    has_number,
+    numbers_of,
+    scale_of_labels,
+    scales_of,
+    shortened,
+    texts_of,
+)
+from metaeval.kinds.explanations.data.tables.roles import (
+    NTH,
+    OVERALL,
+    PLACE,
+    ROLES,
+    TOOL,
+    Cell,
+    aspect_name,
+    read_roles,
+    repeated,
+    roles_of,
+    the_user,
+)
 from metaeval.sources.tables.nested import flattened, object_lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from metaeval.kinds.explanations.data.tables.proposal import Ask
     from metaeval.sources.tables.table import Table
+
+    Answer = TypeVar("Answer")
+
+    class Ask(Protocol):
+        """Puts a question."""
+
+        def __call__(self, question: str, default: str, read: Callable[[str], Answer]) -> Answer:
+            """Return what ``read`` makes of an answer; where it raises `DataError`, ask again."""
+
 
 NONE = "none"
 _ELSE = "Is a column something else, such as 'my text=explanation'? (or no)"
 _FEW = 3  # columns in a question
 _MANY = 9  # names in a question
 _HTML = r"</[a-zA-Z]+>|<br\s*/?>|&(?:nbsp|amp|quot|#\d+);"
-_OTHER_KINDS = (
-    ("slates", {"winner", "verdict", "first", "second", "left", "right"}, 2, "how-to/slates"),
-    ("relevance", {"query", "qid", "query_id", "doc", "docid", "doc_id", "relevance"}, 2, "how-to/relevance"),
-    ("exposure", {"propensity", "exposed", "clicked", "click", "policy"}, 2, "how-to/exposure"),
-)  # fmt: skip
 
 
 def propose(table: Table, said: Mapping[str, str], ask: Ask, tell: Callable[[str], None]) -> Proposal:
@@ -55,134 +76,125 @@ def propose(table: Table, said: Mapping[str, str], ask: Ask, tell: Callable[[str
     Raises
     ------
     DataError
-        If the table has no column that looks like people's ratings, or is of another kind of study.
+        If the table has no column that looks like people's ratings; and where nobody is asked, for columns
+        that are not known.
     """
-    roles: dict[str, str] = {}
+    place: dict[str, str] = {}
     if not (explode := object_lists(table)):
-        explode, roles = _ask_for_repeated(table, said, ask)
+        explode, place = _ask_for_repeated(table, said, ask)
     flat = flattened(table, explode)
-    columns = [str(c) for c in flat.frame.columns]
-    said = said_of(said, columns)
-    told = f" ({table.read_as})" if table.read_as else ""
-    tell(f"{table.name}: {counted(len(table.frame), 'row')}{told}. Its columns:")
+    texts = texts_of(flat)
+    said = place | _matching(said, [*texts])
+    read_as = f" ({table.read_as})" if table.read_as else ""
+    tell(f"{table.name}: {counted(len(table.frame), 'row')}{read_as}. Its columns:")
     while True:
-        made = Proposal(flat, explode, guess(flat, roles | said))
+        made = by_names(Proposal(flat, explode, texts), said)
         for line in made.lines():
             tell(line)
-        if not (more := ask(_ELSE, "", lambda told: said_of(read_roles(told), columns))):
+        if made.unknown:
+            said = said | ask(_what_are(made), "", partial(_known, made.unknown))
+        elif not made.people:
+            raise DataError(
+                f"no column of {table.name} looks like people's ratings ({few([*texts])}); name them, "
+                "such as --column 'NAME=rating'"
+            )
+        elif more := ask(_ELSE, "", lambda answer: _matching(read_roles(answer), [*texts])):
+            said = said | more
+        else:
             break
-        said = said | more
-    _refuse(made, columns)
     _ask_for_raters(made, ask)
-    if "generator" not in made.guess.roles:
+    if "generator" not in made.roles:
         made.generator = ask("No column names the generator. Which model or system was it?", "model", str)
-    find_aspects(made, ask)
-    _find_keys(made)
-    if words := [repr(w) for w in words_for_none(made) if w.casefold() not in MISSING]:
-        made.notes.append(
-            f"{', '.join(words)} among numbers is taken for no answer: see `missing` in the map."
-        )
+    _ask_for_aspects(made, ask)
+    _ask_for_direction(made, ask)
+    _find_units(made)
     return made
 
 
-def read_roles(told: str) -> dict[str, str]:
-    """Return what columns are said to be: ``NAME=ROLE``, several with commas; raise `DataError` if not so."""
-    one = rf"\s*(?:--column\s)?(.+?)\s*=\s*({'|'.join(ROLES)})['\"\s]*(?:,|$)"
-    if (rest := re.sub(one, "", told).strip()) not in ("", "no"):
-        raise DataError(
-            f"{rest!r} is not a column and what it is, such as 'my text=explanation'; it may be "
-            f"{', '.join(ROLES)}"
-        )
-    return {column.strip("'\" "): role for column, role in re.findall(one, told)}
-
-
-def said_of(said: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]:
+def _matching(said: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]:
     """Return what each column is said to be, where a name with stars may stand for several."""
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for name, role in said.items():
         fits = [name] if name in columns else fnmatch.filter(columns, name.replace("[", "[[]"))
         if not fits:
             near = nearest(name, columns)
             raise DataError(f"the table has no column {name!r}{near}; it has {few(columns)}")
-        found |= dict.fromkeys(fits, role)
-    return found
+        roles |= dict.fromkeys(fits, role)
+    return roles
+
+
+def _what_are(made: Proposal) -> str:
+    cells = [[*dict.fromkeys(made.texts[c])] for c in made.unknown]
+    examples = [", ".join(map(shortened, some[:_FEW])) + ", …" * (len(some) > _FEW) for some in cells]
+    columns = [f"{shortened(c)!r} ({some})" for c, some in zip(made.unknown, examples, strict=True)]
+    return f"What are these columns: {'; '.join(columns)}? ('NAME=ROLE', …, or ignore)"
+
+
+def _known(unknown: Sequence[str], answer: str) -> dict[str, str]:
+    if answer.strip() == "ignore":
+        return dict.fromkeys(unknown, "ignore")
+    if said := _matching(read_roles(answer), unknown):
+        return said
+    options = " ".join(f"--column '{column}=ignore'" for column in unknown[:_FEW])
+    raise DataError(
+        f"it is not known what {few([repr(c) for c in unknown])} {'is' if len(unknown) == 1 else 'are'}; add "
+        f"{options}{' …' * (len(unknown) > _FEW)}, or in place of ignore: {', '.join(ROLES[:-1])}"
+    )
 
 
 def _ask_for_repeated(table: Table, said: Mapping[str, str], ask: Ask) -> tuple[list[str], dict[str, str]]:
     """Return the patterns of columns that stand once per explanation, and what their places are."""
     flat = flattened(table)
-    found = repeated(texts_by_column(flat.frame))
-    if found is None or PLACE in flat.frame or found.columns & said.keys():
+    texts = texts_of(flat)
+    families, likely = repeated([*texts])
+    columns = {c for places in families.values() for c in places.values()}
+    if PLACE in texts or columns & said.keys() or all(numbers_of(texts[c]) is None for c in columns):
         return [], {}
-    patterns, values = [*found.families], {v: None for of in found.families.values() for v in of}
-    known = guess(flattened(flat, patterns), {PLACE: "ignore"}).roles
-    free = [k for k in ("item_id", "generator") if k not in known]
-    likely = next((k for k in (found.likely, *free) if k in free), "ignore")
-    likely = "ignore" if NTH in known.get("item_id", "") else likely
+    patterns, values = [*families], dict.fromkeys(v for places in families.values() for v in places)
+    roles = roles_of([c for c in (*texts, *patterns) if c not in columns], (), {}).values()
+    free = [key for key in (likely, "item_id", "generator") if key not in roles]
     words = {"item": "item_id", "generator": "generator", "other": "ignore", "no": ""}
+    usual = (
+        "other"
+        if "item_id" in roles_of(patterns, (), {}).values() or not free
+        else free[0].removesuffix("_id")
+    )
 
     def read(answer: str) -> str:
         return words[one_of(answer.strip().casefold(), words, "it cannot be", "it may be", error=DataError)]
 
-    told = ", ".join([*map(cut, patterns[:_FEW]), *["…"] * (len(patterns) > _FEW)])
+    shown = ", ".join([*map(shortened, patterns[:_FEW]), *["…"] * (len(patterns) > _FEW)])
     question = (
-        f"Columns repeat for {', '.join(values)}: {told}. What does {NTH} stand for? (item, generator, "
+        f"Columns repeat for {', '.join(values)}: {shown}. What does {NTH} stand for? (item, generator, "
         "other, or no if each row is about one explanation)"
     )
-    role = ask(question, next(w for w, r in words.items() if r == likely), read)
+    role = ask(question, usual, read)
     return (patterns, {PLACE: role}) if role else ([], {})
 
 
-def _refuse(made: Proposal, columns: Sequence[str]) -> None:
-    if made.guess.people:
-        return
-    names = {c.casefold() for c in columns}
-    for kind, words, least, page in _OTHER_KINDS:
-        if len(names & words) >= least:
-            raise DataError(
-                f"{made.table.name} looks like data of `kind: {kind}`; init makes studies of explanations "
-                f"alone, and the page {page} of the documentation says how to bring it in"
-            )
-    raise DataError(
-        f"no column of {made.table.name} looks like people's ratings ({few(columns)}); name them, "
-        "such as --column 'NAME=rating'"
-    )
-
-
 def _ask_for_raters(made: Proposal, ask: Ask) -> None:
-    found = made.guess
-    rater = found.roles.get("rater")
-    long = rater is not None and any(not c.who for c in found.people)
-    raters = raters_of(made) if long else list(rated_by(found.people))
+    """Ask which raters are models, and which is the user."""
+    in_people = [*dict.fromkeys(c.who for c in made.people if c.who)]
+    long = "rater" in made.roles and any(not c.who for c in made.people)
+    raters = made.raters if long else in_people
     if len(raters) > 1:
-        tools = ", ".join(r for r in raters if TOOL.search(r)) if long else ""
+        likely = ", ".join(r for r in raters if TOOL.search(r)) if long else ""
         question = f"Which raters are models or tools? ({_shown(raters)}, or {NONE})"
-        named = ask(question, tools or NONE, lambda told: _listed(told, raters, most=len(raters) - 1))
-        if long:
-            made.tools = named
-        found.tools += [c for c in found.people if c.who in named]
-        found.people = [c for c in found.people if c.who not in named]
-        raters = [r for r in raters if r not in named]
-    if raters == [USER_RATER] or (long and USER_RATER in rated_by(found.people)):
+        models = ask(question, likely or NONE, lambda answer: _listed(answer, raters, most=len(raters) - 1))
+        made.models = models if long else []
+        made.tools += [c for c in made.people if c.who in models]
+        made.people = [c for c in made.people if c.who not in models]
+        raters = [r for r in raters if r not in models]
+    if raters == [USER_RATER] or (long and USER_RATER in in_people):
         made.users = [USER_RATER]
     else:
-        else_ = f"or {NONE}: then the truth is {'their mean' if len(raters) > 1 else 'what they said'}"
-        question = f"Which rater is the person the item was recommended to? ({_shown(raters)}, {else_})"
-        likely = the_user(raters) or ", ".join(_rating_for_themselves(made)) or NONE
-        made.users = ask(question, likely, lambda told: _listed(told, raters))
+        truth = f"or {NONE}: then the truth is {'their mean' if len(raters) > 1 else 'what they said'}"
+        question = f"Which rater is the person the item was recommended to? ({_shown(raters)}, {truth})"
+        made.users = ask(question, the_user(raters) or NONE, lambda answer: _listed(answer, raters))
     if not made.users:
         mean = f"the mean of {', '.join(raters)}" if len(raters) > 1 else f"what {raters[0]} said"
-        told = "and who is part of it is not compared; change `truth` in the study to compare them"
-        made.notes.append(f"No rater is the user. The truth is {mean}, {told}.")
-
-
-def _rating_for_themselves(made: Proposal) -> list[str]:
-    """Return the raters of a long table whose name is the user in all rows that they rated."""
-    roles = made.guess.roles
-    if not {"rater", "user_id"} <= roles.keys():
-        return []
-    pairs = {*zip(texts_of(made, roles["rater"]), texts_of(made, roles["user_id"]), strict=True)}
-    return sorted({r for r, _ in pairs} - {r for r, user in pairs if r != user} - {""})
+        advice = "and who is part of it is not compared; change `truth` in the study to compare them"
+        made.notes.append(f"No rater is the user. The truth is {mean}, {advice}.")
 
 
 def _shown(raters: Sequence[str]) -> str:
@@ -203,52 +215,117 @@ def _listed(answer: str, known: Sequence[str], most: int | None = None) -> list[
     return [exact.get(name) or exact[name.casefold()] for name in names]
 
 
-def _find_keys(made: Proposal) -> None:
-    """Name a unit by its row if the keys do not."""
-    roles, frame = made.guess.roles, made.table.frame
-    keys = [roles[k] for k in KEYS if k in roles]
-    text = roles.get("explanation")
+def _ask_for_aspects(made: Proposal, ask: Ask) -> None:
+    """Name the aspects that people rated, and ask for their scales; raise `DataError` without a rating."""
+    numbers, words = _ratings(made)
+    if not numbers:
+        raise DataError(f"{made.table.name} has no rating in its columns of ratings")
+    scales = scales_of(numbers) | {a: s for a in numbers if words[a] and (s := scale_of_labels(words[a]))}
+    for cell in made.tools:
+        scale_of_labels([*made.labels.get(cell.column, {})])  # refuses numbers of different scales
+    names: dict[str, str] = {}
+    for text in numbers:
+        name = aspect_name(text)
+        name = OVERALL if name.casefold() == AVERAGE else name
+        same = sum(n == name or n.startswith(f"{name} (") for n in names.values())
+        names[text] = f"{name} ({same + 1})" if same else name
+    ends = {
+        scale: ask(
+            f"The scale of {few([names[a] for a in scales if scales[a] == scale])}?",
+            f"{scale[0]:g} to {scale[1]:g}",
+            _scale,
+        )
+        for scale in dict.fromkeys(scales.values())
+    }
+    for text, name in names.items():
+        whole_numbers = all(n.is_integer() for n in numbers[text])
+        made.aspects.append(ProposedAspect(name, text, ends[scales[text]], whole_numbers))
+
+
+def _ratings(made: Proposal) -> tuple[dict[str, list[float]], dict[str, list[str]]]:
+    """Return the numbers that people gave each aspect, and the words of the answers that have a number."""
+    numbers: dict[str, list[float]] = {}
+    words: dict[str, list[str]] = {}
+    by = made.cells(made.roles["rater"]) if made.models else None
+    for cell in made.people:
+        labels = made.labels.get(cell.column, {})
+        values = [labels.get(t, t) for t in map(str.strip, map(str, made.table.frame[cell.column]))]
+        column = made.roles.get("aspect")
+        aspects = [cell.aspect] * len(values) if column is None else made.cells(column)
+        for at, (aspect, value) in enumerate(zip(aspects, values, strict=True)):
+            number = value is not None and re.fullmatch(r"[+-]?\d+(\.\d+)?", str(value))
+            if number and (by is None or by[at] not in made.models):
+                numbers.setdefault(aspect, []).append(float(str(value)))
+        for aspect in {*aspects}:
+            words.setdefault(aspect, []).extend(w for w, n in labels.items() if n is not None)
+    return numbers, words
+
+
+def _scale(answer: str) -> tuple[float, float]:
+    """Return the ends of a scale: ``1 to 5``, ``1-5``; raise `DataError` if they are none."""
+    ends = [float(n) for n in re.findall(r"(?<!\d)-?\d+(?:\.\d+)?", answer)]
+    if len(ends) != 2 or ends[0] >= ends[1]:
+        raise DataError(f"{answer!r} is no scale; give its ends, such as 1 to 5")
+    return ends[0], ends[1]
+
+
+def _ask_for_direction(made: Proposal, ask: Ask) -> None:
+    """Ask whether answers in words rise as they were taken to; codes such as A1 may as well fall."""
+    groups: dict[frozenset[str], list[Cell]] = {}
+    for cell in made.people:
+        labels = made.labels.get(cell.column, {})
+        if any(n is not None and not has_number(w) for w, n in labels.items()):
+            groups.setdefault(frozenset(labels), []).append(cell)
+    ends = {a.text: a.scale for a in made.aspects}
+    for cells in groups.values():
+        words = {w: n for w, n in made.labels[cells[0].column].items() if n is not None}
+        shown = ", ".join(f"{w} = {words[w]}" for w in sorted(words, key=lambda w: words[w]))
+        if ask(f"The answers: {shown}. Right? (yes, or reversed)", "yes", _is_reversed):
+            for cell in cells:
+                both = int(sum(ends.get(cell.aspect, made.aspects[0].scale)))
+                numbers = made.labels[cell.column].items()
+                made.labels[cell.column] = {w: None if n is None else both - n for w, n in numbers}
+
+
+def _is_reversed(answer: str) -> bool:
+    one_of(answer.strip(), ("yes", "reversed"), "it cannot be", "it may be", error=DataError)
+    return answer.strip() == "reversed"
+
+
+def _find_units(made: Proposal) -> None:
+    """Take each row for an item where no column names it, or where the keys name several rows."""
+    roles, frame = made.roles, made.table.frame.astype(str)
+    text, user = roles.get("explanation"), roles.get("user_id")
     if text is None:
         made.notes.append("No column holds the texts: only evaluators that need none can be used.")
     if made.row_is_user:
         made.notes.append("No column names the user: each row is a user of its own.")
     if "item_id" not in roles:
-        told = "No column names the item: each row is an item of its own"
         n = len(frame) if text is None or made.explode else frame[text].nunique()
-        told += f", though {len(frame):,} rows hold {n:,} different texts" if 2 * n <= len(frame) else ""
-        made.notes.append(f"{told}.")
-    elif not made.row_is_user:
-        _find_doubles(made, keys, selected=bool({"rater", "aspect"} & roles.keys()))
-    if text is not None and not {"rater", "user_id"} <= roles.keys():
-        left = [c for c in made.guess.left if role_of(c, [], numeric=False, taken={}) != "ignore"]
-        for column in [c for c in left if varies(c, made.guess, made.table)][:1]:
-            names = frame[column].nunique()
-            unused = f"{counted(len(made.guess.left), 'column')} not used"
-            asked = f"is {column!r}, with {names} names, the rater? --column '{column}=rater'"
-            made.notes.append(f"{unused}; {asked}")
-    user = roles.get("user_id")
-    if user is not None and frame[user].astype(str).str.contains("@").any():
+        though = f", though {len(frame):,} rows hold {n:,} different texts" if 2 * n <= len(frame) else ""
+        made.notes.append(f"No column names the item: each row is an item of its own{though}.")
+    elif not made.row_is_user and (made.explode or not {"rater", "aspect"} & roles.keys()):
+        _find_doubles(made)
+    if user is not None and frame[user].str.contains("@").any():
         made.notes.append(f"{user!r} holds e-mail addresses: replace them before you share the data.")
-    if text is not None and frame[text].astype(str).str.contains(_HTML).any():
+    if text is not None and frame[text].str.contains(_HTML).any():
         made.notes.append(f"{text!r} holds HTML, which evaluators read as text: take it out first.")
 
 
-def _find_doubles(made: Proposal, keys: Sequence[str], *, selected: bool) -> None:
-    """Take each row for an item where the keys name several: other texts, or rows that are one each."""
+def _find_doubles(made: Proposal) -> None:
     repeats = NTH in "".join(made.explode)
-    if selected and not made.explode:
-        return
-    frame, rows = made.table.frame, pd.Series(made.table.rows, made.table.frame.index)
-    keys = [*dict.fromkeys(keys)]
-    of = rows.groupby([frame[k].astype(str) for k in keys], sort=False)
-    twice = of.transform("nunique" if made.explode and not repeats else "size") > 1
+    rows = pd.Series(made.table.rows, made.table.frame.index)
+    keys = [*dict.fromkeys(made.roles[k] for k in KEYS if k in made.roles)]
+    units = rows.groupby([made.table.frame[k].astype(str) for k in keys], sort=False)
+    twice = units.transform("nunique" if made.explode and not repeats else "size") > 1
     if twice.any():
-        names, n = ", ".join(map(repr, keys)), rows[twice].nunique()
-        place = of.ngroup().to_numpy()
-        like = rows[place == place[twice.to_numpy().argmax()]].unique()
-        told = f"{n:,} of {rows.nunique():,} rows have the same {names} as another"
-        such = f"such as row{'s' * (len(like) > 1)} {' and '.join(map(str, like[:2]))}"
-        of_place = repeats and made.guess.roles.get("generator") != PLACE
-        made.notes.append(f"{told}, {such}: each {NTH if of_place else 'row'} is an item of its own.")
-        made.guess.roles.pop("item_id")
-        made.guess.roles |= {"item_id": PLACE} if of_place else {}
+        first = units.ngroup()[twice].iloc[0]
+        like = rows[units.ngroup() == first].unique()
+        of_place = repeats and made.roles.get("generator") != PLACE
+        made.notes.append(
+            f"{rows[twice].nunique():,} of {rows.nunique():,} rows have the same "
+            f"{', '.join(map(repr, keys))} as another, such as row{'s' * (len(like) > 1)} "
+            f"{' and '.join(map(str, like[:2]))}: each {NTH if of_place else 'row'} is an item of its own."
+        )
+        made.roles.pop("item_id")
+        made.roles |= {"item_id": PLACE} if of_place else {}

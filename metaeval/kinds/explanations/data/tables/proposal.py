@@ -1,29 +1,194 @@
-"""What a table is taken for."""
+"""What a table is taken for, by the names of its columns."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
-from metaeval.base.errors import sound
-from metaeval.kinds.explanations.data.tables.names import NTH, ROLES, aspect_name
-from metaeval.kinds.explanations.data.tables.prepare import few
+from metaeval.base.errors import DataError, sound
+from metaeval.base.records import USER_RATER
+from metaeval.kinds.explanations.data.tables.map import few
+from metaeval.kinds.explanations.data.tables.roles import (
+    NTH,
+    OVERALL,
+    ROLES,
+    TOOL,
+    VALUE,
+    Cell,
+    aspect_name,
+    cells_of,
+    roles_of,
+    whole,
+)
 from metaeval.sources.tables.columns import text_column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from metaeval.kinds.explanations.data.tables.grid import Cell
-    from metaeval.kinds.explanations.data.tables.guess import Guess
     from metaeval.sources.tables.table import Table
 
-    Answer = TypeVar("Answer")
+MISSING = frozenset(
+    {
+        *("n/a", "na", "n.a.", "#n/a", "nan", "none", "null", "-", "--", "?", "don't know", "do not know"),
+        *("i don't know", "i do not know", "not sure", "unsure", "no answer", "prefer not to say"),
+        *("not applicable", "can't say", "k.a.", "k. a.", "keine angabe", "weiß nicht", "weiss nicht"),
+        *("n/d", "n.d.", "n. d.", "nd", "n.a", "s/o", "ns/nc", "sin dato", "sin respuesta", "no sabe"),
+        *("sans réponse", "sans avis", "ne sait pas", "nsp", "sans objet", "nvt", "n.v.t.", "weet niet"),
+        *("geen antwoord", "geen mening", "non so", "nessuna risposta", "não sei", "sem resposta"),
+        *("不知道", "无", "\u2013", "\u2014"),
+    }
+)
+"""Words that stand for no answer, in lower case."""
+_LADDERS = (
+    "no|yes",
+    "false|true",
+    "low|medium|high",
+    "bad|ok|good",
+    "poor|fair|good",
+    "strongly disagree|disagree|neutral|agree|strongly agree",
+    "strongly disagree|somewhat disagree|neutral|somewhat agree|strongly agree",
+    "strongly disagree|disagree|somewhat disagree|neutral|somewhat agree|agree|strongly agree",
+    "very dissatisfied|dissatisfied|neutral|satisfied|very satisfied",
+    "very unlikely|unlikely|neutral|likely|very likely",
+    "extremely dissatisfied|somewhat dissatisfied|neutral|somewhat satisfied|extremely satisfied",
+    "extremely unlikely|somewhat unlikely|neutral|somewhat likely|extremely likely",
+    "definitely not|probably not|neutral|probably yes|definitely yes",
+    "very poor|poor|fair|good|very good",
+    "poor|fair|good|very good|excellent",
+    "terrible|poor|fair|good|excellent",
+    "very bad|bad|ok|good|very good",
+    "never|rarely|sometimes|often|always",
+    "never|sometimes|about half the time|most of the time|always",
+    "not at all|slightly|moderately|very|extremely",
+    "not at all|a little|somewhat|quite a bit|very much",
+    "none at all|a little|a moderate amount|a lot|a great deal",
+    "nein|ja",
+    "stimme gar nicht zu|stimme eher nicht zu|teilsteils|stimme eher zu|stimme voll zu",
+    "trifft gar nicht zu|trifft eher nicht zu|teilsteils|trifft eher zu|trifft voll zu",
+    "否|是",
+    "非常不同意|不同意|neutral|同意|非常同意",
+)
+"""Labels from the lowest on; the first of two is 0, of more 1."""
+_SAME = (
+    (r"undecided|neither.*|might or might not|中立|一般", "neutral"),
+    (r"(fully|totally|completely) (agree|disagree)", r"strongly \2"),
+    (r"slightly (agree|disagree)", r"somewhat \1"),
+    (r"okay", "ok"),
+    (r"average", "fair"),
+    (r"(stimme|trifft) überhaupt nicht zu", r"\1 gar nicht zu"),
+    (r"(stimme|trifft) voll und ganz zu", r"\1 voll zu"),
+)
+"""Label → the same of a ladder."""
+_NUMBERED = re.compile(
+    r"\(?(-?\d+)\)?\s*[-\u2013\u2014:.=)]\s*\D.*|(\d+)\s+(?:stars?|points?)|(\d+)\s*\(\D.*\)|\D.*\((-?\d{1,3})\)"
+    r"|(\d+)\s*(?:/|out of|von)\s*\d+|AO?(\d{1,2})",  # A1 and AO01 are codes of LimeSurvey
+    re.IGNORECASE,
+)
+_OF = re.compile(r"(\d+)\s*(?:/|out of|von)\s*(\d+)", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_CLEAR, _MOSTLY = 10, 0.9  # numbers, and share of numbers, from which a column is one of numbers
+_MOST = 15  # different answers
+SCALES = (
+    *((0, 1), (1, 3), (1, 5), (0, 5), (1, 7), (0, 7), (1, 10), (0, 10)),
+    *((-2, 2), (-3, 3), (0, 100)),
+)
+_NO_SLIDER = 10  # the top of scales that are not drawn as sliders
+_SURE = 30  # ratings from which a shorter scale that is used whole is one of its own
 
-    class Ask(Protocol):
-        """Puts a question."""
 
-        def __call__(self, question: str, default: str, read: Callable[[str], Answer]) -> Answer:
-            """Return what ``read`` makes of an answer; where it raises `DataError`, ask again."""
+def numbers_of(texts: Sequence[str]) -> dict[str, int | None] | None:
+    """Return the number of each answer in words, and None for a word that is no answer.
+
+    Nothing if all are numbers, apart from words for no answer; None if they are no answers at all.
+    """
+    words: dict[str, int | None] = {t: None for t in texts if t.casefold() in MISSING}
+    answers = [t for t in dict.fromkeys(texts) if t not in words]
+    if not answers:
+        return None
+    numbers = sum(bool(_NUMBER.fullmatch(t)) for t in texts)
+    if all(_NUMBER.fullmatch(t) for t in answers) or numbers >= max(_CLEAR, _MOSTLY * len(texts)):
+        return {}  # whoever reads the numbers says which cells hold none
+    if len(answers) <= _MOST and all(_NUMBER.fullmatch(t) or _NUMBERED.fullmatch(t) for t in answers):
+        matches = {t: match for t in answers if (match := _NUMBERED.fullmatch(t))}
+        return words | {t: int(next(filter(None, m.groups()))) for t, m in matches.items()}
+    if all(set(t) <= {"★", "*", "☆"} for t in answers):
+        return words | {t: len(t) - t.count("☆") for t in answers}
+    rungs, n = _rungs(answers)
+    return words | {t: at + (n > 2) for t, at in rungs.items()} if rungs else None
+
+
+def has_number(label: str) -> bool:
+    """Say whether a label has its number in it, such as ``4 - Agree``; a code may run either way."""
+    return bool(re.search(r"\d|★|\*", label)) and not re.fullmatch(r"AO?\d+", label)
+
+
+def _rungs(texts: Sequence[str]) -> tuple[dict[str, int], int]:
+    """Return each label's place from the lowest, and how many a questionnaire has with these; or nothing.
+
+    What all labels share may be left out: ``not useful at all``, ``very useful``.
+    """
+    plain = {t: _plain(t) for t in texts}
+    shared = set.intersection(*(set(p.split()) for p in plain.values())) if plain else set()
+    short = {t: " ".join(w for w in p.split() if w not in shared) for t, p in plain.items()}
+    for named in (plain, short):
+        for ladder in (text.split("|") for text in _LADDERS):
+            if named and {*named.values()} <= {*ladder}:
+                return {t: ladder.index(v) for t, v in named.items()}, len(ladder)
+    return {}, 0
+
+
+def _plain(text: str) -> str:
+    plain = re.sub(r"[^\w ]", "", text.casefold()).strip()
+    for pattern, same in _SAME:
+        if match := re.fullmatch(pattern, plain):
+            return match.expand(same)
+    return plain
+
+
+def scale_of_labels(words: Sequence[str]) -> tuple[float, float] | None:
+    """Return the scale of labels of a questionnaire, or such as ``4/5``; None if they have other numbers.
+
+    Raises `DataError` for such as ``4/5`` beside ``3/10``.
+    """
+    parts = [match for w in words if (match := _OF.fullmatch(w))]
+    if parts:
+        tops = {int(m[2]): m[0] for m in parts}
+        if len(tops) > 1:
+            one, other, *_ = tops.values()
+            raise DataError(f"{one!r} and {other!r} are on different scales; write all answers on one")
+        low, top = min(1, *(int(m[1]) for m in parts)), next(iter(tops))
+        return next((s for s in SCALES if s[0] <= low and s[1] == top), (low, top))
+    _, n = _rungs(words)
+    return None if not n else (0, 1) if n == 2 else (1, n)
+
+
+def is_rating(texts: Sequence[str]) -> bool:
+    """Say whether numbers look like ratings: whole ones from -3 to 100, or halves up to 10."""
+    numbers = [float(t) for t in texts if _NUMBER.fullmatch(t)]
+    steps = 2 if max(numbers, default=0) <= _NO_SLIDER else 1
+    return bool(numbers) and all((steps * n).is_integer() and -3 <= n <= 100 for n in numbers)
+
+
+def scale_of(numbers: Sequence[float]) -> tuple[float, float]:
+    """Return the usual scale that holds numbers, or their ends."""
+    low, high = min(numbers), max(numbers)
+    return next((s for s in SCALES if s[0] <= low and high <= s[1]), (low, high if high > low else low + 1))
+
+
+def scales_of(ratings: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, float]]:
+    """Return the scale of each aspect: that of all, unless an aspect clearly has its own."""
+    counts = Counter(scale_of(v) for v in ratings.values())
+    common = max(counts, key=lambda s: (s[1] - s[0], counts[s]))
+    scales = {}
+    for aspect, values in ratings.items():
+        own = scale_of(values)
+        whole = set(values) >= {float(n) for n in range(int(own[0]), int(own[1]) + 1)}
+        outside = not common[0] <= min(values) <= max(values) <= common[1]
+        slider = common[1] > _NO_SLIDER >= own[1]
+        scales[aspect] = own if outside or slider or (whole and len(values) >= _SURE) else common
+    return scales
 
 
 _LONGEST = 60  # characters of a question in a line
@@ -45,10 +210,20 @@ class Proposal:
 
     table: Table
     explode: list[str]
-    guess: Guess
+    texts: Mapping[str, list[str]]
+    """Column → its cells that are not empty."""
+    roles: dict[str, str] = field(default_factory=dict)
+    """Role of a key, text or selector → its column."""
+    people: list[Cell] = field(default_factory=list)
+    tools: list[Cell] = field(default_factory=list)
+    profiles: list[str] = field(default_factory=list)
+    labels: dict[str, dict[str, int | None]] = field(default_factory=dict)
+    """Column → word → number, where people answered in words."""
+    unused: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
     users: list[str] = field(default_factory=list)
     """The raters who are users, as the table calls them: one word, or the identifier of each."""
-    tools: list[str] = field(default_factory=list)
+    models: list[str] = field(default_factory=list)
     """Raters of a long table who are models."""
     generator: str = ""
     aspects: list[ProposedAspect] = field(default_factory=list)
@@ -57,44 +232,82 @@ class Proposal:
     @property
     def row_is_user(self) -> bool:
         """Whether people have a row each and no name: their columns repeat for several explanations."""
-        return NTH in "".join(self.explode) and "user_id" not in self.guess.roles
+        return NTH in "".join(self.explode) and "user_id" not in self.roles
+
+    @property
+    def raters(self) -> list[str]:
+        """The raters that a column of a long table names."""
+        return sorted({*self.cells(self.roles["rater"])} - {""})
+
+    def cells(self, column: str) -> list[str]:
+        """Return the cells of a column as text."""
+        return [str(t).strip() for t in sound(text_column(self.table, column))]
 
     def lines(self) -> list[str]:
         """Return what each column is taken for, in words."""
-        found, by = self.guess, dict[str, list[str]]()
-        for role, column in self.guess.roles.items():
-            by.setdefault(column, []).append(role)
-        told = sorted(
-            ((", ".join(sorted(roles, key=ROLES.index)), column) for column, roles in by.items()), key=_place
-        )
-        told += [("ratings", self._values(found.people)), ("scores", self._values(found.tools))]
-        told += [("profile", ", ".join(found.profiles)), ("not used", ", ".join(found.left))]
-        width = max(len(name) for name, what in told if what) + 2
-        return [f"  {name:<{width}}{what}" for name, what in told if what]
+        lines = [(role, self.roles[role]) for role in ROLES if role in self.roles]
+        lines += [("ratings", self._values(self.people)), ("scores", self._values(self.tools))]
+        rest = {"profile": self.profiles, "not used": self.unused, "unknown": self.unknown}
+        lines += [(name, ", ".join(columns)) for name, columns in rest.items()]
+        width = max(len(name) for name, columns in lines if columns) + 2
+        return [f"  {name:<{width}}{columns}" for name, columns in lines if columns]
 
     def _values(self, cells: Sequence[Cell]) -> str:
         by: dict[str, list[str]] = {}
         for cell in cells:
             name = aspect_name(cell.aspect)
-            told = cell.column if name == cell.aspect else f"{name} ({cut(cell.column)})"
-            by.setdefault(cell.who or f"by {self.guess.roles['rater']}", []).append(told)
+            text = cell.column if name == cell.aspect else f"{name} ({shortened(cell.column)})"
+            by.setdefault(cell.who or f"by {self.roles['rater']}", []).append(text)
         return "; ".join(f"{who}: {few(columns)}" for who, columns in by.items())
 
 
-def _place(told: tuple[str, str]) -> int:
-    return ROLES.index(told[0].partition(",")[0])
+def texts_of(table: Table) -> dict[str, list[str]]:
+    """Return the cells of each column that are not empty, as text."""
+    named = [c for c in table.frame.columns if str(c).strip()]
+    cells = {str(c): table.frame[c].dropna().astype(str).str.strip() for c in named}
+    return {c: values[values != ""].tolist() for c, values in cells.items()}
 
 
-def cut(name: str) -> str:
+def shortened(name: str) -> str:
     """Return a name of a column, without its beginning if it is a long question."""
     return name if len(name) <= _LONGEST else f"… {name[2 - _LONGEST :].partition(' ')[2]}"
 
 
-def raters_of(made: Proposal) -> list[str]:
-    """Return the raters that a column of a long table names."""
-    return sorted({*texts_of(made, made.guess.roles["rater"])} - {""})
-
-
-def texts_of(made: Proposal, column: str) -> list[str]:
-    """Return the cells of a column as text."""
-    return [str(t).strip() for t in sound(text_column(made.table, column))]
+def by_names(made: Proposal, said: Mapping[str, str]) -> Proposal:
+    """Say what the columns are, by their names; and which columns of numbers look like ratings."""
+    numbers = {c: n for c, texts in made.texts.items() if (n := numbers_of(texts)) is not None}
+    roles = roles_of([*made.texts], numbers.keys(), said)
+    values = [c for c in made.texts if roles.get(c, "rating" if c in numbers else "") in ("rating", "score")]
+    for column in (c for c in made.texts if c not in values):
+        role = roles.get(column, "" if made.texts[column] else "ignore")
+        if not role or role in made.roles:
+            made.unknown.append(column)
+        elif role == "profile" and "user_id" in roles.values():
+            made.profiles.append(column)
+        elif role in ("profile", "ignore"):
+            made.unused.append(column)
+        else:
+            made.roles[role] = column
+    if "item_title" in made.roles:
+        made.roles.setdefault("item_id", made.roles["item_title"])
+    tools = [c for c in values if roles.get(c) == "score" or (c not in roles and TOOL.search(c))]
+    for column in (c for c in values if c not in roles and c not in tools and not VALUE.fullmatch(c)):
+        if not numbers[column] and not is_rating(made.texts[column]):
+            made.unknown.append(column)
+    people = [c for c in values if c not in tools and c not in made.unknown]
+    rater, beside = made.roles.get("rater"), made.roles.get("rater", "").rpartition(".")[0]
+    long = [c for c in people if VALUE.fullmatch(c) or roles.get(c) == "rating"] or people
+    if "aspect" in made.roles:
+        made.people = [Cell(long[0], "" if rater else USER_RATER, "", long[0])] if long else []
+        made.unknown += [c for c in people if c not in long[:1]]
+        people = []
+    elif rater:  # ratings that do not stand beside the rater are of the user
+        made.people = [whole(c, "" if c.startswith(beside) else USER_RATER) for c in people]
+        if len(people) == 1 and VALUE.fullmatch(people[0]):
+            made.people = [made.people[0]._replace(aspect=OVERALL, pattern=people[0])]
+        people = []
+    cells = cells_of([*people, *tools], tools)
+    made.people += [cells[c] for c in people]
+    made.tools = [cells[c] for c in tools]
+    made.labels = {c.column: numbers[c.column] for c in (*made.people, *made.tools) if numbers.get(c.column)}
+    return made

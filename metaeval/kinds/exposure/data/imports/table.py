@@ -2,71 +2,53 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from metaeval.base.errors import DataError, Problem, nearest, sound
-from metaeval.base.validation import read_model
-from metaeval.kinds.exposure.data.imports.map import LogMap
-from metaeval.kinds.exposure.data.loading import log_of, refuse_if_in_the_way, save
+from pydantic import Field
+
+from metaeval.base.errors import DataError, Problem
+from metaeval.base.validation import Strict
+from metaeval.kinds.exposure.data.loading import FOLDER, Described
 from metaeval.kinds.exposure.data.log_set import ITEM, USER
-from metaeval.kinds.files.loading import Imported
-from metaeval.sources.hub.repository import any_table
-from metaeval.sources.tables.table import Table, read_table
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
-
-    from metaeval.kinds.exposure.data.log_set import LogSet
+from metaeval.kinds.files.loading import Files, TableFile, absent_columns, once, renamed, table_importer
+from metaeval.sources.tables.entries import Name
+from metaeval.sources.tables.table import Table
 
 
-def import_table(
-    source: str | os.PathLike[str],
-    map_file: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    *,
-    force: bool = False,
-) -> Imported[LogSet]:
-    """Make a log of a table.
+class LogColumns(Strict):
+    """Which column is what, in a table with a row per exposure."""
 
-    Parameters
-    ----------
-    source
-        A CSV, TSV, JSONL or Parquet file, a local folder that the ``datasets`` library can load, or the name
-        of a data set on the hub.
-    map_file
-        What each column means, a YAML file.
-    out
-        The folder to write; with ``force`` it replaces one that is there.
+    item_id: Name
+    outcome: Name
+    user_id: Name | None = None
+    timestamp: Name | None = None
+    position: Name | None = None
+    propensity: Name | None = None
 
-    Raises
-    ------
-    DataError
-        If the map or the table cannot be used; each problem names the row and column of the table itself.
-    """
-    refuse_if_in_the_way(Path(out), force=force)
-    place = Path(map_file)
-    table_map = sound(read_model(place, LogMap))
-    table = any_table(source, table_map.split)
+
+class LogMap(Described):
+    """The content of a map file."""
+
+    log: LogColumns
+    context: dict[Name, Name] = Field(default_factory=dict)
+    items: dict[Name, Name] = Field(default_factory=dict)
+    users: dict[Name, Name] = Field(default_factory=dict)
+    tables: dict[Literal["items", "profiles", "runs", "test"], Name | TableFile] = Field(default_factory=dict)
+    header: list[Name] | None = None
+    """Names of the columns of a table without a header, tabs between them."""
+    split: Name | None = None
+
+    def about(self) -> dict[str, Any]:
+        """Return the keys of ``dataset.yaml`` that the map says."""
+        return self.model_dump(include={*Described.model_fields} - {"kind"}, exclude_defaults=True)
+
+
+@table_importer(FOLDER, LogMap)
+def import_table(table: Table, table_map: LogMap, map_name: str, beside: Mapping[str, Table]) -> Files:
+    """Make a log of a table."""
     columns = table_map.log.model_dump(exclude_none=True)
-    _refuse_unknown(
-        table, [columns, table_map.context, table_map.items, table_map.users], table_map, place.name
-    )
-    tables = {"log": _renamed(table, {**columns, **table_map.context})}
-    for kind, key, fields in (("items", ITEM, table_map.items), ("profiles", USER, table_map.users)):
-        if fields:
-            tables[kind] = _once(_renamed(table, {key: columns[key], **fields}), key)
-    beside = {str(kind): sound(read_table(place.parent / file)) for kind, file in table_map.tables.items()}
-    data = log_of(table_map.about(), tables | beside)
-    save(data, out, force=force)
-    return Imported(data, ())
-
-
-def _refuse_unknown(table: Table, maps: list[Mapping[str, str]], table_map: LogMap, map_name: str) -> None:
-    given = [str(c) for c in table.frame.columns]
-    absent = dict.fromkeys(column for named in maps for column in named.values() if column not in given)
-    problems = [f"the column {c!r} is not in the table{nearest(c, given)}" for c in absent]
+    problems = absent_columns(table, columns, table_map.context, table_map.items, table_map.users)
     problems += [
         f"{name!r} is a column of its own in a log; name it under `log`"
         for name in table_map.context
@@ -81,14 +63,8 @@ def _refuse_unknown(table: Table, maps: list[Mapping[str, str]], table_map: LogM
     ]
     if problems:
         raise DataError([Problem(map_name, None, None, text) for text in problems])
-
-
-def _renamed(table: Table, columns: Mapping[str, str]) -> Table:
-    frame = table.frame[list(columns.values())].set_axis(list(columns), axis="columns")
-    return Table(table.name, frame, table.rows, columns)
-
-
-def _once(table: Table, key: str) -> Table:
-    """Return the first row of each value of a key, without rows that have none."""
-    first = (table.frame[key].notna() & ~table.frame[key].duplicated()).to_numpy()
-    return Table(table.name, table.frame[first].reset_index(drop=True), table.rows[first], table.labels)
+    tables = {"log": renamed(table, {**columns, **table_map.context})}
+    for kind, key, fields in (("items", ITEM, table_map.items), ("profiles", USER, table_map.users)):
+        if fields:
+            tables[kind] = once(renamed(table, {key: columns[key], **fields}), key)
+    return Files(table_map.about(), {**tables, **beside})

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaeval.base.records import USER_RATER
-from metaeval.kinds.relevance.data.imports.collecting import collected
-from metaeval.kinds.relevance.data.loading import refuse_if_in_the_way
+from metaeval.kinds.files.loading import Files
+from metaeval.kinds.relevance.data.imports.collecting import importer_of_labels
 from metaeval.sources.coat import STARS, read_coat
 
 if TYPE_CHECKING:
     import os
 
-    from metaeval.kinds.files.loading import Imported
-    from metaeval.kinds.relevance.data.collection import Collection
 
 _RELEVANT = 4
 
 
-def import_coat(
-    folder: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    *,
-    name: str = "coat",
-    force: bool = False,
-) -> Imported[Collection]:
+@importer_of_labels
+def import_coat(folder: str | os.PathLike[str]) -> Files:
     """Make a collection of the released files of Coat.
 
     ``test.ascii``, ratings of random coats, gives the labels; ``train.ascii``, of coats that users chose, the
@@ -37,10 +29,9 @@ def import_coat(
     DataError
         If a file is missing, or is not as released.
     """
-    refuse_if_in_the_way(Path(out), force=force)
     release = read_coat(folder)
     about = {
-        "name": name,
+        "name": "coat",
         "source": "Coat (Schnabel et al. 2016): labels are ratings of random coats",
         "language": "en",
         "statement": "How do you rate this coat?",
@@ -53,4 +44,4 @@ def import_coat(
         "histories": release.chosen,
         "profiles": release.profiles,
     }
-    return collected(about, tables, out, force=force)
+    return Files(about, tables)

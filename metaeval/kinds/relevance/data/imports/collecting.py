@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.keys import noun
-from metaeval.kinds.files.loading import Imported
+from metaeval.kinds.files.loading import Files, importer
 from metaeval.kinds.relevance.data.collection import ITEM, USER
-from metaeval.kinds.relevance.data.loading import collection_of, save
+from metaeval.kinds.relevance.data.loading import FOLDER
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.table import Table, from_frame
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable
 
+    from metaeval.kinds.files.loading import Imported
     from metaeval.kinds.relevance.data.collection import Collection
 
 
-def collected(
-    about: Mapping[str, Any],
-    tables: Mapping[str, Table | pd.DataFrame],
-    out: str | os.PathLike[str],
-    *,
-    notes: Sequence[str] = (),
-    force: bool = False,
-) -> Imported[Collection]:
-    """Save a collection, without items and profiles that no label, run or history names; return it."""
-    kept = {kind: t if isinstance(t, Table) else from_frame(t, kind) for kind, t in tables.items()}
+def importer_of_labels(read: Callable[..., Files]) -> Callable[..., Imported[Collection]]:
+    """Return a function that saves what ``read`` makes of files; see `importer`."""
+
+    @wraps(read)
+    def named(*arguments: object, **options: object) -> Files:
+        return _named(read(*arguments, **options))
+
+    return importer(FOLDER, named, _notes)
+
+
+def _named(files: Files) -> Files:
+    """Leave out items and profiles that no label, run or history names."""
+    kept = {kind: t if isinstance(t, Table) else from_frame(t, kind) for kind, t in files.tables.items()}
     left_out = []
     for kind, key in (("items", ITEM), ("profiles", USER)):
         if kind not in kept or key not in kept[kind].frame.columns:
@@ -42,9 +46,7 @@ def collected(
         if not known.all():
             what = f"{counted(int((~known).sum()), 'row')} of {noun(key)}s"
             left_out.append(f"{table.name}: {what} that no other table names, left out")
-    data = collection_of(about, kept)
-    save(data, out, force=force)
-    return Imported(data, (*notes, *left_out, *_notes(data)))
+    return Files(files.about, kept, (*files.notes, *left_out))
 
 
 def _names(table: Table, key: str) -> pd.Series[str]:
@@ -64,8 +66,8 @@ def _notes(data: Collection) -> list[str]:
             notes.append(f"{counted(int(without.sum()), 'user')} with labels but without a history")
         judged = data.histories[[USER, ITEM]].merge(data.units, how="inner")
         if len(judged):
-            told = counted(len(judged), "row of histories", "rows of histories")
-            notes.append(f"{told} about items that the user labelled; judges do not see them")
+            rows = counted(len(judged), "row of histories", "rows of histories")
+            notes.append(f"{rows} about items that the user labelled; judges do not see them")
     if data.items is not None:
         bare = ~data.units[ITEM].drop_duplicates().isin(data.items[ITEM])
         if bare.any():

@@ -11,17 +11,15 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError
 from metaeval.base.records import USER_RATER
+from metaeval.kinds.files.loading import Files
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
-from metaeval.kinds.relevance.data.imports.collecting import collected
-from metaeval.kinds.relevance.data.loading import refuse_if_in_the_way
+from metaeval.kinds.relevance.data.imports.collecting import importer_of_labels
 from metaeval.sources.movielens import LICENCE, read_movielens
 from metaeval.stats.resampling.draws import drawn
 
 if TYPE_CHECKING:
     import os
 
-    from metaeval.kinds.files.loading import Imported
-    from metaeval.kinds.relevance.data.collection import Collection
 
 Split = Literal["user", "time"]
 _LABELS = {str(half): f"{half / 2:g} star{'' if half == 2 else 's'}" for half in range(1, 11)}
@@ -29,17 +27,15 @@ _RELEVANT = 8  # four stars
 _TAGS = 10
 
 
+@importer_of_labels
 def import_movielens(
     folder: str | os.PathLike[str],
-    out: str | os.PathLike[str],
     *,
     newest: float = 0.2,
     split: Split = "user",
     users: int | None = None,
     seed: int = 0,
-    name: str | None = None,
-    force: bool = False,
-) -> Imported[Collection]:
+) -> Files:
     """Make a collection of a release of MovieLens, with files ``.csv`` or, as 1M and 10M, ``.dat``.
 
     A label is a rating in half stars, 1 to 10. Items have ``title``, ``year``, ``genres``, ``tags`` (the
@@ -50,8 +46,6 @@ def import_movielens(
     ----------
     folder
         Of the release; tags and users may be missing.
-    out
-        The folder to write.
     newest
         The share of the ratings that are labels.
     split
@@ -62,15 +56,12 @@ def import_movielens(
         alone.
     seed
         Of that draw.
-    name
-        Of the data set; the name of the folder, if None.
 
     Raises
     ------
     DataError
         If a file is missing or wrong, or ``newest`` leaves no labels.
     """
-    refuse_if_in_the_way(Path(out), force=force)
     source = Path(folder)
     release = read_movielens(source)
     ordered = release.ratings
@@ -87,13 +78,9 @@ def import_movielens(
     if labels.empty:
         raise DataError(f"no rating becomes a label with newest={newest:g}; give more")
     first = labels["timestamp"].min()
-    when = (
-        "the newest of each user"
-        if split == "user"
-        else f"all since {pd.Timestamp(first, unit='s'):%Y-%m-%d}"
-    )
+    since = f"all since {pd.Timestamp(first, unit='s'):%Y-%m-%d}"
+    when = "the newest of each user" if split == "user" else since
     about = {
-        "name": name or Path(out).resolve().name,
         "licence": LICENCE,
         "source": f"MovieLens, {source.resolve().name}; labels: {when} (share {newest:g})",
         "language": "en",
@@ -109,8 +96,8 @@ def import_movielens(
     }
     if release.profiles is not None:
         tables["profiles"] = release.profiles
-    told = f"{counted(len(labels), 'label')}: {when}; the ratings before them are histories"
-    return collected(about, tables, out, notes=[told], force=force)
+    note = f"{counted(len(labels), 'label')}: {when}; the ratings before them are histories"
+    return Files(about, tables, [note])
 
 
 def _newest(ordered: pd.DataFrame, share: float, split: Split) -> pd.Series[bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,24 +10,22 @@ import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem
-from metaeval.kinds.files.loading import Imported
-from metaeval.kinds.slates.data.loading import save, slate_set_of
-from metaeval.kinds.slates.data.sampling import draw_duels
-from metaeval.kinds.slates.data.slate_set import ITEM, USER
-from metaeval.kinds.slates.data.utilities import UTILITIES
+from metaeval.kinds.files.loading import Files, Imported, importer
+from metaeval.kinds.slates.data.loading import FOLDER
+from metaeval.kinds.slates.data.sampling import UTILITIES, Sampling, draw_duels
+from metaeval.kinds.slates.data.slate_set import ITEM, USER, SlateSet
 from metaeval.stats.resampling.draws import drawn
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.kinds.slates.data.sampling import Sampling
-    from metaeval.kinds.slates.data.slate_set import SlateSet
+    from collections.abc import Callable, Mapping, Sequence
 
 
 class Candidates(NamedTuple):
     """What slates are made of, and what is known of items and users."""
 
+    about: Mapping[str, Any]
+    """The keys of ``dataset.yaml`` without ``kind`` and the tasks that are drawn."""
     gains: pd.DataFrame
     """``user_id``, ``item_id``, ``gain`` and perhaps ``foreign``; see `draw_duels`."""
     histories: pd.DataFrame | None = None
@@ -35,6 +34,29 @@ class Candidates(NamedTuple):
     """``item_id`` and text fields."""
     profiles: pd.DataFrame | None = None
     """``user_id`` and text fields."""
+    notes: Sequence[str] = ()
+    """What is to be told of the files."""
+
+
+def importer_of_duels(read: Callable[..., Candidates]) -> Callable[..., Imported[SlateSet]]:
+    """Return a function that draws duels of what ``read`` finds, and saves them; see `importer`.
+
+    Its third argument says how to draw; or the options of `Sampling` do.
+    """
+
+    @wraps(read)
+    def run(
+        source: str | os.PathLike[str],
+        out: str | os.PathLike[str],
+        how: Sampling | None = None,
+        **options: object,
+    ) -> Imported[SlateSet]:
+        given = {name: options.pop(name) for name in Sampling.model_fields if name in options}
+        drawing = how or Sampling.model_validate(given)
+        draw = importer(FOLDER, lambda place, **more: duels_of(read(Path(place), drawing, **more), drawing))
+        return draw(source, out, **options)
+
+    return run
 
 
 def refuse_lines(problems: Sequence[Problem]) -> None:
@@ -71,30 +93,8 @@ def newest(rows: pd.DataFrame, by: str, how: Sampling) -> tuple[pd.DataFrame, pd
     return ordered[back < most], ordered[(back >= most) & (back < most + how.history)]
 
 
-def collected(
-    about: Mapping[str, Any],
-    found: Candidates,
-    out: str | os.PathLike[str],
-    how: Sampling,
-    *,
-    notes: Sequence[str] = (),
-    force: bool = False,
-) -> Imported[SlateSet]:
-    """Draw users and duels, save the data set, and return it.
-
-    Parameters
-    ----------
-    about
-        The keys of ``dataset.yaml`` without ``kind`` and ``tasks``; the name is that of the folder, if None.
-    found
-        Of all users; those with fewer candidates than a slate has items are left out.
-    out
-        The folder to write.
-    how
-        How to draw.
-    notes
-        What is to be told of the files.
-    """
+def duels_of(found: Candidates, how: Sampling) -> Files:
+    """Draw users and duels; users with fewer candidates than a slate has items are left out."""
     count = found.gains.groupby(USER).size()
     enough = count.index[count >= how.size]
     if not len(enough):
@@ -120,12 +120,9 @@ def collected(
     else:
         named = pd.concat([tables[kind][ITEM] for kind in ("slates", "histories") if kind in tables])
         tables["items"] = found.items[found.items[ITEM].isin(named.unique())]
-    whole = {
-        **about,
-        "name": about["name"] or Path(out).resolve().name,
-        "tasks": {task: UTILITIES[task] for task in how.tasks} | about.get("tasks", {}),
+    about = {
+        **found.about,
+        "tasks": {task: UTILITIES[task] for task in how.tasks} | found.about.get("tasks", {}),
         "extra": {"sampling": how.model_dump(mode="json", exclude_none=True)},
     }
-    data = slate_set_of(whole, tables)
-    save(data, out, force=force)
-    return Imported(data, (*notes, *told))
+    return Files(about, tables, (*found.notes, *told))

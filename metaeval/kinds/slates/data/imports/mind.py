@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import DataError
-from metaeval.kinds.slates.data.imports.collecting import Candidates, collected, refuse_lines
-from metaeval.kinds.slates.data.loading import refuse_if_in_the_way
+from metaeval.base.errors import DataError, Problem
+from metaeval.kinds.slates.data.imports.collecting import Candidates, importer_of_duels, refuse_lines
 from metaeval.kinds.slates.data.sampling import GAIN, Sampling
 from metaeval.kinds.slates.data.slate_set import ITEM, USER, Domain
-from metaeval.sources.tables.headerless import read_headerless
+from metaeval.sources.tables.table import Table, read_headerless
 from metaeval.stats.resampling.draws import drawn
 
 if TYPE_CHECKING:
-    import os
+    from pathlib import Path
 
-    from metaeval.base.errors import Problem
-    from metaeval.kinds.files.loading import Imported
-    from metaeval.kinds.slates.data.slate_set import SlateSet
-    from metaeval.sources.tables.table import Table
 
 NEWS = Domain(
     platform="a large news site",
@@ -37,40 +31,18 @@ _NEWS = (ITEM, "category", "subcategory", "title", "abstract", "url", "title_ent
 _FIELDS = ("title", "category", "subcategory", "abstract")
 
 
-def import_mind(
-    folder: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    how: Sampling | None = None,
-    *,
-    name: str | None = None,
-    force: bool = False,
-) -> Imported[SlateSet]:
-    """Make duels of a release of MIND.
+@importer_of_duels
+def import_mind(folder: Path, how: Sampling) -> Candidates:
+    """Read a release of MIND: the folder of ``behaviors.tsv`` and ``news.tsv``.
 
     The candidates are all articles of the user's last impression in which some were clicked and some not; the
     history is the one that stands beside it. An article that is in the history is no candidate.
 
-    Parameters
-    ----------
-    folder
-        With ``behaviors.tsv`` and ``news.tsv``.
-    out
-        The folder to write.
-    how
-        How to draw.
-    name
-        Of the data set; the name of the folder, if None.
-
-    Raises
-    ------
-    DataError
-        With the first wrong line, and how many there are; or if no duel can be made.
+    `DataError` is raised with the first wrong line, and how many there are; or if no duel can be made.
     """
-    refuse_if_in_the_way(Path(out), force=force)
-    how = how or Sampling()
-    news, wrong = _read(Path(folder) / "news.tsv", _NEWS)
+    news, wrong = _read(folder / "news.tsv", _NEWS)
     refuse_lines(wrong)
-    last = _last(_impressions(Path(folder) / "behaviors.tsv"), how)
+    last = _last(_impressions(folder / "behaviors.tsv"), how)
     notes = [f"{counted(len(last), 'user')} with an impression of {how.size} articles, some of them clicked"]
     last = last[last[USER].isin(drawn(last[USER], how.users, how.seed))]
     shown = _items(last, "impressions")
@@ -81,14 +53,13 @@ def import_mind(
     seen = pd.MultiIndex.from_frame(shown[[USER, ITEM]]).isin(pd.MultiIndex.from_frame(read))
     items = news.frame[[ITEM, *_FIELDS]].drop_duplicates(ITEM)
     about = {
-        "name": name,
         "licence": "Microsoft Research License Terms",
-        "source": f"MIND (Wu et al. 2020), {Path(folder).resolve().name}",
+        "source": f"MIND (Wu et al. 2020), {folder.resolve().name}",
         "language": "en",
         "domain": NEWS._asdict(),
     }
-    found = Candidates(shown[~seen], read.groupby(USER, sort=False).tail(how.history), items)
-    return collected(about, found, out, how, notes=notes, force=force)
+    past = read.groupby(USER, sort=False).tail(how.history)
+    return Candidates(about, shown[~seen], past, items, notes=notes)
 
 
 def _read(path: Path, columns: tuple[str, ...]) -> tuple[Table, list[Problem]]:

@@ -28,7 +28,7 @@ function go(name, params, { replace = false } = {}) {
 
 function useRoute() {
   const [route, setRoute] = useState(routeNow)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const follow = () => setRoute(routeNow())
     addEventListener('hashchange', follow)
     return () => removeEventListener('hashchange', follow)

@@ -39,7 +39,7 @@ function Header({ study, current, views }) {
       }
       ${
         study.lost.length > 0 &&
-        html`<p class="simulated"><strong>CALLS WITHOUT A REPLY.</strong>${' '}
+        html`<p class="simulated"><strong>LOST REPLIES.</strong>${' '}
         <${Words}>${study.lost.join(' ')}</${Words}></p>`
       }
       <nav class="views" aria-label="Views"><ul>

@@ -14,7 +14,6 @@ function unfoldForPrint() {
 
 try {
   const payload = await readPayload()
-  if (payload.format !== 2) throw new Error(`this page cannot read format ${payload.format}`)
   vendor.render(html`<${App} study=${studyOf(payload)} />`, document.getElementById('app'))
   unfoldForPrint()
 } catch (error) {

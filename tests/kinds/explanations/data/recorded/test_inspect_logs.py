@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data import loading
 from metaeval.kinds.explanations.data.recorded import add_scores
 from tests.kinds.explanations.data.recorded.conftest import cells, statuses
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -71,19 +71,6 @@ def test_keys_that_stand_in_the_id_of_the_sample(data, logs, tmp_path):
     assert len(said) == 3
 
 
-def test_scores_that_are_words_are_named(data, logs):
-    said = refusal(data, log(logs, "words")).problems
-    assert (said[0].row, said[0].column) == (1, "words")
-    assert "'rather good'" in said[0].message
-
-
-def test_where_the_log_comes_from_is_kept(data, logs):
-    import inspect_ai
-
-    made = add_scores(data, log(logs, "graded"), tool="inspect")
-    assert made.extra["recorded_from"]["rubric"]["version"] == inspect_ai.__version__
-
-
 def test_files_that_are_no_logs(data, logs, tmp_path):
     whole = log(logs, "graded").read_bytes()
     for name, content in (
@@ -101,20 +88,3 @@ def test_files_that_are_no_logs(data, logs, tmp_path):
         assert "\n" not in str(problem)
     (tmp_path / "log.txt").write_bytes(whole)
     assert "may be .eval or .json" in str(refusal(data, tmp_path / "log.txt"))
-
-
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.floats(-1e300, 1e300), min_size=4, max_size=4))
-def test_scores_come_back_to_the_last_bit(data, logs, tmp_path, numbers):
-    from inspect_ai.log import read_eval_log, write_eval_log
-    from inspect_ai.scorer import Score
-
-    held = read_eval_log(log(logs, "graded"))
-    for sample, number in zip(held.samples, numbers, strict=False):
-        sample.scores = {"includes": Score(value=number), "rubric": Score(value={"trust": numbers[3]})}
-    for suffix in ("eval", "json"):
-        path = tmp_path / f"again.{suffix}"
-        write_eval_log(held, path)
-        made = add_scores(data, path, tool="inspect")
-        assert list(cells(made, "includes").values()) == numbers[:3]
-        assert set(cells(made, "rubric").values()) == {numbers[3]}

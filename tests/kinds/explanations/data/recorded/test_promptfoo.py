@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -47,13 +46,6 @@ def test_named_scores_that_are_aspects_are_read(data):
     assert data.scores is None
 
 
-def test_a_provider_that_failed_is_a_typed_failure(data):
-    made = add_scores(data, PROMPTFOO, tool="promptfoo")
-    assert math.isnan(cells(made, "shaky")["007", "b", "clarity"])
-    assert statuses(made, "shaky")["007", "b", "trust"] == "transport"
-    assert statuses(made, "shaky")["007", "a", "trust"] == "ok"
-
-
 def test_without_named_scores_the_score_of_the_test_is_of_all_aspects(data, tmp_path):
     results = [{**r, "namedScores": {"Brevity": 1}} for r in LINES if r["provider"]["id"] == "echo"]
     made = add_scores(data, write(tmp_path / "r.jsonl", results), tool="promptfoo")
@@ -84,13 +76,6 @@ def test_several_prompts_are_several_evaluators(data, tmp_path):
     assert set(one.scores["evaluator"]) == {"echo judge/plain", "shaky/plain"}
 
 
-def test_one_name_for_two_evaluators_is_refused(data):
-    with pytest.raises(DataError, match=r"makes one evaluator 'mine' of '\w.*' and '\w.*'; tell them apart"):
-        add_scores(data, PROMPTFOO, tool="promptfoo", evaluator="mine")
-    with pytest.raises(DataError, match="the name of the evaluator is empty"):
-        add_scores(data, PROMPTFOO, tool="promptfoo", evaluator=" ")
-
-
 def test_the_json_file_says_the_same(data, tmp_path):
     wrapped = {"evalId": "e", "results": {"version": 3, "results": LINES}}
     path = tmp_path / "results.json"
@@ -98,26 +83,6 @@ def test_the_json_file_says_the_same(data, tmp_path):
     made = add_scores(data, path, tool="promptfoo")
     assert made.fingerprint == add_scores(data, PROMPTFOO, tool="promptfoo").fingerprint
     assert made.extra["recorded_from"]["shaky"]["version"] == "0.121.20"
-
-
-def test_the_order_of_the_lines_says_nothing(data, tmp_path):
-    turned = add_scores(data, write(tmp_path / "r.jsonl", LINES[::-1]), tool="promptfoo")
-    assert turned.scores.equals(add_scores(data, PROMPTFOO, tool="promptfoo").scores)
-
-
-def test_variables_of_other_names_by_a_map(data, tmp_path):
-    results = []
-    for r in LINES:
-        v = r["vars"]
-        unit = {"who": v["user_id"], "what": {"item": v["item_id"]}, "score": v["generator"]}
-        results.append({**r, "vars": unit, "namedScores": {"CL": r["namedScores"].get("clarity", 0)}})
-    path = write(tmp_path / "r.jsonl", results)
-    (tmp_path / "map.yaml").write_text(
-        "units: {user_id: who, item_id: what.item, generator: vars.score}\n"
-        "aspects: {clarity: CL}\nevaluator: 'judge {provider}'\n"
-    )
-    made = add_scores(data, path, tool="promptfoo", map_file=tmp_path / "map.yaml")
-    assert cells(made, "judge echo judge")["8", "a", "clarity"] == 1.0
 
 
 def test_several_runs_of_a_test_differ_or_are_averaged(data, tmp_path):
@@ -131,23 +96,6 @@ def test_several_runs_of_a_test_differ_or_are_averaged(data, tmp_path):
     assert cells(made, "echo judge")["007", "a", "clarity"] == 0.7
     same = write(tmp_path / "same.jsonl", [*LINES, LINES[1]])
     assert cells(add_scores(data, same, tool="promptfoo"), "echo judge")["007", "a", "clarity"] == 0.5
-
-
-def test_a_score_beside_a_failure_holds(data, tmp_path):
-    failed = next(r for r in LINES if r["failureReason"] == 2)
-    sound = next(r for r in LINES if r["provider"] == failed["provider"] and r is not failed)
-    retried = {**sound, "vars": failed["vars"], "testCase": failed["testCase"]}
-    for order in ([failed, retried], [retried, failed]):
-        made = add_scores(data, write(tmp_path / "r.jsonl", order), tool="promptfoo")
-        assert cells(made, "shaky")["007", "b", "clarity"] == sound["namedScores"]["clarity"]
-
-
-def test_an_evaluator_with_nothing_but_failures(data, tmp_path):
-    failed = {"failureReason": 2, "error": "no", "gradingResult": None, "namedScores": {}, "score": 0}
-    results = [{**r, **failed} if r["provider"]["id"] == "shaky" else r for r in LINES]
-    made = add_scores(data, write(tmp_path / "r.jsonl", results), tool="promptfoo")
-    assert set(statuses(made, "shaky").values()) == {"transport"}
-    assert len(statuses(made, "shaky")) == 6
 
 
 BAD = {
@@ -168,50 +116,6 @@ def test_a_file_that_is_none_of_promptfoo(data, tmp_path, case):
     said = problems(data, tmp_path / "r.jsonl")
     assert (said[0].file, said[0].row) == ("r.jsonl", row)
     assert part in said[0].message
-
-
-@pytest.mark.parametrize("content", ["{", "[]", '{"results": {}}', '{"results": {"results": []}}', "7"])
-def test_a_json_file_that_is_none_of_promptfoo(data, tmp_path, content):
-    (tmp_path / "r.json").write_text(content)
-    assert "promptfoo" in problems(data, tmp_path / "r.json")[0].message
-
-
-@pytest.mark.parametrize("vars_", ["[" * 100_000, '{"a":' * 900 + "1" + "}" * 900])
-@pytest.mark.parametrize("suffix", ["json", "jsonl"])
-def test_values_in_values_without_end(data, tmp_path, suffix, vars_):
-    result = '{"provider": "x", "score": 1, "success": true, "vars": ' + vars_ + "}"
-    file = tmp_path / f"r.{suffix}"
-    file.write_text(result if suffix == "jsonl" else f'{{"results": [{result}]}}')
-    with pytest.raises(DataError) as caught:
-        add_scores(data, file, tool="promptfoo")
-    assert len(str(caught.value)) < 300
-
-
-def test_a_folder_is_no_file(data, tmp_path):
-    with pytest.raises(DataError, match="is a folder; give the file that promptfoo wrote"):
-        add_scores(data, tmp_path, tool="promptfoo")
-
-
-def test_a_byte_order_mark_is_no_matter(data, promptfoo):
-    promptfoo.write_bytes(b"\xef\xbb\xbf" + promptfoo.read_bytes())
-    assert len(add_scores(data, promptfoo, tool="promptfoo").scores) == 12
-
-
-def test_a_score_that_is_no_number(data, tmp_path):
-    wrong = {**LINES[1], "namedScores": {"clarity": "high"}}
-    said = problems(data, write(tmp_path / "r.jsonl", [LINES[0], wrong]))
-    assert (said[0].row, said[0].column) == (2, "clarity")
-
-
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=3))
-def test_scores_come_back_to_the_last_bit(data, tmp_path, scores):
-    echoed = [r for r in LINES if r["provider"]["id"] == "echo"]
-    results = [{**r, "namedScores": {"trust": s}} for r, s in zip(echoed, scores, strict=True)]
-    made = add_scores(data, write(tmp_path / "r.jsonl", results), tool="promptfoo")
-    found = cells(made, "echo judge")
-    for r, score in zip(echoed, scores, strict=True):
-        assert found[str(r["vars"]["item_id"]), r["vars"]["generator"], "trust"] == score
 
 
 JSON = st.one_of(
@@ -246,13 +150,3 @@ def test_whatever_stands_where_is_read_or_refused(data, tmp_path, place, value):
         assert scores["evaluator"].str.strip().all()
         assert scores["aspect"].isin(["", *data.aspects]).all()
         assert not scores.duplicated([*KEYS, "evaluator", "aspect"]).any()
-
-
-@pytest.mark.parametrize("name", ["score", "provider", "evaluator", "prompt", "status"])
-def test_a_named_score_called_like_a_column_of_ours(data, tmp_path, name):
-    results = [{**r, "namedScores": {name: 0.125, "Brevity": 1}} for r in LINES if r["failureReason"] == 0]
-    (tmp_path / "map.yaml").write_text(f"aspects: {{trust: {name}}}\n")
-    path = write(tmp_path / "r.jsonl", results)
-    made = add_scores(data, path, tool="promptfoo", map_file=tmp_path / "map.yaml")
-    assert set(cells(made, "echo judge").values()) == {0.125}
-    assert set(made.scores["aspect"]) == {"trust"}

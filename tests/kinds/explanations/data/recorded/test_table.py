@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-from io import StringIO
 
-import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import metaeval as me
 from metaeval.base.errors import DataError
@@ -80,20 +75,6 @@ def test_a_wide_table_by_a_map(add):
     assert math.isnan(cells(made, "sim")["007", "b", "clarity"])
 
 
-@pytest.mark.parametrize("suffix", [".tsv", ".jsonl", ".parquet"])
-def test_other_formats_give_the_same(add, data, tmp_path, suffix):
-    frame = pd.read_csv(StringIO(LONG), dtype={"item_id": str}, keep_default_na=False)
-    frame["score"] = pd.to_numeric(frame["score"])
-    path = tmp_path / f"other{suffix}"
-    if suffix == ".tsv":
-        frame.to_csv(path, sep="\t", index=False)
-    elif suffix == ".jsonl":
-        frame.to_json(path, orient="records", lines=True)
-    else:
-        frame.to_parquet(path)
-    assert add_scores(data, path, tool="table").fingerprint == add(LONG).fingerprint
-
-
 def test_one_score_a_row_of_an_evaluator_that_is_named(add):
     table = "user_id,item_id,generator,score,model\nu1,007,a,1,x\nu2,8,a,2,x\n"
     assert cells(add(table, evaluator="mine"), "mine") == {("007", "a", ""): 1.0, ("8", "a", ""): 2.0}
@@ -126,16 +107,6 @@ def test_a_key_with_one_value_need_not_be_there(tiny, tmp_path):
         add_scores(loading.load(tiny.folder), path, tool="table")
 
 
-def test_a_study_without_users(tiny):
-    tiny.write("explanations.csv", "item_id,generator,explanation\n007,a,One\n8,b,Two\n")
-    tiny.write("ratings.csv", "item_id,generator,rater,aspect,rating\n007,a,1,trust,4\n")
-    path = tiny.folder.parent / "t.csv"
-    path.write_text("user_id,item_id,generator,evaluator,score\nwho,8,b,e,3\n")
-    made = add_scores(loading.load(tiny.folder), path, tool="table")
-    assert cells(made, "e") == {("8", "b", ""): 3.0}
-    assert "user_id" not in made.scores
-
-
 WRONG = {
     "no such user": ("u2,8", "u9,8", [(6, "user_id")], "is 'u9', which is no user_id of the data set"),
     "no such unit": ("u2,8", "u1,8", [(6, None)], "there is no unit (user_id 'u1', item_id '8'"),
@@ -156,17 +127,6 @@ def test_what_is_wrong_is_named_by_row(add, case):
     found, said = problems(add, LONG.replace(old, new))
     assert found == [("table.csv", row, column) for row, column in where]
     assert part in said
-
-
-def test_every_problem_is_found_at_once(add):
-    table = LONG.replace("u2,8", "u9,8").replace("clarity,0.1", "clarity,x").replace("b,rough", "z,rough")
-    found, said = problems(add, table)
-    assert sorted(found) == [
-        ("table.csv", 2, "score"),
-        ("table.csv", 5, "generator"),
-        ("table.csv", 6, "user_id"),
-    ]
-    assert "2 more" in said
 
 
 MAPS = {
@@ -190,13 +150,6 @@ def test_a_wrong_map_is_one_sentence(add, case):
     assert part in problems(add, WIDE, WIDE_MAP.replace(old, new))[1]
 
 
-def test_the_pattern_of_an_id_names_keys(add):
-    table = "id,evaluator,score\nu1-007-a,e,1\n"
-    assert cells(add(table, 'id: "{user_id}-{item_id}-{generator}"\n'), "e") == {("007", "a", ""): 1.0}
-    assert "{user} is no key" in problems(add, table, 'id: "{user}-{item_id}"\n')[1]
-    assert "must name each key once" in problems(add, table, "id: user\n")[1]
-
-
 def test_scores_of_metaeval_itself_keep_their_reasons(data, tmp_path):
     table = me.score(data, ["Length()"]).frame
     table.loc[0, ["score", "status"]] = [math.nan, "refused"]
@@ -206,21 +159,3 @@ def test_scores_of_metaeval_itself_keep_their_reasons(data, tmp_path):
     first = (table["item_id"][0], table["generator"][0], table["aspect"][0])
     assert statuses(made, "Length()")[first] == "refused"
     assert list(statuses(made, "Length()").values()).count("ok") == len(table) - 1
-
-
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.lists(st.floats(-1e300, 1e300).map(lambda x: x + 0.0), min_size=3, max_size=3),
-    st.sampled_from([".csv", ".tsv", ".jsonl", ".parquet"]),
-)
-def test_scores_come_back_to_the_last_bit(data, tmp_path, scores, suffix):
-    frame = data.units.assign(evaluator='e, "quoted"', score=scores)
-    path = tmp_path / f"t{suffix}"
-    if suffix == ".parquet":
-        frame.to_parquet(path)
-    elif suffix == ".jsonl":
-        path.write_text("".join(json.dumps(record) + "\n" for record in frame.to_dict("records")))
-    else:
-        frame.to_csv(path, sep="\t" if suffix == ".tsv" else ",", index=False)
-    made = add_scores(data, path, tool="table")
-    assert list(cells(made, 'e, "quoted"').values()) == scores

@@ -6,13 +6,11 @@ import hashlib
 
 import pytest
 
-import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.evaluators.recorded import origin
 from metaeval.kinds.explanations.data import loading
 from metaeval.kinds.explanations.data.recorded import add_scores, import_scores
 from tests.kinds.explanations.data.recorded.conftest import PROMPTFOO
-from tests.tiny import write_study, write_tiny
 
 TABLE = "user_id,item_id,generator,evaluator,score\nu1,007,a,e,3\nu2,8,a,e,4.5\n"
 
@@ -59,17 +57,6 @@ def test_it_says_how_far_the_scores_reach(tiny, table):
     assert result.to_dict()["evaluators"][1]["statuses"] == {"transport": 1}
 
 
-def test_scores_that_are_there_stay(tiny, table):
-    import_scores(tiny.folder, table, tool="table")
-    first = loading.load(tiny.folder).scores
-    import_scores(tiny.folder, PROMPTFOO, tool="promptfoo")
-    both = loading.load(tiny.folder)
-    kept = both.scores[both.scores["evaluator"] == "e"]
-    assert kept[list(first.columns)].equals(first)
-    assert set(kept["status"]) == {"ok"}
-    assert list(both.extra["recorded_from"]) == ["e", "echo judge", "shaky"]
-
-
 def test_an_evaluator_is_replaced_only_if_asked(tiny, table):
     import_scores(tiny.folder, table, tool="table")
     before = contents(tiny.folder)
@@ -114,30 +101,10 @@ def test_a_write_that_breaks_off_changes_nothing(tiny, table, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("metaeval.kinds.explanations.data.recorded.writing._manifest", full)
+    monkeypatch.setattr("metaeval.kinds.explanations.data.recorded.adding._manifest", full)
     with pytest.raises(OSError, match="No space"):
         import_scores(tiny.folder, table, tool="table")
     assert contents(tiny.folder) == before
-
-
-def test_the_bytes_depend_on_nothing_else(tiny, table, tmp_path):
-    for name in ("one", "two"):
-        import_scores(tiny.folder, table, tool="table", out=tmp_path / name)
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
-
-
-def test_a_manifest_that_holds_something_else_there(tiny, table):
-    tiny.write("dataset.yaml", (tiny.folder / "dataset.yaml").read_text() + "extra: {recorded_from: me}\n")
-    with pytest.raises(DataError, match=r"holds 'me' as extra\.recorded_from"):
-        import_scores(tiny.folder, table, tool="table")
-
-
-@pytest.mark.parametrize("name", ["true", "1", "a: b", "line\u2028end", "# no", "Judge('x', n=1)", "é"])
-def test_names_that_yaml_could_take_for_something_else(tiny, table, name):
-    made = import_scores(tiny.folder, table, tool="table", evaluator=name)
-    loaded = loading.load(tiny.folder)
-    assert loaded.fingerprint == made.data.fingerprint
-    assert origin(loaded, name)["tool"] == "table"
 
 
 def test_what_was_asked_wrongly(tiny, table, tmp_path):
@@ -151,21 +118,3 @@ def test_what_was_asked_wrongly(tiny, table, tmp_path):
         import_scores("hf://owner/name", table, tool="table")
     with pytest.raises(DataError, match="does not exist"):
         import_scores(tmp_path / "tny", table, tool="table")
-
-
-def test_from_a_file_of_scores_to_a_leaderboard(tmp_path):
-    folder = write_tiny(tmp_path / "tiny")
-    data = loading.load(folder)
-    rated = data.ratings[(data.ratings["rater"] == "user") & data.ratings["rating"].notna()]
-    good = rated.assign(evaluator="oracle", score=2 * rated["rating"])
-    good[[*data.keys, "evaluator", "aspect", "score"]].to_csv(tmp_path / "good.csv", index=False)
-    import_scores(folder, tmp_path / "good.csv", tool="table")
-    study = write_study(
-        tmp_path / "study.yaml", dataset="tiny", evaluators="[\"Recorded('*')\"]", truth="User()"
-    )
-    run = me.run(study, out=tmp_path / "run")
-    frame = run.leaderboard.frame
-    column = frame.query("aspect == 'average' and level == 'dataset' and coefficient == 'pearson'")
-    found = column.set_index("evaluator")["estimate"]
-    assert set(found.index) == {"Judge & Co_1", "S* star", "oracle"}
-    assert found.idxmax() == "oracle"

@@ -10,8 +10,7 @@ import pytest
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data import loading
-from metaeval.kinds.explanations.data.studies.recexp import DIGESTS, fetch_recexp
-from metaeval.sources.download import download
+from metaeval.kinds.explanations.data.studies.recexp import DIGESTS, download, fetch_recexp
 from tests.kinds.explanations.data import released
 
 
@@ -90,8 +89,8 @@ def spoil(server, digests, kind):
             "wrong digest",
             "third_party.csv is not the file that was released: its SHA-256 is not 000000000000",
         ),
-        ("broken off", "the download of "),
-        ("not there", "third_party.csv answered with status 404"),
+        ("broken off", "cannot be downloaded; check the network"),
+        ("not there", "third_party.csv cannot be downloaded"),
     ],
 )
 def test_a_failed_download_leaves_nothing(server, digests, tmp_path, kind, part, capfd):
@@ -107,21 +106,12 @@ def test_a_failed_download_leaves_nothing(server, digests, tmp_path, kind, part,
 def test_a_single_file_is_whole_or_not_there(server, digests, tmp_path):
     name = "user_demo.csv"
     server.cut.add(name)
-    with pytest.raises(DataError, match="broke off; try again"):
+    with pytest.raises(DataError, match="cannot be downloaded"):
         download(server.url + name, digests[name], tmp_path / "one" / name)
     assert [p for p in (tmp_path / "one").rglob("*") if p.is_file()] == []
     server.cut.clear()
     download(server.url + name, digests[name], tmp_path / "one" / name)
     assert (tmp_path / "one" / name).read_bytes() == server.files[name]
-
-
-def test_no_network(tmp_path, monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as unused:
-        port = unused.server_port
-    with pytest.raises(DataError, match="cannot be reached; check the network"):
-        fetch_recexp(tmp_path / "out", base_url=f"http://127.0.0.1:{port}/")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_target_in_the_way_is_refused_before_any_download(server, digests, tmp_path):

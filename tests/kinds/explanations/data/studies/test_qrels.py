@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -11,11 +11,7 @@ import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.cli.data import data as data_command
 from metaeval.kinds.explanations.data.studies.qrels import import_qrels
-from metaeval.study.commands.calibration import calibration_of
-from metaeval.study.commands.labels import Calibrating
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from metaeval.study.commands.calibration import Calibrating, calibration_of
 
 PEOPLE = "q1 0 d1 3\nq1 0 d2 0\nq2 0 d1 1\nq2 0 d3 2\n"
 WHOLE = b"\xef\xbb\xbfq2 0 d3 2\r\nq2\t0\td1 1\r\nq1 0 d1 3\nq1 0 d2 0\n"
@@ -32,9 +28,7 @@ KNOWN = {  # of the real data's own description, and of its label files, counted
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "people.qrels").write_text(PEOPLE)
     (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "whole.txt").write_bytes(
-        b"\xef\xbb\xbfq2 0 d3 2\r\nq2\t0\td1 1\r\nq1 0 d1 3\nq1 0 d2 0\n"
-    )
+    (tmp_path / "runs" / "whole.txt").write_bytes(WHOLE)
     (tmp_path / "runs" / "odd.txt").write_text("q1 0 d1 5\nq1 0 d2 x\nq2 0 d1 1.5\nq9 0 d1 1\n\n")
     return tmp_path
 
@@ -81,21 +75,6 @@ def test_what_is_wrong_with_peoples_labels_is_said_with_its_line(folder: Path, t
     with pytest.raises(DataError, match=says):
         imported(folder)
     assert not (folder / "out").exists()
-
-
-def test_files_that_are_not_there_and_names_that_stand_for_two_are_refused(folder: Path) -> None:
-    with pytest.raises(DataError, match="no file fits"):
-        imported(folder, judges=[folder / "rnus" / "*.txt"])
-    (folder / "whole.csv").write_text(PEOPLE)
-    with pytest.raises(DataError, match="would both be the judge 'whole'"):
-        imported(folder, judges=[folder / "whole.csv", folder / "runs" / "*.txt"])
-    with pytest.raises(DataError, match="there is no qrels file"):
-        import_qrels(folder / "none", folder / "out", scale=(0, 3))
-    # A file that both patterns fit is one judge, and people are none.
-    assert len(imported(folder, judges=[folder / "runs" / "*", folder / "runs" / "whole.txt"]).judges) == 2
-    (folder / "people.txt").write_text(PEOPLE)
-    again = import_qrels(folder / "people.txt", folder / "p", judges=[folder / "*.txt"], scale=(0, 3))
-    assert again.judges == ()
 
 
 def test_the_command(folder: Path) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from textwrap import dedent
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
@@ -13,9 +13,6 @@ from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data import loading
 from metaeval.kinds.explanations.data.tables.importer import import_table
 from tests.conftest import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WIDE_MAP = """\
 name: wide
@@ -102,43 +99,6 @@ def test_a_long_table(run, tmp_path):
     assert data.ratings["aspect"].tolist() == ["Clarity", "Clarity", "Trust", "Trust"]
 
 
-def test_a_column_a_rater_and_a_column_an_aspect(run):
-    table_map = WIDE_MAP.partition("ratings:")[0] + "ratings:\n  - {columns: [ann, bob], aspect: Clarity}\n"
-    data = run("story,system,ann,bob\n1,a,3,4\n", table_map).data
-    assert data.raters == ("ann", "bob")
-    table_map = WIDE_MAP.partition("ratings:")[0] + 'ratings:\n  - {columns: "{aspect}", rater: user}\n'
-    data = run("story,system,Clarity,Trust\n1,a,3,4\n", table_map).data
-    assert data.raters == ("user",)
-    assert data.ratings["rating"].tolist() == [3, 4]
-
-
-def test_a_long_table_of_scores(run):
-    table_map = LONG_MAP.partition("users:")[0] + (
-        "scores:\n  - {columns: value, evaluator: {column: tool}, aspect: {column: what}}\n"
-    )
-    data = run("user,item,system,text,tool,what,value\nu,1,a,x,BLEU,,0.5\nu,1,a,x,GPT,CL,2\n", table_map).data
-    assert data.scores[["evaluator", "aspect", "score"]].to_numpy().tolist() == [
-        ["BLEU", "", 0.5],
-        ["GPT", "Clarity", 2.0],
-    ]
-    assert len(data.ratings) == 0
-
-
-@pytest.mark.parametrize("suffix", [".tsv", ".jsonl", ".parquet"])
-def test_other_formats_give_the_same(run, tmp_path, suffix):
-    expected = run(WIDE, WIDE_MAP).data.fingerprint
-    frame = pd.read_csv(tmp_path / "table.csv", dtype={"story": str})
-    path = tmp_path / f"other{suffix}"
-    if suffix == ".tsv":
-        frame.to_csv(path, sep="\t", index=False)
-    elif suffix == ".jsonl":
-        frame.to_json(path, orient="records", lines=True, double_precision=15)
-        path.write_text(path.read_text().replace("0.3,", "0.30000000000000004,"))
-    else:
-        frame.to_parquet(path)
-    assert run(path, WIDE_MAP).data.fingerprint == expected
-
-
 MAP_ERRORS = {
     "unknown key": ("scale:", "scal:", ["map.yaml: line 5: unknown key 'scal'", "did you mean 'scale'"]),
     "unknown key inside": ("code: CL", "cod: CL", ["line 3", "did you mean 'code'"]),
@@ -198,12 +158,6 @@ def test_a_wrong_table_is_named_by_its_own_rows(run, tmp_path, case):
     assert not (tmp_path / "out").exists()
 
 
-def test_words_for_missing_are_the_maps(run):
-    table = WIDE.replace("0.1,20", "n/a,20")
-    data = run(table, WIDE_MAP + 'missing: ["n/a"]\n').data
-    assert data.scores["score"].isna().sum() == 2
-
-
 @pytest.mark.parametrize(
     ("old", "new", "where"),
     [
@@ -218,15 +172,6 @@ def test_a_wrong_long_table(run, old, new, where):
     with pytest.raises(DataError) as caught:
         run(LONG.replace(old, new, 1), LONG_MAP)
     assert where in [p[:3] for p in caught.value.problems]
-
-
-def test_a_file_that_is_not_there(run, tmp_path):
-    (tmp_path / "tables.csv").write_text(WIDE)
-    with pytest.raises(DataError, match=r"does not exist; did you mean 'tables\.csv'"):
-        run(tmp_path / "tabels.csv", WIDE_MAP)
-    (tmp_path / "table.xls").write_text(WIDE)
-    with pytest.raises(DataError, match=r"an unknown suffix; use one of \.parquet, \.csv"):
-        run(tmp_path / "table.xls", WIDE_MAP)
 
 
 def test_hanna_without_a_line_of_code(real_data, tmp_path):

@@ -66,15 +66,6 @@ def test_a_long_dataset_with_labels():
     assert data.fingerprint == me.from_table(LONG, LONG_MAP).fingerprint
 
 
-def test_a_split_is_named_in_the_map():
-    tables = datasets.DatasetDict(
-        {"train": datasets.Dataset.from_pandas(LONG), "test": datasets.Dataset.from_pandas(LONG.head(1))}
-    )
-    with pytest.raises(DataError, match="has the splits train, test; name one as `split` in the map"):
-        me.from_table(tables, LONG_MAP)
-    assert len(me.from_table(tables, {**LONG_MAP, "split": "test"})) == 1
-
-
 def test_a_short_map_in_python_needs_no_name_and_no_statements():
     given = {**WIDE_MAP, "aspects": ["clear"]}
     del given["name"]
@@ -82,18 +73,6 @@ def test_a_short_map_in_python_needs_no_name_and_no_statements():
     assert data.name == "data"
     assert data.aspects == {"clear": "clear"}
     assert data.ratings["rating"].tolist() == [1, 5, 3]
-
-
-def test_a_map_file_gives_the_same(tmp_path):
-    path = tmp_path / "map.yaml"
-    path.write_text(
-        "name: mine\nscale: {min: 1, max: 5}\naspects: {clear: {statement: It is clear.}}\n"
-        "units: {user_id: who, item_id: what, generator: by, explanation: text}\n"
-        "ratings: [{columns: '{aspect} by {rater}'}]\nscores: [{columns: '{evaluator} score'}]\n"
-    )
-    assert me.from_table(WIDE, path).fingerprint == me.from_table(WIDE, WIDE_MAP).fingerprint
-    with pytest.raises(DataError, match=r"map.yaml: the column 'who' is not in the table"):
-        me.from_table(WIDE.drop(columns="who"), path)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,9 +12,6 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.base.records import Scale
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TABLE = pd.DataFrame(
     {
@@ -55,18 +53,6 @@ def test_rows_are_filtered_cells_renamed_and_a_key_is_constant() -> None:
     assert trust["rating"].isna().tolist() == [False, False, True]
     assert data.raters == ("user",)  # the pattern names no rater
     assert (data.scale.of("trust"), data.scale.of("fun")) == (Scale(1, 5), Scale(1, 3))
-
-
-def test_one_value_may_be_a_number_or_a_truth_value() -> None:
-    table = TABLE.assign(round=[1, 2, 1, 1], done=[True, True, False, True])
-    data = me.from_table(table, changed(where={"round": 1, "done": True}))
-    assert data.explanations["explanation"].tolist() == ["One", "Four"]
-
-
-def test_a_table_without_ids_takes_the_number_of_the_row() -> None:
-    units = {"item_id": {"row": True}, "generator": {"constant": "gpt"}, "explanation": "text"}
-    data = me.from_table(TABLE, changed(units=units))
-    assert data.explanations["item_id"].tolist() == ["2", "3", "4"]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The self-chosen ratings of Coat are a log with the released propensities, the random ones a test."""
 
 import gzip
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -15,7 +14,7 @@ from tests.kinds.relevance.data.imports.test_coat import released  # noqa: F401 
 RELEASED = "0.5 0.25\n0.125 1\n"
 
 
-def test_ratings_propensities_and_features(released: Path) -> None:  # noqa: F811
+def test_ratings_propensities_and_features(released):  # noqa: F811
     (released / "propensities.ascii").write_text(RELEASED)
     import_coat(released, released / "out")
     data = load(released / "out")
@@ -35,7 +34,7 @@ def test_ratings_propensities_and_features(released: Path) -> None:  # noqa: F81
         (None, "there is no file"),
     ],
 )
-def test_propensities_that_are_not_as_released_are_refused(released: Path, text, says) -> None:  # noqa: F811
+def test_propensities_that_are_not_as_released_are_refused(released, text, says):  # noqa: F811
     if text is not None:
         (released / "propensities.ascii.gz").write_bytes(gzip.compress(text.encode()))
     with pytest.raises(DataError, match=says):
@@ -43,20 +42,9 @@ def test_propensities_that_are_not_as_released_are_refused(released: Path, text,
     assert not (released / "out").exists()
 
 
-def test_the_released_files(real_data: Path, tmp_path: Path) -> None:
-    done = CliRunner().invoke(
-        cli,
-        [
-            "data",
-            "import",
-            "coat",
-            str(real_data / "coat"),
-            "--kind",
-            "exposure",
-            "--out",
-            str(tmp_path / "coat"),
-        ],
-    )
+def test_the_released_files(real_data, tmp_path):
+    arguments = ["coat", str(real_data / "coat"), "--kind", "exposure", "--out", str(tmp_path / "coat")]
+    done = CliRunner().invoke(cli, ["data", "import", *arguments])
     assert done.exit_code == 0, done.output
     assert "6,960 log rows" in done.output
     data = load(tmp_path / "coat")

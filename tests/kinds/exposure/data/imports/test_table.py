@@ -7,6 +7,7 @@ from metaeval.base.errors import DataError
 from metaeval.cli import cli
 from metaeval.kinds.exposure.data.imports.table import import_table
 from metaeval.kinds.exposure.data.loading import load
+from tests.docs.pages import blocks
 
 MAP = """kind: exposure
 name: shop
@@ -32,18 +33,9 @@ def shop(tmp_path):
     return tmp_path
 
 
-def test_columns_are_renamed_and_items_and_users_stand_once(shop) -> None:
-    arguments = [
-        "data",
-        "import",
-        "table",
-        str(shop / "table.csv"),
-        "--map",
-        str(shop / "map.yaml"),
-        "--out",
-        str(shop / "out"),
-    ]
-    done = CliRunner().invoke(cli, arguments)
+def test_columns_are_renamed_and_items_and_users_stand_once(shop):
+    table, map_, out = (str(shop / name) for name in ("table.csv", "map.yaml", "out"))
+    done = CliRunner().invoke(cli, ["data", "import", "table", table, "--map", map_, "--out", out])
     assert done.exit_code == 0, done.output
     assert "3 log rows" in done.output
     data = load(shop / "out")
@@ -56,15 +48,47 @@ def test_columns_are_renamed_and_items_and_users_stand_once(shop) -> None:
     assert len(data.test) == 1
 
 
+def test_yahoo_r3_as_released(shop):
+    """The map of the documentation, on files of the released format."""
+    maps = {block.file: block.text for block in blocks("how-to/exposure.md") if block.file}
+    (shop / "yahoo-r3.yaml").write_text(maps["yahoo-r3.yaml"])
+    train, test = (shop / f"ydata-ymusic-rating-study-v1_0-{part}.txt" for part in ("train", "test"))
+    train.write_text("1\t14\t5\n1\t35\t1\n2\t46\t1\n")
+    test.write_text("1\t49\t1\n1\t126\t5\n")
+    import_table(train, shop / "yahoo-r3.yaml", shop / "out")
+    data = load(shop / "out")
+    assert data.log["item_id"].tolist() == ["14", "35", "46"]
+    assert data.log["outcome"].tolist() == [5, 1, 1]
+    assert data.test.to_numpy().tolist() == [["1", "49", 1.0], ["1", "126", 5.0]]
+    assert (data.exposure, data.positive) == ("pair", 4)
+
+
+KUAIREC = "user_id,video_id,play_duration,video_duration,time,date,timestamp,watch_ratio\n"
+
+
+def test_kuairec_as_released(shop):
+    maps = {block.file: block.text for block in blocks("how-to/exposure.md") if block.file}
+    (shop / "kuairec.yaml").write_text(maps["kuairec.yaml"])
+    (shop / "big_matrix.csv").write_text(
+        KUAIREC + "0,3649,13838,10867,2020-07-05 00:08:23.438,20200705,1593878903.438,1.273397\n"
+        "0,9598,13665,10984,2020-07-05 00:13:41.297,20200705,1593879221.297,1.244082\n"
+        "14,148,4381,6067,,,,0.722103\n"
+    )
+    (shop / "small_matrix.csv").write_text(KUAIREC + "14,183,11635,6100,,,,1.907377\n")
+    (shop / "item_categories.csv").write_text('video_id,feat\n0,[8]\n1,"[27, 9]"\n')
+    (shop / "user_features.csv").write_text("user_id,user_active_degree,is_lowactive\n0,high_active,0\n")
+    import_table(shop / "big_matrix.csv", shop / "kuairec.yaml", shop / "out")
+    data = load(shop / "out")
+    assert data.log["timestamp"].tolist()[:2] == [1593878903.438, 1593879221.297]
+    assert data.test.to_numpy().tolist() == [["14", "183", 1.907377]]
+    assert data.items.to_numpy().tolist() == [["0", "[8]"], ["1", "[27, 9]"]]
+    assert data.profiles.to_numpy().tolist() == [["0", "high_active"]]
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "says"),
     [
-        (
-            "table.csv",
-            "0.5,phone",
-            "0,phone",
-            "table.csv, row 2, column 'p': the propensity 0 is not above 0",
-        ),
+        ("table.csv", "0.5,phone", "0,phone", "table.csv, row 2, column 'p': the propensity 0 is not"),
         ("table.csv", "bob,007,0", "bob,007,x", "table.csv, row 3, column 'clicked': is 'x'"),
         ("table.csv", "2024-06-01", "June", "table.csv, row 3, column 'at': is 'June'"),
         ("map.yaml", "sku", "skuu", "map.yaml: the column 'skuu' is not in the table; did you mean 'sku'?"),
@@ -72,15 +96,16 @@ def test_columns_are_renamed_and_items_and_users_stand_once(shop) -> None:
         ("map.yaml", "user_id: customer, ", "", "`users` names fields of users, but `log` names no user_id"),
         (
             "map.yaml",
-            "test: random",
-            "items: random",
-            "items are named in `tables` and in `items`; name them once",
+            "random.csv}",
+            "{file: random.csv, columns: {user_id: usr}}}",
+            "column 'usr' is not",
         ),
+        ("map.yaml", "test: random", "items: random", "items are named in `tables` and in `items`"),
         ("map.yaml", "log:", "lgo:", "unknown key 'lgo'; did you mean 'log'?"),
         ("map.yaml", "max: 1", "max: 1}\npositive: 3\nextra: {", "unknown key 'extra'"),
     ],
 )
-def test_what_is_wrong_is_said_of_the_table_and_the_map(shop, file, old, new, says) -> None:
+def test_what_is_wrong_is_said_of_the_table_and_the_map(shop, file, old, new, says):
     text = (shop / file).read_text()
     assert old in text
     (shop / file).write_text(text.replace(old, new, 1))

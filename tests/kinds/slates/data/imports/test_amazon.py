@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.slates.data.imports.amazon import import_amazon
 from metaeval.kinds.slates.data.sampling import Sampling
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def review(user: str, n: int, **changed: object) -> dict[str, object]:
@@ -83,20 +80,6 @@ def test_reviews_and_products(tmp_path: Path, suffix: str) -> None:
         "1 product of 10 without a line in the file of products",
         "2 users drawn of 2 with 3 candidates or more",
     ]
-
-
-def test_without_products_judges_see_ids(tmp_path: Path) -> None:
-    found = import_amazon(write(tmp_path / "r.jsonl", REVIEWS), tmp_path / "out", HOW)
-    assert found.data.items is None
-    assert found.data.table["similarity"].isna().all()
-    assert any("there is no table of items" in note for note in found.notes)
-
-
-def test_a_product_that_is_rated_again_counts_once_where_it_is_newest(tmp_path: Path) -> None:
-    again = review("A1", 0, asin="C99", timestamp=1588687728999, rating=5.0)
-    data = import_amazon(write(tmp_path / "r.jsonl", [*REVIEWS, again]), tmp_path / "out", HOW).data
-    own = data.histories[data.histories["user_id"] == "A1"]["item_id"]
-    assert "B0" not in own.tolist()
 
 
 def test_wrong_lines_are_counted_and_the_first_is_shown(tmp_path: Path) -> None:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pandas as pd
-import pytest
 
-from metaeval.base.errors import DataError
 from metaeval.kinds.slates.data.imports.movielens import import_movielens
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.sampling import Sampling
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def release(folder: Path, users: int = 3, films: int = 12) -> Path:
@@ -41,26 +36,6 @@ def test_the_newest_half_are_candidates_and_the_older_ones_history(tmp_path: Pat
     assert list(data.tasks) == ["T1", "T2", "T3"]
     assert data.extra["sampling"]["size"] == 3
     assert result.lines()[1] == "3 users drawn of 3 with 3 candidates or more"
-
-
-def test_utilities_are_rescaled_ratings(tmp_path: Path) -> None:
-    data = import_movielens(release(tmp_path / "1m"), tmp_path / "out", Sampling(tasks=["T1"], size=3)).data
-    stars = {(str(u), str(100 + f)): (u + f * f) % 5 + 1 for u in range(1, 4) for f in range(12)}
-    shown = data.slates.groupby(["user_id", "slate"])["item_id"].agg(list)
-    assert len(data)
-    for unit in data.table.itertuples():
-        ratings = [stars[unit.user_id, item] for item in shown[unit.user_id, unit.first]]
-        assert unit.utility_first == pytest.approx(sum((r - 1) / 4 / 3 for r in ratings))
-
-
-def test_users_of_too_few_films_are_left_out(tmp_path: Path) -> None:
-    folder = release(tmp_path / "1m")
-    with pytest.raises(DataError, match=r"no user has 7 candidates, which a slate needs; give a smaller"):
-        import_movielens(folder, tmp_path / "out", Sampling(size=7))
-    assert not (tmp_path / "out").exists()
-    whole = import_movielens(folder, tmp_path / "out", Sampling(size=7, history=0))
-    assert whole.data.histories is None
-    assert "3 users without a history" in whole.lines()
 
 
 def test_the_small_release(real_data: Path, tmp_path: Path) -> None:

@@ -1,0 +1,147 @@
+"""What there is: evaluators, providers of models, prompts of judges, patterns of replies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from metaeval.cli.group import Group, is_on, talk, tell_json
+from metaeval.cli.options import PATH, flag, option, several
+from metaeval.cli.sheets import Sheets, prints_sheets, sheet_options, tell_sheets
+
+
+@click.command()
+@option("--kind", "Kind of study.  [default: of every kind]", metavar="KIND")
+@option("--data", "Say which evaluators can score this data set.", PATH, metavar="DIR")
+@prints_sheets("study.commands.overview:evaluators_sheet")
+def evaluators() -> None:
+    """List the evaluators: their specs, what they do, and what they need."""
+
+
+@click.command()
+@sheet_options
+@talk
+def providers(suffix: str, out: Path | None) -> None:
+    """List the providers of models: name, address, the key's variable, and whether it is set."""
+    import pandas as pd
+
+    from metaeval.base.errors import MetaevalError
+    from metaeval.engine.sheet import Column, Sheet
+    from metaeval.llm.providers import PROVIDERS, Provider, address_of, provider_named
+
+    facts, rows = [], []
+    for name in PROVIDERS.names:
+        provider, address, problem = Provider("", ""), "", ""
+        try:
+            provider = provider_named(name)
+            address = address_of(name)
+        except MetaevalError as error:
+            problem = str(error)
+        variable = provider.key_variable
+        is_set = bool(os.environ.get(variable, "").strip())
+        state = "set" if is_set else "not set" if provider.needs_key else "not set, not needed"
+        key = f"{variable} ({state})" if variable else "no key"
+        rows.append({"name": name, "address": address or "(no address)", "key": key, "problem": problem})
+        variables = {"address_variable": provider.address_variable, "key_variable": variable}
+        keys = {"needs_key": provider.needs_key, "key_is_set": is_set}
+        facts.append({"name": name, "address": address, **variables, **keys, "problem": problem})
+    columns = tuple(Column(name, name) for name in ("name", "address", "key"))
+    notes = tuple(f"{row['problem']}." for row in rows if row["problem"])
+    tell_sheets([Sheet("providers", "Providers", pd.DataFrame(rows), columns, notes)], suffix, out, facts)
+
+
+@click.group(cls=Group)
+def prompts() -> None:
+    """Show and check the prompts of judges."""
+
+
+@prompts.command("list")
+@sheet_options
+@talk
+def list_(suffix: str, out: Path | None) -> None:
+    """List the prompts that ship with the package."""
+    import pandas as pd
+
+    from metaeval.engine.sheet import Column, Sheet
+    from metaeval.llm.prompts.template import bundled_prompts, load_prompt
+
+    bundled = [load_prompt(name) for name in bundled_prompts()]
+    rows = [(p.name, str(p.version), ", ".join(p.reply), p.description) for p in bundled]
+    names = ("name", "version", "reply", "description")
+    frame = pd.DataFrame(rows, columns=list(names))
+    sheet = Sheet("prompts", "Prompts", frame, tuple(Column(name, name) for name in names))
+    record = [{**p.signature, "reply": p.reply, "description": p.description} for p in bundled]
+    tell_sheets([sheet], suffix, out, record)
+
+
+@prompts.command()
+@click.argument("name")
+@option("--unit", "Unit of the data set that fills the prompt.", metavar="USER,ITEM,GENERATOR")
+@option("--data", "Data-set folder with the unit.", PATH)
+@several("--aspect aspects", "Aspect to ask for.  [default: all]")
+@option("--example", "Show this unit as a rated example.", metavar="USER,ITEM,GENERATOR")
+@flag("--profile", "Show the user's profile.")
+@option("--reply", "Form of the reply.", ["auto", "json", "text"], default="auto", show_default=False)
+def show(name: str, *, unit: str | None, data: Path | None, **options: Any) -> None:
+    """Show the prompt NAME, or the prompt file at that path; with --unit, filled for a unit."""
+    from metaeval.llm.prompts.template import load_prompt
+
+    if unit is None:
+        if data or any(value not in ((), None, "", False, "auto") for value in options.values()):
+            raise click.UsageError("name the unit that fills the prompt, with --unit USER,ITEM,GENERATOR")
+        click.echo(load_prompt(name).source)
+        return
+    if data is None:
+        raise click.UsageError("--unit needs a data set; give its folder with --data")
+    from metaeval.kinds.explanations.data.loading import load
+    from metaeval.kinds.explanations.judge.prompt_tools import preview
+
+    click.echo(preview(name, load(data), unit, **options))
+
+
+@prompts.command()
+@click.argument("files", nargs=-1, type=PATH, metavar="[NAME|FILE]...")
+@talk
+def check(files: tuple[Path, ...]) -> None:
+    """Check prompts (those of the package, if none is named); exit with 1 if anything is wrong."""
+    from metaeval.kinds.registry import check_judge_prompt
+    from metaeval.llm.prompts.template import bundled_prompts
+
+    shipped = bundled_prompts()
+    named = [str(file) for file in files] or list(shipped)
+    problems_of = {name: check_judge_prompt(shipped.get(name, Path(name))) for name in named}
+    tell_json({file: [p.message for p in problems] for file, problems in problems_of.items()})
+    if not is_on("json"):
+        for file, problems in problems_of.items():
+            for problem in problems:
+                click.echo(f"{file}: {problem.message}")
+            if not problems and not is_on("quiet"):
+                click.echo(f"{file}: no problems")
+    raise SystemExit(1 if any(problems_of.values()) else 0)
+
+
+@click.group(cls=Group)
+def replies() -> None:
+    """Show how replies of models are read."""
+
+
+@replies.command()
+@prints_sheets()
+def patterns() -> Sheets:
+    """List the named patterns: what they read, and what it means."""
+    import pandas as pd
+
+    from metaeval.engine.sheet import Column, Sheet
+    from metaeval.llm.replies.patterns import PATTERNS
+
+    rows = [
+        {"name": name, "about": p.about, "pattern": p.pattern, "take": p.take}
+        | {"values": ", ".join(f"{word.upper()} {value}" for word, value in p.values.items())}  # noqa: PD011 - of a pattern
+        for name, p in PATTERNS.items()
+    ]
+    columns = [Column(name, name.capitalize()) for name in rows[0]]
+    note = "Take: all matches must be equal (only), or the last one counts. A score without values is itself."
+    return [Sheet("patterns", "Patterns of replies", pd.DataFrame(rows), tuple(columns), (note,))]

@@ -1,0 +1,191 @@
+"""Finished runs: leaderboards, details, comparisons, figures, pages, a site, and which there are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from metaeval.base.counts import counted
+from metaeval.base.errors import MetaevalError
+from metaeval.cli.group import (
+    begin,
+    talk,
+    tell,
+    tell_address,
+    tell_json,
+    tell_lost,
+    tell_simulated,
+    tell_uncalibrated,
+)
+from metaeval.cli.options import PATH, flag, option, run_argument, served, several
+from metaeval.cli.sheets import options_typed, prints_sheets, sheet_options, tell_tables
+
+_runs = click.argument("folders", metavar="RUN...", type=PATH, nargs=-1, required=True)
+
+
+@click.command()
+@_runs
+@several("--coefficient coefficient", "Show only this one; may be given again.")
+@option("--by order", "Column that ranks the evaluators and is tested.", metavar="ASPECT,LEVEL,COEFFICIENT")
+@sheet_options
+@talk
+def leaderboard(
+    folders: tuple[Path, ...],
+    *,
+    coefficient: tuple[str, ...],
+    order: str | None,
+    suffix: str,
+    out: Path | None,
+) -> None:
+    """Print the leaderboard of the finished run in the folder RUN.
+
+    Several runs stand side by side, one column per data set. They have no units in common, so nothing is
+    ranked or tested.
+    """
+    from metaeval.reports import FORMATS
+    from metaeval.study.results import read_board, read_boards
+    from metaeval.study.steps import leaderboard_records
+
+    if order and len(folders) > 1:
+        raise MetaevalError("--by ranks and tests the evaluators of one run; leave it out, or give one RUN")
+    first, *others = folders
+    board = read_boards(folders, coefficient) if others else read_board(first, coefficient, order)
+    board = replace(board, name="-".join([board.name, *options_typed()]))
+
+    def files(path: Path) -> dict[Path, str]:
+        kind = path.suffix.lower().removeprefix(".")
+        return {path: board.to_page() if kind == "html" else FORMATS[kind](board)}
+
+    tell_tables(
+        board.simulated, lambda: FORMATS[suffix](board), lambda: leaderboard_records(board), files, out
+    )
+    for folder in folders:
+        tell_uncalibrated(folder)
+    tell_lost(*folders)
+
+
+@click.command()
+@run_argument
+@prints_sheets("study.commands.analyses:details_of")
+def details() -> None:
+    """Print more of the run in RUN: measures, agreement of people, reliability, variance components.
+
+    Measures are pairwise accuracy with calibrated ties, soft pairwise accuracy of generators, weighted
+    kappa, Krippendorff's alpha, concordance and mean absolute error. Reliability is that of annotators, and
+    of judges over replicates; where it is known, correlations are corrected for it.
+    """
+
+
+@click.command()
+@_runs
+@option("--by", "Column to test.", metavar="ASPECT,LEVEL,COEFFICIENT")
+@option("--correction", "Correction of p-values.  [default: the study's]", ["holm", "bh", "none"])
+@option("--permutations", "Permutations per test.  [default: the study's]", click.IntRange(1))
+@option("--seed", "Seed of the permutations.  [default: the study's]", click.IntRange(0))
+@flag("--all-pairs", "Test every two evaluators of all runs, and rank them.")
+@option(
+    "--policy-of",
+    "RUN whose policy, intervals and tests are used, if they differ.  [default: the first]",
+    metavar="RUN",
+)
+@prints_sheets("runs.comparison:compare_runs")
+def compare() -> None:
+    """Compare evaluators of the finished run in the folder RUN, or of several runs, by paired tests.
+
+    One run: every pair of evaluators is tested. Several runs: what changed between them (data, prompts,
+    models, policy, versions), and the results of each evaluator in every run, on their common units. Runs
+    that cannot be compared are refused.
+    """
+
+
+@click.command()
+@run_argument
+@several(
+    "--format suffixes", "Format of the files; may be given again.", ["png", "svg", "pdf"], default=["svg"]
+)
+@option(
+    "--out", "Folder to write to.  [default: figures in RUN]", click.Path(path_type=Path, file_okay=False)
+)
+@several("--figure names", "Figure to draw; may be given again.  [default: all]", metavar="NAME")
+@option("--aspect", "Aspect, in figures of one aspect.")
+@option("--level", "Level, in figures of one level.")
+@option("--coefficient", "Coefficient, in figures of one coefficient.")
+@option("--scale", "Scale of a PNG.", click.FloatRange(0.1, 10), default=2)
+@flag("--bare", "Without title and caption, for a paper.")
+@talk
+def figures(
+    folder: Path,
+    *,
+    aspect: str | None,
+    level: str | None,
+    coefficient: str | None,
+    **options: Any,
+) -> None:
+    """Draw the figures of the finished run in the folder RUN, and write the data of each as CSV.
+
+    ranking (a forest plot), distributions (of the scores), likeness (evaluator by evaluator), prompting
+    (zero-shot, one-shot, personalized), ensembles (accuracy by number of judges), cost (and accuracy) and
+    user_bias (by user), as far as the run has data for them. Needs metaeval[figures].
+    """
+    from metaeval.runs.folder import read_record
+    from metaeval.study.commands.analyses import write_figures
+
+    begin()
+    wanted = {"aspect": aspect, "level": level, "coefficient": coefficient}
+    first = {column: value for column, value in wanted.items() if value is not None}
+    paths = write_figures(folder, first=first, **options)
+    for path in paths:
+        tell(str(path))
+    tell_simulated(read_record(folder).simulation)
+    tell_json({"files": [str(path) for path in paths]})
+    tell_lost(folder)
+
+
+@click.command()
+@_runs
+@served
+@talk
+def view(folders: tuple[Path, ...], port: int, no_browser: bool) -> None:
+    """Show the reports of the finished runs in the folders RUN in a browser, several side by side.
+
+    Only this computer can see them. End with Ctrl-C.
+    """
+    from metaeval.runs.viewer import view_runs
+
+    view_runs(folders, port=port, browser=not no_browser, ready=tell_address)
+
+
+@click.command()
+@_runs
+@option("--out", "The folder of the site.", PATH, metavar="DIR", required=True)
+@option("--title", "Of its first page.", default="Leaderboards")
+@flag("--with-addresses", "Publish e-mail addresses.")
+@talk
+def site(folders: tuple[Path, ...], *, out: Path, **options: Any) -> None:
+    """Write the finished runs in the folders RUN as a static site, for any web host.
+
+    Its first page lists the studies, with their reports and tables, and all their evaluators. A site that is
+    there is replaced.
+    The reports show the ids of users, the texts, and the prompts and replies of judges.
+    """
+    begin()
+    from metaeval.study.site import studies_of, write_site
+
+    before = studies_of(out)
+    first = write_site(folders, out, **options)
+    if before:
+        gone = [name for name in before if name not in studies_of(out)]
+        without = f", without {', '.join(gone)}" if gone else ""
+        tell(f"It replaces the site of {counted(len(before), 'study')} that was there{without}.")
+    tell(str(first))
+    tell_json({"folder": str(out), "page": str(first)})
+
+
+@click.command()
+@click.argument("place", metavar="[FOLDER]", type=PATH, default=Path("results"))
+@prints_sheets("runs.listing:runs_sheet")
+def runs() -> None:
+    """List the runs in FOLDER: data set, date, whether it is finished, evaluators, cost."""

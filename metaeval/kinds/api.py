@@ -1,0 +1,23 @@
+"""All that a kind of study is made of, in one import: ``from metaeval.kinds import api``."""
+
+from metaeval.base.records import Kind, Scale
+from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
+from metaeval.engine.figures.figure import Figure
+from metaeval.engine.measures import Measure, share
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.grid import Grid
+from metaeval.judging.unit_judge import UnitJudge
+from metaeval.kinds.data import KeyedUnits, RatedUnits
+from metaeval.kinds.kind import StudyKind
+from metaeval.kinds.scored import Scored
+from metaeval.kinds.study import Study
+from metaeval.kinds.table import INTERVALS, KindTable
+from metaeval.llm.replies.fields import Choice, Number, Text
+
+# fmt: off
+__all__ = [
+    "INTERVALS", "BaseEvaluator", "Choice", "Column", "Figure", "Grid", "KeyedUnits", "Kind", "KindTable",
+    "Measure", "Number", "Rated", "RatedUnits", "Scale", "Scored", "Sheet", "Study", "StudyKind", "Text",
+    "UnitColumn", "UnitJudge", "UnitText", "UnitView", "share",
+]

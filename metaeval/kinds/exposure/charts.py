@@ -1,0 +1,184 @@
+"""Figures: agreement weighted and not, and by bin; recommenders by a judge; exposure by popularity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from metaeval.engine.figures.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, first_choices
+from metaeval.engine.sheet import Column, Sheet, columns
+from metaeval.kinds.exposure.measures import ALL, EVALUATOR, PAIR_AUC
+from metaeval.kinds.exposure.recommenders.link import CALIBRATION, POINTS
+from metaeval.kinds.table import KindTable
+
+if TYPE_CHECKING:
+    from metaeval.kinds.exposure.scored import ExposureScored
+WEIGHTINGS = ("weighted", "unweighted")
+_NUMBERS = (Column("weighting", "Weighting"), Column("estimate", "PairAUC", "decimal", "ci_low", "ci_high"))
+_WITHIN = "within the range of the others"
+
+
+def _weighed(scored: ExposureScored, *, whole: bool) -> pd.DataFrame:
+    """Return the rows of all bins together, or those of single bins, with words for weightings."""
+    table = scored.table(PAIR_AUC)
+    words = table["weighted"].map(dict(zip(("true", "false"), WEIGHTINGS, strict=True)))
+    return table.assign(weighting=words)[(table["bin"] == ALL) == whole]
+
+
+def bias_figure(sheet: Sheet, _: Mapping[str, str]) -> Figure:
+    """Draw PairAUC with and without weights, and the ``truth`` where it is known.
+
+    The truth is agreement if exposure did not depend on popularity.
+    """
+    import altair as alt
+
+    from metaeval.engine.figures.charts import ROWS, layered, scale_of, tooltip
+
+    lines = tooltip(
+        evaluator="evaluator",
+        weighting="weighting",
+        estimate=("PairAUC", ".4f"),
+        ci_low=("from", ".4f"),
+        ci_high=("to", ".4f"),
+    )
+    y = alt.Y("evaluator:N", title=None, sort=None)
+    colour = alt.Color(
+        "weighting:N", title=None, scale=scale_of(WEIGHTINGS, (BLUE, VERMILION)), legend={"orient": "top"}
+    )
+    beside = alt.YOffset("weighting:N", sort=list(WEIGHTINGS))
+    estimate = alt.X("estimate:Q", title="PairAUC", scale={"zero": False})
+    ends = ROWS.mark_rule(strokeWidth=2).encode(
+        x=alt.X("ci_low:Q", title="PairAUC"), x2="ci_high", y=y, yOffset=beside, color=colour
+    )
+    dots = ROWS.mark_point(filled=True, size=70, opacity=1).encode(
+        x=estimate, y=y, yOffset=beside, color=colour, tooltip=lines
+    )
+    truth = ROWS.mark_tick(color=GREY, thickness=3, size=40).encode(x=alt.X("truth:Q", title="PairAUC"), y=y)
+    chart = layered(
+        "PairAUC of each evaluator, weighted by inverse propensities and not.",
+        *([truth] if "truth" in sheet.frame else []),
+        ends,
+        dots,
+        height=alt.Step(44, **{"for": "position"}),
+    )
+    return Figure(sheet, chart)
+
+
+BIAS = KindTable(
+    "exposure_bias",
+    "Agreement with and without weights",
+    (EVALUATOR, *_NUMBERS),
+    lambda scored: _weighed(scored, whole=True),
+    ("Where popular items are shown more, unweighted agreement is that on popular items.",),
+    bias_figure,
+)
+
+
+def _bins_figure(sheet: Sheet, first: Mapping[str, str]) -> Figure:
+    import altair as alt
+
+    from metaeval.engine.figures.charts import curves, layered, tooltip
+
+    x = alt.X("bin:N", title="bin of popularity, the most popular first", sort=None, axis={"labelAngle": 0})
+    y = alt.Y("estimate:Q", title="PairAUC", scale={"zero": False})
+    lines = tooltip(evaluator="evaluator", bin="bin", estimate=("PairAUC", ".4f"), n_pairs=("pairs", ","))
+    ends = alt.Y("ci_low:Q", title="PairAUC"), "ci_high"
+    chart = layered(
+        "PairAUC of each evaluator by bin of popularity.", *curves(sheet.frame, x, y, ends, lines)
+    )
+    return Figure(sheet, chart, first_choices(sheet.frame, first, ["weighting"]))
+
+
+BY_BIN = KindTable(
+    "agreement_by_bin",
+    "Agreement by popularity",
+    (EVALUATOR, Column("bin", "Bin"), *_NUMBERS),
+    lambda scored: _weighed(scored, whole=False),
+    chart=_bins_figure,
+)
+
+
+def _points(scored: ExposureScored) -> pd.DataFrame:
+    """Return the points of maps as they are drawn; ``first`` is the judge with the highest ρ."""
+    frame = scored.table(POINTS)
+    if frame.empty:
+        return frame
+    part = np.where(frame["predicted"].isna(), "score out of the range of the others", _WITHIN)
+    part = np.where(frame["reason"] == "", part, "no map: " + frame["reason"].str.replace("_", " "))
+    measure = frame["measure"] + " by " + frame["estimator"].str.upper()
+    best = scored.table(CALIBRATION).sort_values("spearman", ascending=False)["evaluator"].iloc[0]
+    return frame.assign(measure=measure, part=part, first=best)
+
+
+def _map_figure(sheet: Sheet, first: Mapping[str, str]) -> Figure:
+    import altair as alt
+
+    from metaeval.engine.figures.charts import ROWS, layered, tooltip, whiskers
+
+    best, frame = str(sheet.frame["first"].iloc[0]), sheet.frame.drop(columns="first")
+    x = alt.X("score:Q", title="judge's score (RJS)", scale={"zero": False})
+    y = alt.Y("target:Q", title="value", scale={"zero": False})
+    parts = [str(p) for p in sorted(frame["part"].unique(), key=lambda p: str(p) != _WITHIN)]
+    colours = [BLUE if p == _WITHIN else GREY if p.startswith("no map") else VERMILION for p in parts]
+    lines = tooltip(
+        system="recommender",
+        score=("score", ".3f"),
+        target=("value", ".4f"),
+        fitted=("map", ".4f"),
+        predicted=("by a map of the others", ".4f"),
+    )
+    scale, legend = alt.Scale(domain=parts, range=colours), {"orient": "top", "columns": 2}
+    chart = layered(
+        "Recommenders by a judge's score, to the right, and by their target, upwards.",
+        *whiskers(x, y, ("score_low", "score_high"), ("target_low", "target_high")),
+        ROWS.mark_line(color=BLUE, strokeWidth=2).encode(x=x, y="fitted:Q"),
+        ROWS.mark_point(filled=True, size=70, opacity=1).encode(
+            x=x, y=y, color=alt.Color("part:N", title=None, scale=scale, legend=legend), tooltip=lines
+        ),
+    )
+    choices = first_choices(frame, {"evaluator": best, **first}, ["evaluator", "measure"])
+    return Figure(replace(sheet, frame=frame), chart, choices)
+
+
+CURVE = KindTable(
+    "calibration_curve",
+    "From a judge's score of recommenders to their Recall and nDCG",
+    (
+        *columns("text", evaluator="Judge", measure="Measure", system="Recommender"),
+        Column("score", "Score", "decimal", "score_low", "score_high"),
+        Column("target", "Value", "decimal", "target_low", "target_high"),
+        *columns("decimal", fitted="Map", predicted="Predicted by the others"),
+    ),
+    _points,
+    (
+        (
+            "Every dot is a recommender. The line is the fitted isotonic regression. Without a line there "
+            "is no map; the colour says why. Grey bars are intervals."
+        ),
+    ),
+    _map_figure,
+)
+
+
+def exposure_figure(sheet: Sheet) -> Figure:
+    """Draw the sheet of the exposure curve as lines over the popularity bins."""
+    import altair as alt
+
+    from metaeval.engine.figures.charts import ROWS, layered
+
+    bins, *curves = sheet.columns
+    names = [curve.name for curve in curves]
+    long = sheet.frame.melt("bin", names, "of", "share")
+    scale = alt.Scale(domain=names, range=[GREY, ORANGE, BLUE, GREEN])
+    drawn = ROWS.encode(
+        x=alt.X("bin:N", title="popularity bin, the most popular first", sort=None),
+        y=alt.Y("share:Q", title="share of exposures", scale={"zero": True}, axis={"format": "%"}),
+        color=alt.Color("of:N", title=None, scale=scale, sort=names),
+    )
+    chart = layered(sheet.title, drawn.mark_line(), drawn.mark_point(filled=True), height=260)
+    shown = (bins, Column("of", "Of"), Column("share", "Share", "share"))
+    return Figure(replace(sheet, frame=long, columns=shown), chart)

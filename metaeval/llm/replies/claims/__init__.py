@@ -1,1 +1,0 @@
-"""What a reply says of each field: claims in JSON, in lines, in sentences."""

@@ -1,1 +1,0 @@
-"""Probabilities of the tokens of a reply, and the score that they expect."""

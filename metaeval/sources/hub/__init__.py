@@ -1,1 +1,0 @@
-"""Data sets from the hub and from downloads."""

@@ -1,0 +1,115 @@
+"""A data set of any kind in a folder, opened for a person to label its units on a page in a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+
+from metaeval.base.errors import DataError, MetaevalError, one_of
+from metaeval.base.records import DataOfKind
+from metaeval.kinds.explanations.judge.prompt import check_rubric
+from metaeval.kinds.files.folder import kind_of, set_in
+from metaeval.kinds.kind import StudyKind, kind_named
+from metaeval.llm.prompts.rubric import Rubric
+from metaeval.llm.prompts.template import load_prompt
+from metaeval.reports.templates import template
+from metaeval.runs.server import REFUSED, LocalServer, Page, new_secret
+from metaeval.trust.labelling.golden import keys_of, ticket
+from metaeval.trust.labelling.label_session import LabelSession
+
+
+def label_set(
+    folder: str | os.PathLike[str],
+    *,
+    rater: str,
+    aspects: Sequence[str] = (),
+    rubric: str | None = None,
+    pairs: bool = False,
+) -> LabelSession:
+    """Open the data set in a folder: its labels go into a table of its own.
+
+    Units come in an order that says nothing of them, and is the same for every rater. The options are those
+    of `metaeval golden label`.
+    """
+    place = set_in(folder)
+    if not place.is_dir():
+        raise DataError(f"there is no folder {str(place)!r}; labels are written into that of the data set")
+    kind = kind_named(kind_of(place))
+    data = kind.load(place.resolve())
+    if pairs:
+        kind, data = _of_pairs(kind, data, rubric)
+    if kind.labels.people and not kind.labels.is_in(place):
+        raise DataError(
+            f"{folder} has no table {kind.labels.name!r} for people's labels; another table is named in the "
+            f"code of the kind {kind.name!r}, as `labels`"
+        )
+    for aspect in aspects:
+        one_of(aspect, data.aspects, "there is no aspect", "allowed", error=DataError)
+    data.scale.check_numbers(aspects or data.aspects, "page to label them on")
+    own = [k for k in data.keys if k != kind.labels.showing]
+    unshown = {key: tuple(dict(zip(data.keys, key, strict=True))[k] for k in own) for key in keys_of(data)}
+    order = sorted(unshown, key=lambda key: ticket("order", unshown[key]))
+    units = dict.fromkeys(order, tuple(aspects or data.aspects))
+    shown = _rubric_of(rubric, data, tuple(aspects or data.aspects))
+    return LabelSession(kind, data, place, kind.labels, rater=rater, units=units, rubric=shown)
+
+
+def _of_pairs(kind: StudyKind, data: DataOfKind, rubric: str | None) -> tuple[StudyKind, DataOfKind]:
+    pairs = kind.of_pairs(data)
+    if pairs is None:
+        raise DataError(
+            f"--pairs is for explanations; label this data set, of kind {kind.name!r}, without it"
+        )
+    if rubric is not None:
+        raise DataError("the anchors of --rubric are for single texts; leave it out, or leave --pairs out")
+    return pairs
+
+
+def _rubric_of(prompt: str | None, data: DataOfKind, aspects: Sequence[str]) -> Rubric | None:
+    """Return the rubric of a prompt, which must have a dimension of the name of every aspect."""
+    if prompt is None:
+        return None
+    template = load_prompt(prompt)
+    if template.rubric is None:
+        raise DataError(f"the prompt {template.name!r} has no rubric; give one with `dimensions`")
+    check_rubric(template, template.rubric, data, aspects)
+    return template.rubric
+
+
+def label_units(
+    session: LabelSession, *, port: int = 0, browser: bool = True, ready: Callable[[str], object] = print
+) -> None:
+    """Let a person label units in a browser on this computer until it is interrupted (Ctrl-C).
+
+    The address has a token, without which nothing is shown or changed. ``port``, ``browser`` and ``ready``
+    are those of `metaeval.runs.viewer.view_runs`.
+    """
+    try:
+        with label_server(session, port) as server:
+            server.show(browser=browser, ready=ready)
+    finally:
+        session.close()
+
+
+def label_server(session: LabelSession, port: int = 0) -> LocalServer:
+    """Return a server of the one page of a session, and of what it posts."""
+
+    def page(path: str) -> Page:
+        if path != "/":
+            return REFUSED
+        return Page.of(template("label.html").render(name=session.data.name, rater=session.rater))
+
+    def post(body: bytes) -> Page:
+        """Do what the page asks for; answer with what it shows next, or why it cannot be done."""
+        try:
+            request = json.loads(body)
+            if not isinstance(request, dict):
+                raise DataError("the request must be a JSON object")
+            answer, status = session.answer(request), HTTPStatus.OK
+        except (MetaevalError, OSError, ValueError) as error:
+            answer, status = {"error": str(error)}, HTTPStatus.BAD_REQUEST
+        return Page(json.dumps(answer, allow_nan=False).encode(), "application/json", status=status)
+
+    return LocalServer({new_secret(): page}, port, post)

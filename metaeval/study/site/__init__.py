@@ -1,1 +1,0 @@
-"""A static site of finished runs."""

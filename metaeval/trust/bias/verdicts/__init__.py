@@ -1,1 +1,0 @@
-"""Biases of pairwise judges."""

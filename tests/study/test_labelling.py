@@ -1,0 +1,137 @@
+"""The server of the page to label on: real requests, those of somebody who means harm among them."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import metaeval as me
+from metaeval.runs.server import LocalServer
+from metaeval.study.commands.labelling import label_server, label_set
+from tests.runs.serving import serving
+from tests.tiny import write_tiny
+
+LABEL = {"do": "label", "at": 0, "aspect": "clear", "label": 4}
+
+
+class Site:
+    """A page to label on, and the requests that it gets."""
+
+    def __init__(self, server: LocalServer, path: str, folder: Path) -> None:
+        self.server, self.path, self.folder = server, path, folder
+        self.host = f"127.0.0.1:{server.server_port}"
+
+    def ask(
+        self,
+        method: str = "POST",
+        path: str | None = None,
+        body: bytes = json.dumps(LABEL).encode(),
+        **headers: str,
+    ) -> tuple[int, str, str]:
+        """Return status, policy and body of the answer to one request."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.server_port, timeout=120)
+        given = {"Host": self.host, "Origin": f"http://{self.host}", "Content-Length": str(len(body))}
+        with contextlib.closing(connection):
+            connection.putrequest(method, self.path if path is None else path, skip_host=True)
+            for name, value in {**given, **{n.replace("_", "-"): v for n, v in headers.items()}}.items():
+                if value:
+                    connection.putheader(name, value)
+            connection.endheaders(body if method == "POST" else None)
+            answer = connection.getresponse()
+            return answer.status, answer.headers["Content-Security-Policy"], answer.read().decode()
+
+    def labelled(self) -> int:
+        return int((me.load(self.folder).ratings["rater"] == "anna").sum())
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    folder = write_tiny(tmp_path / "set")
+    with serving(label_server(label_set(folder, rater="anna"))) as server:
+        (secret,) = server.sites
+        yield Site(server, f"/{secret}/", folder)
+
+
+def test_the_page_posts_and_may_ask_its_own_server_alone(site: Site) -> None:
+    status, policy, page = site.ask("GET")
+    assert (status, "<h1" in page) == (200, True)
+    assert "connect-src 'self'" in policy
+    assert "default-src 'none'" in policy
+    status, _, answer = site.ask()
+    assert (status, json.loads(answer)["unit"]["aspects"][0]["label"]) == (200, 4)
+    assert site.labelled() == 1
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "https://{host}", "http://127.0.0.1:1", "http://{host}.evil.example"],
+)
+def test_a_page_from_elsewhere_may_not_post(site: Site, origin: str) -> None:
+    status, _, _ = site.ask(Origin=origin.format(host=site.host))
+    assert (status, site.labelled()) == (403, 0)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("path", ["/", "/wrong/", "{path}x", "//", "/%C3%A9/"])
+def test_nothing_is_shown_or_changed_without_the_token(site: Site, method: str, path: str) -> None:
+    status, _, body = site.ask(method, path.format(path=site.path))
+    assert (status, site.labelled()) == (403, 0)
+    assert body == "Open the whole address that the terminal shows."
+
+
+def test_another_name_of_this_computer_is_refused(site: Site) -> None:
+    host = f"rebound.example:{site.server.server_port}"
+    assert site.ask(Host=host, Origin=f"http://{host}")[0] == 421
+    assert site.ask("GET", Host=host)[0] == 421
+    assert site.labelled() == 0
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Content_Length": ""}, 411),
+        ({"Content_Length": "-1"}, 411),
+        ({"Content_Length": "²"}, 411),
+        ({"Content_Length": "9999999999"}, 413),
+    ],
+)
+def test_a_body_has_a_length_that_is_small(site: Site, headers: dict[str, str], status: int) -> None:
+    assert site.ask(**headers)[0] == status
+    assert site.labelled() == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"[1]", "must be a JSON object"),
+        (b"", "Expecting value"),
+        (b'{"do": "label", "at": 0, "aspect": "clear", "label": NaN}', "not on the scale"),
+        (b'{"do": "label", "at": 0, "aspect": "clear", "label": 1e999}', "not on the scale"),
+        (b'{"do": "label", "at": 0, "aspect": ["clear"], "label": 4}', "there is no aspect"),
+        (b'{"do": ["label"]}', "must be show"),
+    ],
+)
+def test_what_makes_no_sense_is_answered_with_a_sentence(site: Site, body: bytes, sentence: str) -> None:
+    status, _, answer = site.ask(body=body)
+    assert (status, site.labelled()) == (400, 0)
+    assert sentence in json.loads(answer)["error"]
+
+
+def test_labels_at_once_are_all_kept(site: Site) -> None:
+    def label(at: int) -> None:
+        said: dict[str, Any] = {**LABEL, "at": at}
+        assert site.ask(body=json.dumps(said).encode())[0] == 200
+
+    threads = [threading.Thread(target=label, args=(at,)) for at in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert site.labelled() == 12
