@@ -185,10 +185,10 @@ def address_of(provider: str, base_url: str | None = None) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _in_one_way(address: str, key_variable: str, path: str, key: str) -> str:
-    parts = urlsplit(address)
     try:
+        parts = urlsplit(address)
         usable = parts.scheme.lower() in {"http", "https"} and parts.hostname and parts.port != 0
-    except ValueError:  # of the port
+    except ValueError:  # of the port, or of an IPv6 address
         usable = False
     if not usable:
         raise MetaevalError(f"base_url {address!r} is not an address; write it as http://host:port/path")

@@ -98,6 +98,7 @@ def test_a_parameter_must_be_json() -> None:
         ("ftp://x/y", "is not an address"),
         ("http://host:99999/v1", "is not an address"),
         ("http://host:port/v1", "is not an address"),
+        ("http://[::1/v1", "is not an address"),
         ("http://user:secret@host/v1", "leave them out"),
         ("http://host/v1?api_key=secret", "leave them out"),
         ("http://host/sk-secret4711/v1", "looks like a key in its path"),
