@@ -40,6 +40,7 @@ _MODULES = {
     "site": "runs",
     "golden": "golden",
     "calibrate": "analyses",
+    "replace": "analyses",
     "biases": "analyses",
     "pairwise": "verdicts",
     "verdicts": "verdicts",

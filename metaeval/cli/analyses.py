@@ -84,6 +84,42 @@ def power() -> None:
 
 @click.command()
 @run_argument
+@several(
+    "--evaluator evaluators",
+    "Evaluator to hold against people; may be given again.  [default: the judges]",
+    metavar="NAME",
+)
+@aspects
+@several("--expert experts", "Person who is an expert; may be given again.", metavar="RATER")
+@option(
+    "--epsilon",
+    "What a person's advantage may be.  [default: 0.1, and 0.2 for an expert]",
+    click.FloatRange(0, 1),
+)
+@option(
+    "--alignment",
+    "How a rating agrees with others.  [default: rmse, and accuracy for words]",
+    ["accuracy", "rmse"],
+)
+@option(
+    "--margin", "How far below people's the judge's agreement may be.", click.FloatRange(0, 2), default=0.1
+)
+@option(
+    "--cluster", "Key by which units depend on each other.  [default: the run's]", metavar="user|item|..."
+)
+@resampled()
+@prints_sheets("study.commands.analyses:replacing_of")
+def replace() -> None:
+    """Say whether a judge of the finished run in the folder RUN may replace a person.
+
+    The alternative annotator test: each person is left out in turn; does the judge agree with the others at
+    least as well, less epsilon? A verdict in words per judge, the test of each person, how many more labels
+    would decide, and agreement beside that of people among themselves. The run's report.html shows them.
+    """
+
+
+@click.command()
+@run_argument
 @judges("Evaluator to check; may be given again.")
 @several(
     "--family families",

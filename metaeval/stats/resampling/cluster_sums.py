@@ -121,6 +121,12 @@ def ratio(above: Floats, below: Floats | Ints) -> Floats:
     return found
 
 
+def mean_of_defined(values: Floats) -> Floats:
+    """Return the mean along the first axis without NaN; NaN where all are."""
+    there = ~np.isnan(values)
+    return ratio(np.where(there, values, 0.0).sum(axis=0), there.sum(axis=0))
+
+
 def summed(values: Floats, use: NDArray[np.bool_], of_unit: Ints, n_clusters: int) -> Floats:
     """Sum values by cluster over the units in use: shapes (A, U) and, of the result, (A, n_clusters)."""
     return np.stack(

@@ -17,6 +17,7 @@ from metaeval.analysis.generators.sheets import best_evaluator, ranking_sheets, 
 from metaeval.analysis.power.sizes import power, power_sheet
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.files import replacing, write_text
+from metaeval.base.keys import noun
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
 from metaeval.engine.figures.figure import Figure
 from metaeval.engine.intervals import Bootstrap
@@ -29,6 +30,10 @@ from metaeval.reports.report.page import with_sheets
 from metaeval.reports.sheets import sheet_to_csv
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import REPORT, rewrite_output
+from metaeval.stats.agreement.alternative import Alignment
+from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.trust.replacing.people import panels
+from metaeval.trust.replacing.tables import ReplacingOptions, replacing_sheets
 
 
 def ensembles_of(
@@ -199,3 +204,29 @@ def show_in_report(folder: str | os.PathLike[str], view: str, sheets: Sequence[S
     with contextlib.suppress(MetaevalError, OSError):
         page = partial(with_sheets, view=view, sheets=sheets_payload(view, sheets))
         rewrite_output(Path(folder), REPORT, page)
+
+
+def replacing_of(
+    folder: str | os.PathLike[str],
+    evaluators: Sequence[str] = (),
+    *,
+    aspects: Sequence[str] = (),
+    experts: Sequence[str] = (),
+    epsilon: float | None = None,
+    alignment: Alignment | None = None,
+    margin: float = 0.1,
+    cluster: str | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> list[Sheet]:
+    """Say which judges of a run may replace a person; the options are those of `metaeval replace`."""
+    run = open_run(folder, rated=True)
+    held = list(panels(run.scored, evaluators, aspects, cluster))
+    known = dict.fromkeys(person for panel in held for person in panel.people)
+    for name in experts:
+        one_of(name, known, "the run has no person", "it has")
+    how = ReplacingOptions(experts, epsilon, alignment, margin, cluster or noun(run.cluster))
+    simulated = run.scores.simulation.among([panel.evaluator for panel in held])
+    sheets = replacing_sheets(held, how, Resampler(0, resamples, seed), simulated)
+    show_in_report(folder, "replace", sheets)
+    return sheets

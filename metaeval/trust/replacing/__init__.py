@@ -1,0 +1,1 @@
+"""Whether a judge may stand in for people."""
