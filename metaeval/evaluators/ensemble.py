@@ -149,13 +149,7 @@ class Majority(Ensemble):
 
 
 def exact_mean(values: FloatArray) -> FloatArray:
-    """Return the mean of each column without NaN, from the exactly rounded sum.
-
-    Parameters
-    ----------
-    values
-        Parts × cells; no column is all NaN.
-    """
+    """Return the mean of each column (none is all NaN) without NaN, from the exactly rounded sum."""
     given = ~np.isnan(values)
     counts = np.count_nonzero(given, axis=0)
     filled = np.where(given, values, 0.0)

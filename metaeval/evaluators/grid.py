@@ -44,12 +44,9 @@ class Grid:
 
     @classmethod
     def repeated(cls, scores: FloatArray, aspects: int, codes: CodeArray | None = None) -> Grid:
-        """Return a grid in which a unit has the same score for every aspect; NaN is ``missing``.
+        """Return a grid in which a unit has the same score for every aspect.
 
-        Parameters
-        ----------
-        codes
-            Of each unit, where there are other reasons than that.
+        NaN is ``missing``, unless ``codes`` say for each unit what it is.
         """
         shape = (len(scores), aspects)
         if codes is None:

@@ -17,21 +17,11 @@ BRADLEY_TERRY, ELO, WIN_RATE = METHODS = ("bradley-terry", "elo", "win-rate")
 
 
 def strengths(method: str, games: Games, seed: int = 0) -> FloatArray:
-    """Return the strength of each player.
+    """Return the strength of each player, shape (n_players,); NaN for one without a comparison.
 
-    Parameters
-    ----------
-    method
-        ``bradley-terry``: log strengths with the prior of `metaeval.stats.ranking.comparisons.bradley_terry`,
-        their mean 0; ``elo``: ratings after all comparisons in a drawn order; ``win-rate``: mean over
-        opponents of the share of points.
-    seed
-        Of the order, for ``elo``.
-
-    Returns
-    -------
-    ndarray
-        Shape (n_players,); NaN for a player without a comparison.
+    ``bradley-terry``: log strengths with the prior of `metaeval.stats.ranking.comparisons.bradley_terry`,
+    their mean 0; ``elo``: ratings after all comparisons in an order that ``seed`` draws; ``win-rate``: mean
+    over opponents of the share of points.
     """
     found: FloatArray = strengths_by_group(method, games, np.zeros(len(games), dtype=np.int64), 1, seed)[0]
     return found
@@ -43,19 +33,9 @@ def elo_order(n: int, seed: int) -> Ints:
 
 
 def strengths_by_group(method: str, games: Games, group: Ints, n_groups: int, seed: int = 0) -> FloatArray:
-    """Return the strength of each player within each group, from the group's comparisons alone.
+    """Return `strengths` within each group, shape (n_groups, n_players), from its own comparisons alone.
 
-    Parameters
-    ----------
-    method, games, seed
-        As in `strengths`.
-    group
-        Of each comparison, in ``range(n_groups)``.
-
-    Returns
-    -------
-    ndarray
-        Shape (n_groups, n_players); NaN for a player without a comparison in the group.
+    ``group`` is that of each comparison, in ``range(n_groups)``.
     """
     if method == ELO:
         # As many calls as groups: each is a short sequence of its own.

@@ -50,15 +50,10 @@ def pair_keys(frame: pd.DataFrame) -> list[str]:
 
 
 def outcomes(shown_first: ArrayLike, shown_second: ArrayLike) -> CodeArray:
-    """Return what the verdicts in both orders come to, as positions in `OUTCOMES`.
+    """Return what the verdicts in both orders come to, as positions in `OUTCOMES`, given those in `WINNERS`.
 
     A win, or a tie, counts only if both orders say so; where they differ it is a flip; where one has no
     verdict, the pair has failed.
-
-    Parameters
-    ----------
-    shown_first, shown_second
-        Codes of the winners, positions in `WINNERS`, of the same shape.
     """
     one, two = (np.asarray(codes, dtype=np.int8) for codes in (shown_first, shown_second))
     both = np.where(one == two, one, np.int8(FLIP))
@@ -94,25 +89,13 @@ def votes_of(comparisons: pd.DataFrame, orders: Orders) -> pd.DataFrame:
 
 
 def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per comparison: both orders of a pair together.
+    """Return a row per comparison, both orders of a pair together, in the order of their first rows.
 
-    Parameters
-    ----------
-    verdicts
-        Long, a row per order.
-
-    Returns
-    -------
-    DataFrame
-        Key columns, ``first``, ``second``, ``aspect``, ``evaluator``; ``shown_first`` and ``shown_second``,
-        the codes of the winners (`WINNERS`) where first's, or second's, text was shown first; ``due``, how
-        many verdicts there should be (1 of an evaluator that was asked once, else 2); ``outcome``, a position
-        in `OUTCOMES`. Comparisons are in the order of their first rows.
-
-    Raises
-    ------
-    DataError
-        If a column is missing, a word is not known, or an order of a pair stands twice.
+    The columns are those that name a pair, ``aspect`` and ``evaluator``; ``shown_first`` and
+    ``shown_second``, the codes of the winners (`WINNERS`) where first's, or second's, text was shown first;
+    ``due``, how many verdicts there should be (1 of an evaluator that was asked once, else 2); ``outcome``, a
+    position in `OUTCOMES`. `DataError` is raised if a column is missing, a word is not known, or an order of
+    a pair stands twice.
     """
     import pandas as pd
 

@@ -34,28 +34,15 @@ def level_correlations(
 ) -> dict[str, float | int]:
     """Correlate one evaluator's scores with ratings at every level that the ids allow.
 
-    Parameters
-    ----------
-    predictions, references
-        Score and rating of each unit; None or NaN where there is none, and the unit is left out.
-    users, items
-        User and item of each unit; None if not known.
-    levels
-        Of `NEEDS`. If left out, those of ``dataset``, ``user`` and ``pair`` that users and items allow; with
-        items alone ``dataset`` and ``item``.
-    coefficients, undefined_groups
-        As for `metaeval.correlate`.
+    Score and rating of each unit are None or NaN where there is none, and the unit is left out; ``users`` and
+    ``items`` are those of each unit, None if not known. Levels are of `NEEDS`; if left out, those of
+    ``dataset``, ``user`` and ``pair`` that users and items allow, with items alone ``dataset`` and ``item``.
+    The other options are those of `metaeval.correlate`.
 
-    Returns
-    -------
-    dict
-        ``{coefficient}_{level}``; for each level ``n_groups_{level}`` and ``n_undefined_{level}``, groups
-        without a defined coefficient; ``n_units`` that entered; ``n_missing``, rated units without a score.
-
-    Raises
-    ------
-    MetaevalError
-        For an unknown option, a level whose ids are not given, and if no unit is left.
+    Returned are ``{coefficient}_{level}``; for each level ``n_groups_{level}`` and ``n_undefined_{level}``,
+    groups without a defined coefficient; ``n_units`` that entered; ``n_missing``, rated units without a
+    score. `MetaevalError` is raised for an unknown option, a level whose ids are not given, and if no unit is
+    left.
     """
     given = {name: ids for name, ids in (("users", users), ("items", items)) if ids is not None}
     wanted = _default_levels(given) if levels is None else levels
@@ -85,13 +72,7 @@ def level_correlations(
 
 
 def id_texts(name: str, ids: Iterable[object]) -> list[str]:
-    """Return ids as text, so that 7 and "7" name one user.
-
-    Raises
-    ------
-    DataError
-        If one is empty; ``name`` says what they are of.
-    """
+    """Return ids as text, so that 7 and "7" name one user; `DataError` names those with an empty one."""
     values = pd.Series(list(ids), dtype=object)
     texts = values.map(str)
     empty = (values.isna() | (texts == "")).to_numpy()

@@ -54,13 +54,8 @@ def of_frame(function: Callable[[pd.DataFrame], Any]) -> OfFrame:
 class Function(BaseEvaluator):
     """A Python function: one number per unit, the same for each aspect.
 
-    Parameters
-    ----------
-    name
-        What it is called in specs and messages.
-    function
-        Of a unit: an object with the fields of the unit by name. It returns a number, or None for no score.
-        Or what `of_frame` returned.
+    It is called ``name`` in specs and messages. The function is of a unit (an object with the fields of the
+    unit by name) and returns a number, or None for no score; or it is what `of_frame` returned.
     """
 
     kind: ClassVar[Kind] = Kind.FUNCTION

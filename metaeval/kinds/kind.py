@@ -204,19 +204,11 @@ KINDS = Registry(
 
 
 def kind_named(name: object = None) -> StudyKind:
-    """Return a kind of study; the first one, if no name is given.
+    """Return a kind of study; the first one, if no name is given. `MetaevalError` is raised if there is none.
 
-    Parameters
-    ----------
-    name
-        Of a kind of `KINDS`, of an installed package, or one that the environment variable ``METAEVAL_KINDS``
-        names: ``module:object``, several with commas, imported from the working directory too. No file says
-        what to import: a study or a run folder of someone else runs no code.
-
-    Raises
-    ------
-    MetaevalError
-        If there is none.
+    The name is of a kind of `KINDS`, of an installed package, or one that the environment variable
+    ``METAEVAL_KINDS`` names: ``module:object``, several with commas, imported from the working directory too.
+    No file says what to import: a study or a run folder of someone else runs no code.
     """
     name = next(iter(KINDS)) if name is None else name
     if isinstance(name, str) and ":" in name:

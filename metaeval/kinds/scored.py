@@ -82,10 +82,7 @@ class Scored(Generic[S_co]):
     def units(self, known: pd.DataFrame) -> pd.DataFrame:
         """Return what is known of each unit, in the order of the aligned scores.
 
-        Parameters
-        ----------
-        known
-            Key columns and others: ``data.table``, or what a finished run keeps of it.
+        ``known`` has key columns and others: ``data.table``, or what a finished run keeps of it.
         """
         wanted = pd.MultiIndex.from_frame(self.keys)
         return known.set_index(wanted.names).reindex(wanted).reset_index()

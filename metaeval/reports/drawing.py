@@ -28,27 +28,10 @@ def draw(
     """Return a file of a figure.
 
     The same figure gives the same bytes as PNG and SVG; in a PDF the library orders fonts and resources again
-    each time, which is not to be seen.
-
-    Parameters
-    ----------
-    figure
-        What to draw.
-    suffix
-        ``png``, ``svg`` or ``pdf``.
-    chosen
-        Column → value, as in the figure's choices.
-    scale
-        Pixels of a PNG for each of the chart's; the others are drawn with lines.
-    bare
-        Without title and caption.
-
-    Raises
-    ------
-    MissingExtraError
-        If vl-convert is not installed.
-    MetaevalError
-        If a value is not to be chosen from.
+    each time, which is not to be seen. ``chosen`` are values (column → value) of the figure's choices,
+    ``scale`` the pixels of a PNG for each of the chart's, and a ``bare`` figure is without title and caption.
+    `MissingExtraError` is raised if vl-convert is not installed, `MetaevalError` if a value is not to be
+    chosen from.
     """
     convert = _library()
     spec = figure.spec(chosen, bare=bare)
@@ -64,13 +47,7 @@ def draw(
 
 
 def check_drawing() -> None:
-    """See that figures can be drawn, before the work is done.
-
-    Raises
-    ------
-    MissingExtraError
-        If vl-convert is not installed.
-    """
+    """Raise `MissingExtraError` if figures cannot be drawn, before the work is done."""
     _library()
 
 

@@ -57,16 +57,8 @@ def fold(
 ) -> list[Part]:
     """Lay columns out side by side, in as few parts as there is room for.
 
-    Parameters
-    ----------
-    texts
-        Which columns hold text, and may be wrapped.
-    room
-        Width of a part.
-    measure
-        Width of a text.
-    gap
-        Width between two columns.
+    ``texts`` says which columns hold text, and may be wrapped; ``room`` is the width of a part, ``gap`` that
+    between two columns, and ``measure`` returns that of a text.
     """
     columns = [[row[j] for row in rows] for j in range(len(titles))]
     needs = [max(map(measure, column), default=0) for column in columns]

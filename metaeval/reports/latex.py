@@ -87,18 +87,9 @@ def bodies(
 ) -> Iterator[Body]:
     """Yield the parts of a table, each of which fits a page.
 
-    Parameters
-    ----------
-    rows
-        The cells, not escaped.
-    numbers
-        The cells as LaTeX sets them; those of columns with text are escaped here instead.
-    texts
-        Which columns hold text, which may be wrapped.
-    heads
-        Words above each row; empty for none.
-    said
-        Characters of the caption and the notes, which take room, too.
+    ``rows`` are the cells, not escaped, and ``numbers`` the cells as LaTeX sets them; those of columns with
+    text (``texts``), which may be wrapped, are escaped here instead. ``heads`` are words above each row,
+    empty for none. The caption and the notes have ``said`` characters, which take room, too.
     """
     plain = {
         turned: fold(titles, rows, texts, room=room - _GAP, measure=width_of, gap=_GAP)
@@ -212,16 +203,9 @@ def environment(
 ) -> Iterator[str]:
     r"""Yield the lines of one table.
 
-    Parameters
-    ----------
-    caption, notes
-        Sentences above and below, not yet escaped.
-    label
-        What ``\ref`` calls it, behind ``tab:``.
-    continued
-        Whether it goes on with the table before it, so that it has the same number.
-    simulated
-        What is, which is then said in capitals.
+    Caption and notes are sentences, not yet escaped; the label is what ``\ref`` calls the table, behind
+    ``tab:``. One that is ``continued`` has the number of the table before it. What is simulated is said in
+    capitals.
     """
     loud = rf"\textbf{{{simulated.loud}}} " if simulated else ""
     yield ""

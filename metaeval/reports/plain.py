@@ -36,14 +36,8 @@ def table(
 ) -> str:
     """Return an aligned table; columns that do not fit go on below, with the names of the rows again.
 
-    Parameters
-    ----------
-    texts
-        Which columns hold text, which is aligned to the left and may be wrapped.
-    heads
-        Words above each row; empty for none.
-    width
-        In characters.
+    ``texts`` says which columns hold text, which is aligned to the left and may be wrapped; ``heads`` are
+    words above each row, empty for none; ``width`` is in characters.
     """
     from rich.cells import cell_len
 

@@ -24,14 +24,10 @@ def cells(
     number: _Escape = str,
     marks: Mapping[Mark, str] = MappingProxyType({}),
 ) -> list[list[str]]:
-    """Return the printed cells of a sheet, with their intervals; each value is escaped on its own.
+    """Return the printed cells of a sheet, with their intervals.
 
-    Parameters
-    ----------
-    text, number
-        What escapes a value of a column with text or numbers.
-    marks
-        What is put around a marked value, which stands for the braces.
+    Each value is escaped on its own, by ``text`` or ``number``, as its column holds; ``marks`` are put around
+    marked values, which stand for the braces.
     """
 
     def cell(i: int, row: Mapping[Any, Any], column: Column) -> str:

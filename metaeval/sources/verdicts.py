@@ -39,26 +39,16 @@ def import_verdicts(
     winner_of: WinnerOf | None = None,
     again: bool = False,
 ) -> pd.DataFrame:
-    """Return the verdicts that a table records.
+    """Return the verdicts that a table records: a row per verdict, or per pair, a column for each order.
 
-    Parameters
-    ----------
-    path
-        CSV, TSV, JSONL, JSON or Parquet, one row per verdict, or per pair with a column for each order.
-    map_path
-        Which column is what (`metaeval.sources.verdict_map`).
-    winner_of
-        What ``first`` among the words of a verdict means: the text that was shown first, as in all replies,
-        or (``unswapped``) the pair's first side. Names of sides and replies need neither.
-    again
-        Whether a pair may be asked about again in the same order, and have identical sides.
+    The map says which column is what (`metaeval.sources.verdict_map`), and ``winner_of`` what ``first`` among
+    the words of a verdict means: the text that was ``shown`` first, as in all replies, or (``unswapped``) the
+    pair's first side. Names of sides and replies need neither. ``again`` says whether a pair may be asked
+    about again in the same order, and have identical sides.
 
-    Returns
-    -------
-    DataFrame
-        As in `metaeval.evaluators.verdicts`, with ``repeat`` and ``gold`` (empty: there is none) if they are
-        mapped, and the columns that are kept. Of replies also ``reason``, why there is no verdict, and
-        ``reply``, such a reply.
+    The columns are those of `metaeval.evaluators.verdicts`, with ``repeat`` and ``gold`` (empty: there is
+    none) if they are mapped, and the columns that are kept. Of replies also ``reason``, why there is no
+    verdict, and ``reply``, such a reply.
     """
     source, how = Path(path), sound(read_model(Path(map_path), VerdictMap))
     reader, of = VerdictReader(source), how.columns

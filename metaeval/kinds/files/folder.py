@@ -53,30 +53,19 @@ def set_in(path: str | os.PathLike[str]) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class DataFolder(Generic[D]):
-    """How the data sets of a kind lie in a folder.
-
-    Parameters
-    ----------
-    manifest
-        What ``dataset.yaml`` may say.
-    tables
-        The names of the tables, without suffixes.
-    needed
-        Those that may not be missing.
-    build
-        Makes a data set of a manifest and tables, or says every problem.
-    frames
-        Name of a table → its frame, or None, of a data set.
-    folders
-        Names of folders that may lie beside the tables.
-    """
+    """How the data sets of a kind lie in a folder."""
 
     manifest: type[DataManifest]
+    """What ``dataset.yaml`` may say."""
     tables: tuple[str, ...]
+    """The names of the tables, without suffixes, and then those that may not be missing."""
     needed: tuple[str, ...]
     build: Callable[[Any, Mapping[str, Table]], tuple[D | None, list[Problem]]]
+    """Makes a data set of a manifest and tables, or says every problem."""
     frames: Callable[[D], Mapping[str, pd.DataFrame | None]]
+    """Name of a table → its frame, or None, of a data set."""
     folders: tuple[str, ...] = ()
+    """Names of folders that may lie beside the tables."""
 
     def read(self, folder: Path, held: Mapping[str, Table] | None = None) -> tuple[D | None, list[Problem]]:
         """Return the data set in a folder and no problem, or None and every problem found.
@@ -119,32 +108,17 @@ class DataFolder(Generic[D]):
         return (None if problems else data), problems
 
     def load(self, place: str | os.PathLike[str]) -> D:
-        """Load a data set from its folder, or from the hub.
-
-        Raises
-        ------
-        DataError
-            With every problem found in its ``problems``.
-        """
+        """Load a data set from its folder, or from the hub; `DataError` has every problem found."""
         data, problems = self.read(folder_of(place))
         if data is None:
             raise DataError(problems, listed_by=checked_by(place))
         return data
 
     def make(self, about: Mapping[str, Any], tables: Mapping[str, Table | pd.DataFrame]) -> D:
-        """Return a data set of what is in memory.
+        """Return a data set of what is in memory; `DataError` has every problem found.
 
-        Parameters
-        ----------
-        about
-            The keys of ``dataset.yaml``, without ``kind``.
-        tables
-            Name → table, as read or a frame.
-
-        Raises
-        ------
-        DataError
-            With every problem found in its ``problems``.
+        ``about`` has the keys of ``dataset.yaml``, without ``kind``; ``tables`` name → table, as read or a
+        frame.
         """
         manifest = model_of({"kind": self._kind, **about}, self.manifest)
         made = {k: t if isinstance(t, Table) else from_frame(t, k) for k, t in tables.items()}
@@ -179,10 +153,7 @@ class DataFolder(Generic[D]):
     ) -> Path:
         """Write a data set; the folder is there in full or not at all.
 
-        Raises
-        ------
-        DataError
-            If the folder is in the way, or the format is none of the three.
+        `DataError` is raised if the folder is in the way, or the format is none of the three.
         """
         one_of(format, FORMATS, "unknown format", "allowed", error=DataError)
         target = Path(folder)

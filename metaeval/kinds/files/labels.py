@@ -62,27 +62,19 @@ def alone(folder: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class LabelTable:
-    """The table of a folder that people's labels stand in, a row per unit, aspect and rater.
-
-    Parameters
-    ----------
-    name
-        Of the table, without suffix.
-    rater, label, aspect
-        Its columns; without ``aspect`` there is only one aspect. A column ``winner`` names the winning side,
-        whichever side was shown first.
-    showing
-        The key column whose values are two ways to show the same two sides; empty if there is none.
-    people
-        Whether every label in it is a person's.
-    """
+    """The table of a folder that people's labels stand in, a row per unit, aspect and rater."""
 
     name: str = "ratings"
+    """Of the table, without suffix."""
     rater: str = "rater"
     label: str = "rating"
+    """Its column of labels; one called ``winner`` names the winning side, whichever was shown first."""
     aspect: str = "aspect"
+    """Its column of aspects; empty, if there is only one aspect."""
     showing: str = ""
+    """The key column whose values are two ways to show the same two sides; empty if there is none."""
     people: bool = True
+    """Whether every label in it is a person's."""
 
     def is_in(self, folder: Path) -> bool:
         """Say whether a folder has the table."""
@@ -110,12 +102,7 @@ class LabelTable:
     ) -> None:
         """Write labels, all or none, and leave all other rows as they are; call it while `alone`.
 
-        Parameters
-        ----------
-        keys
-            The key columns.
-        labels
-            Rater → (*key, aspect) → label; None takes one away.
+        ``keys`` are the key columns; ``labels`` has rater → (*key, aspect) → label, None to take one away.
         """
         path = self._path(folder)
         frame = self._read(path, keys)

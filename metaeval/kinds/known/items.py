@@ -59,18 +59,9 @@ def items_of(data: DataOfKind, chosen: Sequence[str]) -> dict[str, list[tuple[st
 def histories_of(data: DataOfKind, judged: pd.DataFrame) -> pd.DataFrame:
     """Return the histories of the users, without the items that are to be judged for them.
 
-    An item may be in a user's history and among those that are judged for the user: shown with the user's
-    rating, it would give the answer away.
-
-    Parameters
-    ----------
-    judged
-        ``user_id`` and ``item_id`` of what is to be judged.
-
-    Raises
-    ------
-    DataError
-        If there are no histories.
+    An item may be in a user's history and among those that are ``judged`` for the user (``user_id`` and
+    ``item_id``): shown with the user's rating, it would give the answer away. `DataError` is raised if there
+    are no histories.
     """
     import pandas as pd
 

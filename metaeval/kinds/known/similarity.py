@@ -17,24 +17,11 @@ WORDS = r"\w+"
 
 
 def text_vectors(texts: Sequence[str], model: str | None = None) -> Any:  # noqa: ANN401 - a csr_array of SciPy, which is imported where it is used
-    """Return a row of length 1 per text; of zeros, if there is nothing in the text.
+    """Return a row of length 1 per text, of zeros if there is nothing in the text: a csr_array.
 
-    Parameters
-    ----------
-    texts
-        For TF-IDF, words are runs of letters, digits and ``_``, in lower case.
-    model
-        A model of sentence-transformers; TF-IDF with scikit-learn's default weights, if None.
-
-    Returns
-    -------
-    csr_array
-        Of shape (texts, words or dimensions).
-
-    Raises
-    ------
-    MissingExtraError
-        If a model is named and sentence-transformers is not installed.
+    The vectors are those of a model of sentence-transformers, or without a ``model`` of TF-IDF with
+    scikit-learn's default weights, whose words are runs of letters, digits and ``_``, in lower case.
+    `MissingExtraError` is raised if a model is named and sentence-transformers is not installed.
     """
     from scipy import sparse
     from sklearn.feature_extraction.text import TfidfVectorizer

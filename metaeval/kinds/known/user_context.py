@@ -41,24 +41,16 @@ def user_profiles(
     drawn: int | None = None,
     room: int | None = None,
 ) -> Profiles:
-    """Return what is told of each user.
+    """Return what is told of each user: the profile, if there is one, and a part of the history.
 
-    Parameters
-    ----------
-    data
-        The data set, with profiles or without.
-    items
-        Item → names and values of what is told of it; an item of the history without any is left out.
-    past
-        What users chose (`metaeval.kinds.known.items.histories_of`), the most recent first.
-    history
-        How many items of the history at most.
-    drawn
-        The seed, if they are drawn, and not the most recent ones. A user's depend on it and the user alone,
-        if the order of ``past`` does not depend on that of the data's rows.
-    room
-        How many tokens profile and history may take (`metaeval.llm.calls.price.tokens_of`); None for no
-        limit. The last items in that order are cut.
+    ``items`` has names and values of what is told of each item; one of the history without any is left out.
+    ``past`` is what users chose (`metaeval.kinds.known.items.histories_of`), the most recent first, of which
+    ``history`` items are told at most.
+
+    With a seed ``drawn`` they are drawn, and not the most recent ones; a user's depend on it and the user
+    alone, if the order of ``past`` does not depend on that of the data's rows. Profile and history take at
+    most ``room`` tokens (`metaeval.llm.calls.price.tokens_of`), if there is a limit; the last items in that
+    order are cut.
     """
     told = {} if data.profiles is None else entries_of(data.profiles, USER, _fields(data.profiles))
     lines = lines_of(items)

@@ -36,15 +36,10 @@ class Calls:
     _gone: int = 0
 
     def payload(self, keys: Sequence[Any], shown: Ints) -> dict[str, Any]:
-        """Return the calls of the shown units as JSON values.
+        """Return the calls of the units at the positions ``shown`` as JSON values.
 
-        Parameters
-        ----------
-        keys
-            Of each evaluator the key of the call behind each score, shape (what is rated, units), empty for
-            none, several with blanks between them; None for one that asks no one.
-        shown
-            Positions of the units.
+        ``keys`` has for each evaluator the key of the call behind each score, shape (what is rated, units),
+        empty for none, several with blanks between them; None for an evaluator that asks no one.
         """
         judges = [e for e, found in enumerate(keys) if found is not None]
         of: list[Any] = [None] * len(keys)

@@ -55,23 +55,12 @@ _MARK = "document.documentElement.classList.add('js')"
 
 
 def report_page(payload: Mapping[str, Any], *, static: str = "") -> str:
-    """Return a page that shows a report.
+    """Return a page that shows what `metaeval.reports.report.model.Report.payload` returned.
 
     Nothing in it is fetched, and its content security policy lets only its own scripts run, so that a script
-    in a text or a reply would stay text even if it were put into the page as markup.
-    The same payload gives the same bytes.
-
-    Parameters
-    ----------
-    payload
-        What `metaeval.reports.report.model.Report.payload` returned.
-    static
-        HTML for readers whose browser runs no scripts, escaped already.
-
-    Raises
-    ------
-    ValueError
-        If the payload holds NaN or an infinity, which JSON does not have.
+    in a text or a reply would stay text even if it were put into the page as markup. The same payload gives
+    the same bytes. ``static`` is HTML, escaped already, for readers whose browser runs no scripts.
+    `ValueError` is raised if the payload holds NaN or an infinity, which JSON does not have.
     """
     vendor, app = _asset("vendor/vendor.min.js"), _app()
     return Template(_asset("page.html")).substitute(
@@ -90,12 +79,7 @@ def report_page(payload: Mapping[str, Any], *, static: str = "") -> str:
 def with_sheets(page: str, view: str, sheets: Sequence[Mapping[str, Any]]) -> str:
     """Return a page with other sheets in a view; what it shows without scripts stays.
 
-    Parameters
-    ----------
-    page
-        What `report_page` returned.
-    sheets
-        What `metaeval.reports.report.model.sheets_payload` returned.
+    ``sheets`` are what `metaeval.reports.report.model.sheets_payload` returned.
     """
     payload = payload_of(page)
     payload["sheets"] = [s for s in payload["sheets"] if s.get("view") != view] + [*sheets]
@@ -104,13 +88,7 @@ def with_sheets(page: str, view: str, sheets: Sequence[Mapping[str, Any]]) -> st
 
 
 def payload_of(page: str) -> dict[str, Any]:
-    """Return the payload of a page that `report_page` returned.
-
-    Raises
-    ------
-    MetaevalError
-        If the page is another one.
-    """
+    """Return the payload of a page that `report_page` returned; raise `MetaevalError` if it is none."""
     found = _PAYLOAD.search(page)
     if found is None:
         raise MetaevalError("the page is not a report of metaeval; run the study again to write one")

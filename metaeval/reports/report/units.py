@@ -37,14 +37,8 @@ class Sample:
 def sample(clusters: Sequence[str], who: str, most: int = MOST_UNITS, seed: int = 0) -> Sample:
     """Choose the units to show: all, or those of clusters drawn at random.
 
+    ``clusters`` has the cluster of each unit; ``who`` is what a cluster is called, in the plural: "users".
     Units are drawn one by one where even a single cluster has too many.
-
-    Parameters
-    ----------
-    clusters
-        Of each unit.
-    who
-        What a cluster is called, in the plural: "users".
     """
     total = len(clusters)
     if total <= most:
@@ -66,13 +60,7 @@ def sample(clusters: Sequence[str], who: str, most: int = MOST_UNITS, seed: int 
 
 
 def listed_groups(groups: Groups, view: UnitView, shown: Sample, most: int = MOST_GROUPS) -> Ints:
-    """Choose the groups to list: all, or those of the shown units, then the first by name.
-
-    Returns
-    -------
-    ndarray
-        Their places, rising.
-    """
+    """Choose the groups to list: all, or those of the shown units, then the first by name; places, rising."""
     if len(groups.ids) <= most:
         return np.arange(len(groups.ids))
     texts = {column.name: column.texts for column in view.columns}

@@ -103,14 +103,9 @@ def from_frames(
 
 
 def of_explanations(explanations: pd.DataFrame, aspects: Sequence[str] | None = None) -> ExplanationSet:
-    """Return a data set without ratings, for which the questions and the scale are unknown.
+    """Return a data set of explanations without ratings: the questions and the scale are unknown.
 
-    Parameters
-    ----------
-    explanations
-        As for `from_frames`.
-    aspects
-        Names of aspects; "", which stands for all of them, if left out.
+    Without ``aspects`` its one aspect is "", which stands for all of them.
     """
     plain = flat(explanations, _COLUMNS)
     columns = [*(k for k in KEYS if k in plain.columns), "rater", "aspect", "rating"]
@@ -173,13 +168,7 @@ save = _FOLDER.save
 
 
 def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> ExplanationSet:
-    """Load a data set from what `metaeval.load` takes.
-
-    Raises
-    ------
-    DataError
-        With every problem found in its ``problems``.
-    """
+    """Load a data set from what `metaeval.load` takes; `DataError` has every problem found."""
     data, problems = _read(path)
     if data is None:
         raise DataError(problems, listed_by=checked_by(path))

@@ -116,12 +116,9 @@ def judges_to_combine(judges: Sequence[str], signatures: Mapping[str, Mapping[st
 def ensemble_spread(data: Prepared) -> pd.DataFrame | None:
     """Sum up Pearson's r of the means of all subsets of the judges, by the number of judges.
 
-    Returns
-    -------
-    DataFrame or None
-        A row per level, aspect and number of judges: ``n_subsets`` with a defined accuracy, and their
-        ``mean, minimum, q1, median, q3, maximum``. None where ensembles cannot be compared: fewer than two
-        judges, no unit that all have, or a single user.
+    There is a row per level, aspect and number of judges: ``n_subsets`` with a defined accuracy, and their
+    ``mean, minimum, q1, median, q3, maximum``. None is returned where ensembles cannot be compared: fewer
+    than two judges, no unit that all have, or a single user.
     """
     if not 2 <= len(data.evaluators) <= MOST_COMBINED:
         return None

@@ -227,18 +227,10 @@ def cost_accuracy(
 ) -> pd.DataFrame | None:
     """Put each judge's cost beside its correlations, and mark the Pareto frontier.
 
-    Parameters
-    ----------
-    costs
-        ``evaluator``, ``usd_per_text`` and ``tokens_per_text``; NaN where unknown.
-
-    Returns
-    -------
-    DataFrame or None
-        One row per judge, aspect, level and coefficient, with ``cost`` of a text on all aspects, its ``unit``
-        (``usd``, or ``tokens`` where the price of fewer than two judges is known and not nothing), ``model``,
-        ``way`` and ``frontier``: no judge that is as cheap or cheaper has a higher estimate. None unless
-        there are two costs.
+    There is one row per judge, aspect, level and coefficient, with ``cost`` of a text on all aspects (NaN in
+    ``costs`` where unknown), its ``unit`` (``usd``, or ``tokens`` where the price of fewer than two judges is
+    known and not nothing), ``model``, ``way`` and ``frontier``: no judge that is as cheap or cheaper has a
+    higher estimate. None is returned unless there are two costs.
     """
     names = judge_names(signatures)
     costs = costs.set_index("evaluator")

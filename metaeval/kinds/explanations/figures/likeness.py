@@ -116,23 +116,14 @@ def pairs_of(
 ) -> pd.DataFrame | None:
     """Correlate the scores of every two evaluators over all units that both scored, and with the truth.
 
-    Missing scores are not filled. Evaluators are ordered by hierarchical clustering (average linkage of
-    1 − r), so that similar ones are neighbours; the truth is last.
+    Missing scores are not filled. Evaluators are ordered by hierarchical clustering (average linkage of 1 −
+    r), so that similar ones are neighbours; the truth is last. Aspects and coefficients come with the most
+    important first; the aspect ``average`` is the mean over all of them.
 
-    Parameters
-    ----------
-    aspects
-        Aspects, the most important first; ``average`` is the mean over all of them.
-    coefficients
-        Coefficients, the most important first.
-
-    Returns
-    -------
-    DataFrame or None
-        A row per pair, aspect and coefficient: ``first`` and ``second`` (evaluators) with their
-        ``first_place`` and ``second_place`` in the order, ``r`` and ``n_units``. Where all aspects and
-        coefficients take more than `MOST_ROWS` rows, only the first coefficient, and then the first aspect,
-        are there. None for fewer than two evaluators with scores.
+    There is a row per pair, aspect and coefficient: ``first`` and ``second`` (evaluators) with their
+    ``first_place`` and ``second_place`` in the order, ``r`` and ``n_units``. Where all aspects and
+    coefficients take more than `MOST_ROWS` rows, only the first coefficient, and then the first aspect, are
+    there. None is returned for fewer than two evaluators with scores.
     """
     aspects = [a for a in aspects if a in (*data.aspects, AVERAGE)]  # one that the truth lacks has no values
     scored = [e for e in range(len(data.evaluators)) if not np.isnan(data.scores[e]).all()]

@@ -108,17 +108,8 @@ def human_reference(
 
     People are the annotators among the evaluators. If there are none, or their ratings make the truth, they
     are the lines of `metaeval.analysis.agreement.people.people`, against the truth or against the mean of the
-    other annotators.
-
-    Parameters
-    ----------
-    truth, raters, policy, truth_raters
-        As in `people`.
-
-    Returns
-    -------
-    DataFrame
-        ``aspect, level, coefficient, human, human_who``; no row where it is unknown.
+    other annotators. The columns are ``aspect, level, coefficient, human, human_who``; there is no row where
+    it is unknown.
     """
     annotators = [name for name, kind in kinds.items() if kind == Kind.ANNOTATOR]
     frame = correlations[correlations["evaluator"].isin(annotators) & correlations["estimate"].notna()]

@@ -115,20 +115,11 @@ def histograms(
 ) -> pd.DataFrame | None:
     """Count how often scores fall into each bin, for every evaluator and for the truth.
 
-    Parameters
-    ----------
-    scores, truth
-        Key columns, ``evaluator``, ``aspect``, ``score``; key columns, ``aspect``, ``rating``.
-    ratings
-        The evaluators whose scores are on the scale of the truth.
-
-    Returns
-    -------
-    DataFrame or None
-        A row per evaluator, aspect and bin: ``place`` of the evaluator (0 is the truth), the bin's ``low``
-        and ``high`` end, the ``share`` of the scores in it, the ``truth_share`` of the ratings in it (NaN for
-        evaluators that are not on the truth's scale, and have 10 bins over their own range) and ``n_scores``.
-        None if there is no rating or no score.
+    ``ratings`` are the evaluators whose scores are on the scale of the truth. There is a row per evaluator,
+    aspect and bin: ``place`` of the evaluator (0 is the truth), the bin's ``low`` and ``high`` end, the
+    ``share`` of the scores in it, the ``truth_share`` of the ratings in it (NaN for evaluators that are not
+    on the truth's scale, and have 10 bins over their own range) and ``n_scores``. None is returned if there
+    is no rating or no score.
     """
     rated = truth[truth["rating"].notna()]
     scored = scores[scores["score"].notna()]
@@ -237,19 +228,13 @@ def user_bias(material: Material) -> Figure | None:
 def bias_by_user(
     scores: pd.DataFrame, truth: pd.DataFrame, scale: Scale, kinds: Mapping[str, Kind]
 ) -> tuple[pd.DataFrame | None, int]:
-    """Average score − truth by user, or by item in data without users.
+    """Average score − truth by user, or by item in data without users, of evaluators on the truth's scale.
 
-    Only evaluators on the truth's scale are included; units without a score or a rating are left out.
-
-    Returns
-    -------
-    rows
-        A row per evaluator, aspect and user: ``who`` (the user), ``bias`` in points of the scale,
-        ``n_units``, and, the same in all rows of an evaluator and aspect, ``mean``, ``q1``, ``median`` and
-        ``q3`` over all users. The aspect ``average`` is the mean over the aspects of users who have all of
-        them. None if no evaluator is on the scale.
-    n
-        How many rows there are of all users, of whom at most `MOST_GROUPS` are returned.
+    Units without a score or a rating are left out. There is a row per evaluator, aspect and user: ``who``
+    (the user), ``bias`` in points of the scale, ``n_units``, and, the same in all rows of an evaluator and
+    aspect, ``mean``, ``q1``, ``median`` and ``q3`` over all users. The aspect ``average`` is the mean over
+    the aspects of users who have all of them. Returned are at most `MOST_GROUPS` users, or None if no
+    evaluator is on the scale, and how many rows there are of all users.
     """
     names = on_scale(scores, scale, kinds)
     keys = key_columns(truth)

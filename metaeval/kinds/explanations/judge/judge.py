@@ -148,13 +148,7 @@ class _Prepared(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class ShowsProfile:
-    """The argument that judges of explanations share.
-
-    Parameters
-    ----------
-    profile
-        Whether the judge is told the user's profile.
-    """
+    """The argument that judges of explanations share: whether the judge is told the user's profile."""
 
     _: KW_ONLY
     profile: bool = False

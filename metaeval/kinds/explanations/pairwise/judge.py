@@ -125,14 +125,8 @@ class Pairwise(ModelEvaluator, ShowsProfile):
         The table has the columns of `Judge`'s; a call's cost is shared by its two units. Its ``verdicts``
         hold one row per order, pair and aspect. The signature's ``outcome`` says: ``comparisons`` of
         ``possible`` pairs, ``calls_saved``, and how many pairs × aspects were ``wins``, ``ties``, ``flips``
-        and ``failed``.
-
-        Raises
-        ------
-        DataError, PromptError, MetaevalError
-            If the data, the prompt or the model cannot be used.
-        StoppedError
-            If a model answers no call at all, or it was interrupted.
+        and ``failed``. Errors are those of `Judge`: data, prompt or model cannot be used, or the work was
+        stopped.
         """
         compared = self._compared(data, aspects)
         name = str(self.spec)

@@ -101,19 +101,9 @@ def swiss_matches(
 ) -> list[Match]:
     """Return the next Swiss round in every group: generators with similar records meet.
 
-    Within a group, units are sorted by points; from the top, each meets the next below that it has not met.
-    An odd one out gets a bye.
-
-    Parameters
-    ----------
-    groups
-        What is compared.
-    points
-        Unit → mean points per comparison so far; 0.5 for a unit without one.
-    played
-        Pairs of units that have met, in the order of their generators' names.
-    seed
-        Of the order among equals, which is drawn for each group.
+    Within a group, units are sorted by their mean ``points`` per comparison so far (0.5 without one), equals
+    in an order that is drawn; from the top, each meets the next below that it has not met. An odd one out
+    gets a bye. Pairs that were ``played`` have their units in the order of the generators' names.
     """
     matches = []
     for at, group in enumerate(groups):

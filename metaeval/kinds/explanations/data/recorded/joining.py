@@ -33,17 +33,10 @@ def join(
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Match the scores of ``recording`` with the units of ``data``; a unit may have no row.
 
-    Returns
-    -------
-    tuple
-        Key columns, ``evaluator``, ``aspect``, ``score`` and ``status``, in the order of
-        evaluators, aspects and units; and the tool's names of scores that were not used.
-
-    Raises
-    ------
-    DataError
-        With every row that is about no unit, every score that is no number, every aspect that is unknown
-        and all scores that contradict each other.
+    Returned are key columns, ``evaluator``, ``aspect``, ``score`` and ``status``, in the order of evaluators,
+    aspects and units; and the tool's names of scores that were not used. `DataError` has every row that is
+    about no unit, every score that is no number, every aspect that is unknown and all scores that contradict
+    each other.
     """
     table = _with_evaluator(recording, score_map)
     table_map = score_map.table_map(data, recording.entries)

@@ -34,30 +34,20 @@ SCORE, EVALUATOR, ASPECT = "score", "evaluator", "aspect"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
-    """The scores in a file of another tool, not yet matched with a data set.
-
-    Parameters
-    ----------
-    table
-        The file as a flat table, each row with its place in the file.
-    entries
-        Which columns hold scores, if the map of the user names none.
-    statuses
-        For each row why its scores are missing, or None; None for a tool that gives no reasons.
-    names
-        Columns of named scores, to report those that are not used.
-    named
-        Whether the tool names the evaluators, in a column `EVALUATOR`.
-    version
-        The version of the tool that wrote the file, if the file says so.
-    """
+    """The scores in a file of another tool, not yet matched with a data set."""
 
     table: Table
+    """The file as a flat table, each row with its place in the file."""
     entries: tuple[ScoreEntry, ...]
+    """Which columns hold scores, if the map of the user names none."""
     statuses: Sequence[Status | None] | None = None
+    """For each row why its scores are missing, or None; None for a tool that gives no reasons."""
     names: tuple[str, ...] = ()
+    """Columns of named scores, to report those that are not used."""
     named: bool = False
+    """Whether the tool names the evaluators, in a column `EVALUATOR`."""
     version: str = ""
+    """The version of the tool that wrote the file, if the file says so."""
 
 
 class Rows:

@@ -76,24 +76,14 @@ def import_qrels(
 ) -> QrelsImport:
     """Make a data set of a file of people's labels and files of judges' labels.
 
-    Parameters
-    ----------
-    people
-        The labels that count as the truth; each must be on the scale.
-    judges
-        Files, or patterns such as ``submissions/*.txt``; a judge has the name of its file, without the
-        suffix. A label that is not on the scale is kept as ``out_of_range`` and not used, what is no number
-        as ``unparsed``; a unit without a line has no score.
-    scale
-        The least and the greatest label, both whole.
-    name
-        Of the data set; the name of the people's file, if None.
+    People's labels count as the truth, and each must be on the scale, whose ends are whole. Judges are files,
+    or patterns such as ``submissions/*.txt``; a judge has the name of its file, without the suffix. A label
+    of theirs that is not on the scale is kept as ``out_of_range`` and not used, what is no number as
+    ``unparsed``; a unit without a line has no score. The data set has the name of the people's file, if none
+    is given.
 
-    Raises
-    ------
-    DataError
-        With every line that has not four fields, every unit that stands twice in a file, and every label of
-        people that is not on the scale.
+    `DataError` has every line that has not four fields, every unit that stands twice in a file, and every
+    label of people that is not on the scale.
     """
     refuse_if_in_the_way(Path(out), force=force)
     truth, whole = Path(people), Scale(*scale)

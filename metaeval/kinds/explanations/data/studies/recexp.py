@@ -76,18 +76,8 @@ def fetch_recexp(
     """Download the files of the RecSys 2024 explanation study and make a data set of them at ``out``.
 
     The files are in a temporary folder, which is removed after the import: the pickle holds personal data.
-
-    Parameters
-    ----------
-    base_url
-        Where the files are; ends with a slash.
-    digests
-        Name of each file → its SHA-256.
-
-    Raises
-    ------
-    DataError
-        If a file cannot be had, or is not the one that was released; nothing is written then.
+    They lie below ``base_url``, which ends with a slash; ``digests`` has the SHA-256 of each. `DataError` is
+    raised if a file cannot be had, or is not the one that was released; nothing is written then.
     """
     refuse_if_in_the_way(Path(out), force=force)
     with tempfile.TemporaryDirectory(prefix="metaeval-fetch-") as folder:

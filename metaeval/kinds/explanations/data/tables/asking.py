@@ -62,22 +62,11 @@ _HTML = r"</[a-zA-Z]+>|<br\s*/?>|&(?:nbsp|amp|quot|#\d+);"
 
 
 def propose(table: Table, said: Mapping[str, str], ask: Ask, tell: Callable[[str], None]) -> Proposal:
-    """Return what a table is taken for.
+    """Return what a table, as read, is taken for.
 
-    Parameters
-    ----------
-    table
-        As read.
-    said
-        Column → role, as far as it is known.
-    ask, tell
-        For an answer, given a question, its default and how it is read; for a line to be shown.
-
-    Raises
-    ------
-    DataError
-        If the table has no column that looks like people's ratings; and where nobody is asked, for columns
-        that are not known.
+    ``said`` are the roles of columns, as far as they are known. ``ask`` returns an answer, given a question,
+    its default and how it is read; ``tell`` shows a line. `DataError` is raised if the table has no column
+    that looks like people's ratings; and where nobody is asked, for columns that are not known.
     """
     place: dict[str, str] = {}
     if not (explode := object_lists(table)):
