@@ -113,6 +113,8 @@ class Board:
     """Sentences on what was done, with missing values for one."""
     kinds: Mapping[str, Kind] = field(default_factory=dict)
     """Evaluator → the block of a table that it stands in."""
+    apart: tuple[str, ...] = ()
+    """Evaluators on few units of their own, which are compared with no other: no rank and no mark."""
     simulated: Simulation = REAL
 
     def __post_init__(self) -> None:

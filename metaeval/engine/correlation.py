@@ -304,6 +304,7 @@ def correlation_board(result: Correlations, first: Cell | None = None) -> Board:
         intervals=interval_sentence(bootstrap) if bootstrap else "",
         notes=policy_sentences(result.policy),
         kinds=result.kinds,
+        apart=tuple(result.policy.get("apart") or ()),
         simulated=result.simulation,
     )
 

@@ -178,7 +178,7 @@ def comparisons(
             **made,
             "correction": tests.correction,
             "alpha": tests.alpha,
-            "pairs": pairs,
+            "pairs": int((~np.isnan(found.p[np.triu_indices(n, 1)])).sum()) or pairs,
             "n_clusters": n_clusters,
             "seed": tests.seed,
             "by": dict(by),

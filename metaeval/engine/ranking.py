@@ -66,8 +66,11 @@ def ranking(
             f"the tests are by {board.words(tested)}, not by {board.words(at)}; compare by the same column"
         )
     down = board.higher_in(at)
-    rows = board.of(at).sort_values("estimate", ascending=not down, kind="stable").reset_index(drop=True)
-    places = rows["estimate"].rank(method="min", ascending=not down)  # equals share a rank
+    rows = board.of(at).sort_values("estimate", ascending=not down, kind="stable")
+    apart = rows["evaluator"].isin(board.apart).sort_values(kind="stable")
+    rows = rows.loc[apart.index].reset_index(drop=True)
+    compared = rows["estimate"].where(~apart.to_numpy())
+    places = compared.rank(method="min", ascending=not down)  # equals share a rank
     rows.insert(0, "rank", ["" if math.isnan(place) else f"{place:.0f}" for place in places])
     rows["label"] = [board.simulated.label(e) for e in rows["evaluator"]]
     columns = [Column("rank", "rank"), Column("label", "evaluator")]

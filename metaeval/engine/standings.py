@@ -118,6 +118,7 @@ class _Table:
         )
         cells = [[_name(a, v) for v in self.numbers] for a in self.columns]
         names = [name for of_column in cells for name in of_column]
+        compared = frame[~frame["evaluator"].isin(board.apart)]
         title, caption, notes = self._words(truth, dataset)
         if frame[names].isna().any(axis=None):
             notes.append(f"{NOTHING} is undefined.")
@@ -137,7 +138,7 @@ class _Table:
             board.simulated,
             caption,
             "heads",
-            {at: mark for a, v in self.cells for at, mark in self._marks(a, v, frame[_name(a, v)])},
+            {at: mark for a, v in self.cells for at, mark in self._marks(a, v, compared[_name(a, v)])},
         )
 
     def values(self, sheet: Sheet) -> list[dict[str, Any]]:
@@ -175,7 +176,8 @@ class _Table:
         size = {text: better * value for text, value in zip(printed, column, strict=True) if text != NOTHING}
         first = sorted(size, key=lambda text: size[text], reverse=True)[:2] if len(column) > 1 else []
         marks: dict[str, Mark] = dict(zip(first, ("best", "second"), strict=False))
-        return [((i, str(column.name)), marks[t]) for i, t in enumerate(printed) if t in marks]
+        at = zip(column.index, printed, strict=True)
+        return [((int(i), str(column.name)), marks[t]) for i, t in at if t in marks]
 
     def _counts(self, evaluators: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
         """Return the counts that differ between evaluators, and sentences on all."""

@@ -10,6 +10,7 @@ from metaeval.engine.correlation import correlation_board
 from metaeval.engine.paired_tests import correlation_cell
 from metaeval.engine.ranking import ranking as ranking_of
 from metaeval.engine.sentences import policy_sentences
+from metaeval.engine.standings import standings
 from tests.engine.known_judges import judges
 
 
@@ -196,6 +197,7 @@ def test_an_evaluator_of_few_units_takes_none_from_the_others_and_is_compared_wi
     truth = pd.DataFrame({"user_id": at % 20, "item_id": at, "generator": "g", "aspect": "clear"}).astype(str)
     truth["rating"] = rng.integers(1, 6, 400).astype(float)
     noise = {name: truth["rating"] + sd * rng.normal(size=400) for name, sd in names.items()}
+    noise["few"] = truth["rating"]
     frames = [truth.drop(columns="rating").assign(evaluator=n, score=v) for n, v in noise.items()]
     scores = pd.concat([*frames[:2], frames[2][:15]])
     how = {"level": "dataset", "coefficient": "pearson"}
@@ -206,5 +208,10 @@ def test_an_evaluator_of_few_units_takes_none_from_the_others_and_is_compared_wi
     rows = sheet.frame.set_index("evaluator")
     assert rows["cluster"].to_dict() == {"a": "1", "b": "2", "few": ""}
     assert rows.loc["few", "verdict"] == "not compared"
+    assert rows["rank"].to_dict() == {"a": "1", "b": "2", "few": ""}  # though its estimate is the highest
+    assert any("correction over 1 pair," in note for note in sheet.notes)
+    (table,) = standings(correlation_board(result)).tables
+    marked = {table.frame["evaluator"][i]: mark for (i, _), mark in table.marks.items()}
+    assert marked == {"a": "best", "b": "second"}
     enough = pd.concat([*frames[:2], frames[2][:20]])
     assert (me.correlate(enough, truth, levels=["dataset"]).frame["n_units"] == 20).all()
