@@ -14,7 +14,7 @@ from metaeval.base.records import Status
 from metaeval.evaluators.grid import CODES, OK, Grid, IntArray
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.terms import phrases
-from metaeval.llm.replies.thought import thought_tokens
+from metaeval.llm.providers.thinking import thought_tokens
 
 if TYPE_CHECKING:
     from metaeval.judging.model_evaluator import Question

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.llm.calls.terms import phrases
+from metaeval.llm.providers.thinking import thought_in
 from metaeval.llm.replies.reader import used_up
-from metaeval.llm.replies.thought import thought_in
 from metaeval.reports.report.encode import Texts
 from metaeval.stats.coefficients.tables import Ints
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.llm.replies.thought import Thought, answer_in, thought_in
+from metaeval.llm.providers.thinking import Thought, thought_in
+from metaeval.llm.replies.thought import answer_in
 
 ANSWER = "clarity: 4"
 
