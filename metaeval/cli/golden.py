@@ -15,7 +15,7 @@ from metaeval.cli.group import Group, is_on, talk, tell, tell_json, tell_label_p
 from metaeval.cli.options import PATH, PLACE, flag, option, seed, served, several
 
 if TYPE_CHECKING:
-    from metaeval.kinds.files.writing import Format
+    from metaeval.kinds.files.manifest import Format
 
 _asked = several("--aspect aspects", "Aspect to ask for.  [default: all]")
 _rater = option("--rater", "Name of the person who labels.", required=True, metavar="NAME")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.base.records import Scale
-    from metaeval.kinds.files.writing import Format
+    from metaeval.kinds.files.manifest import Format
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from metaeval.base.formulas import to_csv
-from metaeval.engine.sheet import NOTHING, Column, Mark, Sheet, decimals_of, value_text
+from metaeval.base.simulation import MARK
+from metaeval.engine.sheet import NOTHING, Column, Mark, Sheet, columns, decimals_of, value_text
 from metaeval.reports import escapes, latex, plain
 from metaeval.reports.templates import template
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _Escape: TypeAlias = "Callable[[str], str]"
 _MARKDOWN: Mapping[Mark, str] = {"best": "**{}**", "second": "<u>{}</u>"}
@@ -198,3 +202,36 @@ def files(sheets: Sequence[Sheet], path: Path, of: str = "") -> dict[Path, str]:
         beside = {s.name: path.with_name(f"{path.stem}-{s.name}{path.suffix}") for s in sheets}
         return {path if s.principal else beside[s.name]: sheet_to_csv(s) for s in sheets}
     return {path: render(sheets, suffix, of)}
+
+
+_COSTS = (
+    Column("label", "Judge"),
+    Column("prompt", "prompt"),
+    Column("texts", "texts", "count"),
+    Column("lost", "lost calls", "share"),
+    Column("usd_per_text", "USD per text", "usd"),
+    Column("tokens_per_text", "tokens per text", "count"),
+    Column("reasoning_tokens_per_text", "reasoning tokens per text", "count"),
+    Column("seconds_per_text", "time per text", "seconds"),
+    *columns("share", unread="unread", unread_first="unread, in order", unread_second="unread, swapped"),
+    Column("usd", "USD", "usd"),
+)
+_COSTS_ABOUT = (
+    "The cost of a text covers all aspects, in one call or several, and repeated attempts. Calls without a "
+    "reply cost nothing and are left out."
+)
+_COSTS_UNREAD = (
+    "Tokens include reasoning tokens. Unread: replies that came and cannot be read; in order: with the first "
+    "of two shown first. — means unknown."
+)
+
+
+def cost_table(costs: pd.DataFrame) -> str:
+    """Return a table with a row per judge, its heading and its caption."""
+    both = costs[costs["shared"] > 0]
+    shared = [f"{share:.1%} of {name}" for name, share in zip(both["evaluator"], both["shared"], strict=True)]
+    if shared:
+        shared = [f"Calls that a judge above makes, too, are paid for once: {', '.join(shared)}."]
+    frame = costs.assign(label=costs["evaluator"] + costs["simulated"].map({True: MARK, False: ""}))
+    sheet = Sheet("costs", "What the judges cost", frame, _COSTS, (_COSTS_ABOUT, *shared, _COSTS_UNREAD))
+    return sheet_to_markdown(sheet)[1:]  # a heading of the first level

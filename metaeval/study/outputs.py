@@ -15,10 +15,9 @@ from metaeval.base.records import USER_RATER, ScoreTable
 from metaeval.engine.out_of_core.cube import Loaded
 from metaeval.judging.cost import costs_of
 from metaeval.reports import FORMATS
-from metaeval.reports.cost_table import cost_table
 from metaeval.reports.escapes import notice
 from metaeval.reports.report.page import report_page
-from metaeval.reports.sheets import render, sheet_to_csv
+from metaeval.reports.sheets import cost_table, render, sheet_to_csv
 from metaeval.runs.folder import (
     COST_TABLE,
     COSTS,

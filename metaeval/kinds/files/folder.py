@@ -16,7 +16,7 @@ from metaeval.base.files import replacing, to_read
 from metaeval.base.validation import model_of, read_model
 from metaeval.base.yaml_lines import YamlError, read_yaml
 from metaeval.kinds.files.labels import LABELLED_PAIRS, LABELLING, LABELLING_LOCK, update_labels
-from metaeval.kinds.files.writing import FORMATS, Format, write_table
+from metaeval.kinds.files.manifest import FORMATS, Format, write_table
 from metaeval.sources.hub import FILE, hub_folder, hub_name
 from metaeval.sources.tables.table import Table, from_frame, read_table
 

@@ -20,7 +20,7 @@ import pandas as pd
 from metaeval.base.errors import DataError, Problem
 from metaeval.base.files import replacing
 from metaeval.base.records import FIRST, SECOND, TIE
-from metaeval.kinds.files.writing import FORMATS, write_table
+from metaeval.kinds.files.manifest import FORMATS, write_table
 from metaeval.sources.tables.table import read_table
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.files.labels import VERDICTS, WINNERS, LabelTable, alone
-from metaeval.kinds.files.writing import write_table
+from metaeval.kinds.files.manifest import write_table
 from metaeval.sources.verdicts import read_verdicts
 
 KEYS = ("user_id", "item_id")

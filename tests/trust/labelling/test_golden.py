@@ -14,7 +14,7 @@ from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import save
 from metaeval.kinds.files.loading import inspect, load
-from metaeval.kinds.files.writing import Format
+from metaeval.kinds.files.manifest import Format
 from metaeval.trust.labelling.golden import Golden, equal_shares, proportional_shares, sample
 
 

@@ -18,7 +18,7 @@ from metaeval.base.errors import DataError, MetaevalError
 from metaeval.kinds.explanations.data.recorded import add_scores
 from metaeval.kinds.explanations.data.tables.importer import import_table
 from metaeval.kinds.files.loading import load
-from metaeval.kinds.files.writing import FORMATS
+from metaeval.kinds.files.manifest import FORMATS
 from metaeval.stats.agreement.raters import krippendorff_alpha
 from metaeval.study.commands.calibration import Calibrating, calibration_of
 from metaeval.study.commands.overview import data_sheets

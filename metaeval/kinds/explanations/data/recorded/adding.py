@@ -30,7 +30,7 @@ from metaeval.kinds.explanations.data.recorded.recording import (
     read_score_map,
 )
 from metaeval.kinds.files.folder import checked_by, set_in
-from metaeval.kinds.files.writing import FORMATS, Format
+from metaeval.kinds.files.manifest import FORMATS, Format
 from metaeval.sources.hub import FILE, hub_folder, hub_name
 
 if TYPE_CHECKING:
