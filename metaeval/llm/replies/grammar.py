@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.llm.replies.fields import EVIDENCE, Choice, Field, Given, Number, Text
-from metaeval.llm.replies.names import ANY_NAME, LEAD, NUMBER, Names, number_of, tidy, value_of
+from metaeval.llm.replies.names import ANY_NAME, LEAD, NUMBER, Names, number_of, numbers_in, tidy, value_of
 
 if TYPE_CHECKING:
     from metaeval.base.records import Scale
@@ -31,7 +31,9 @@ _HEADS = ("choice", "verdict", "winner", "answer", "decision", "preference", "be
 _LEFT = 80  # characters before a number that may name it
 _BEGINS = re.compile(LEAD)
 _TRAILS = re.compile(r"[\s.!)\]*_`\"'。]*\Z")
-_RATED = re.compile(r"\b(?:scor(?:es?|ed|ing)|rat(?:es?|ed|ing))\b[^.\n:;<>=]{0,40}$", re.IGNORECASE)
+_RATED = re.compile(
+    r"\b(?P<final>final )?(?:scor(?:es?|ed|ing)|rat(?:es?|ed|ing))\b[^.\n:;<>=]{0,40}$", re.IGNORECASE
+)
 _SENTENCE = re.compile(r"[.!?](?=\s)|。")
 _LABEL = re.compile(r"[:=]\W*$")
 _CLOSES = re.compile(r"[^()\w]*\)\W*?(?:$|[:.,;|–—-])")
@@ -86,7 +88,7 @@ def _numbers(text: str, scales: Mapping[str, Scale], names: Names, only: str | N
         if len(line) < _LEFT and (head := names.alone.fullmatch(line)):
             heading = names.field(head["name"]) if head["name"] else only or heading
             continue
-        if here := list(NUMBER.finditer(line)):
+        if here := list(numbers_in(line)):
             yield from _in_line(here, scales, names, only, heading)
             seen += [(i, match) for match in here]
         heading = None if only and line.strip() else heading
@@ -120,7 +122,8 @@ def _in_line(
         scale = scales.get(field or only or "") or next(iter(scales.values()))
         if _is_scale(match, scale):
             continue
-        value = None if _denied(left, scale) else value_of(match, scale)
+        value = value_of(match, scale)
+        value = None if value is None or _denied(left, scale) else value
         if field is not None and field in scales:
             aside = map(float, _DECIMAL.findall((head and head["aside"]) or ""))
             closed = not left.endswith("(") or _CLOSES.match(line, match.end())
@@ -135,9 +138,10 @@ def _in_line(
             yield Statement(only, value, FINAL)
         elif only and (match["top"] or match["stars"] or match["of_stars"]):
             if value is not None or not match["top"]:
-                yield Statement(only, value, NAMED)
-        elif only and value is not None and value in scale and _RATED.search(left):
-            yield Statement(only, value, NAMED)
+                rated = _RATED.search(left)
+                yield Statement(only, value, FINAL if rated and rated["final"] else NAMED)
+        elif only and value is not None and value in scale and (rated := _RATED.search(left)):
+            yield Statement(only, value, FINAL if rated["final"] else NAMED)
 
 
 def _is_scale(match: re.Match[str], scale: Scale) -> bool:
@@ -161,8 +165,8 @@ def _outer(
         yield Statement(field, None if _denied(left, scale) else value_of(first, scale), OUTER)
     after = "\n".join([lines[j][last.end() :], *lines[j + 1 :]])
     if _TRAILS.match(after) and last["number"][-1].isdigit() and not _LABEL.search(before):
-        start = max((m.end() for m in _SENTENCE.finditer(before)), default=0)
-        several = sum(k == j and m.start() >= start and not _is_scale(m, scale) for k, m in seen) > 1
+        near = [m.start() for k, m in seen[:-1] if k == j and not _is_scale(m, scale)][-1:]
+        several = near and not _SENTENCE.search(before, near[0])
         yield Statement(field, None if several or _denied(before, scale) else value_of(last, scale), OUTER)
 
 
