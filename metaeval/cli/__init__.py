@@ -54,7 +54,7 @@ _MODULES = {
     "data": "data",
     "replies": "catalogue",
     "prompts": "catalogue",
-    "store": "store",
+    "store": "catalogue",
     "providers": "catalogue",
 }
 """Command → the module of this package that has it, in the order of the help."""

@@ -1,16 +1,22 @@
-"""What there is: evaluators, providers of models, prompts of judges, patterns of replies."""
+"""What there is: evaluators, providers of models, prompts of judges, patterns of replies, kept replies."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from metaeval.cli.group import Group, is_on, talk, tell_json
-from metaeval.cli.options import PATH, flag, option, several
+from metaeval.base.counts import counted
+from metaeval.cli.group import Group, is_on, talk, tell, tell_json
+from metaeval.cli.options import PATH, PLACE, flag, option, several
 from metaeval.cli.sheets import Sheets, prints_sheets, sheet_options, tell_sheets
+
+if TYPE_CHECKING:
+    from metaeval.llm.store.replies import Store
 
 
 @click.command()
@@ -145,3 +151,103 @@ def patterns() -> Sheets:
     columns = [Column(name, name.capitalize()) for name in rows[0]]
     note = "Take: all matches must be equal (only), or the last one counts. A score without values is itself."
     return [Sheet("patterns", "Patterns of replies", pd.DataFrame(rows), tuple(columns), (note,))]
+
+
+_store = option("--store place", "The store: a file, or postgresql://…  [default: METAEVAL_STORE]")
+
+
+@contextlib.contextmanager
+def _opened(place: str | None, *, create: bool = False) -> Iterator[Store]:
+    from metaeval.llm.store.replies import Store
+
+    with Store(place, create=create) as opened:
+        yield opened
+
+
+@click.group(cls=Group)
+def store() -> None:
+    """Manage the store, which keeps every reply of a model."""
+
+
+@store.command("info")
+@_store
+@talk
+def info(place: str | None) -> None:
+    """Show what is in the store, and whether it is intact."""
+    from metaeval.llm.store import tools
+
+    with _opened(place) as opened:
+        content, problems = tools.info(opened), tools.problems(opened)
+    tell(tools.describe(content, problems))
+    models = [m._asdict() for m in content.models]
+    tell_json({**content._asdict(), "models": models, "problems": problems})
+    if problems:
+        raise click.exceptions.Exit(1)
+
+
+@store.command("prune")
+@_store
+@option("--older-than older_than_days", "Delete replies older than this many days.", click.FloatRange(min=0))
+@option("--model", "Delete replies of this model: PROVIDER/MODEL.")
+@flag("--failures", "Delete only failed requests.")
+@flag("--damaged", "Delete only damaged replies.")
+@flag("--all everything", "Delete all replies.")
+@talk
+def prune(place: str | None, **options: Any) -> None:
+    """Delete the replies that match all options. They must be paid for again."""
+    from metaeval.llm.store import tools
+
+    with _opened(place) as opened:
+        deleted = tools.prune(opened, **options)
+    tell(f"deleted {counted(deleted, 'reply', 'replies')}")
+    tell_json({"deleted": deleted})
+
+
+@store.command("export")
+@click.argument("file", type=PATH)
+@_store
+@option("--run folder", "Write only the replies that this finished run used.", PATH)
+@talk
+def export(file: Path, place: str | None, folder: Path | None) -> None:
+    """Export replies to FILE as JSON Lines."""
+    from metaeval.llm.store import tools
+    from metaeval.runs.finished import export_run
+
+    if folder is not None:
+        count = export_run(folder, file, store=place)
+    else:
+        with _opened(place) as opened:
+            count = tools.export_jsonl(opened, file)
+    tell(f"wrote {counted(count, 'reply', 'replies')} to {file}")
+    tell_json({"written": count, "file": str(file)})
+
+
+@store.command("import")
+@click.argument("file", type=PATH)
+@_store
+@talk
+def import_(file: Path, place: str | None) -> None:
+    """Import the replies in FILE, made by `metaeval store export`."""
+    from metaeval.llm.store import tools
+
+    with _opened(place, create=True) as opened:
+        done = tools.import_jsonl(opened, file)
+    tell(f"added {counted(done.added, 'reply', 'replies')}; {done.present:,} were there")
+    tell_json(done._asdict())
+
+
+@store.command("copy")
+@click.argument("source", metavar="FROM", type=PLACE)
+@click.argument("target", metavar="TO", type=PLACE)
+@talk
+def copy(source: str, target: str) -> None:
+    """Copy the replies in the store FROM to the store TO, each a file or postgresql://….
+
+    An interrupted copy continues when the command is repeated.
+    """
+    from metaeval.llm.store import tools
+
+    with _opened(source) as opened, _opened(target, create=True) as other:
+        done = tools.copy(opened, other)
+    tell(f"copied {counted(done.added, 'reply', 'replies')}; {done.present:,} were there")
+    tell_json(done._asdict())

@@ -186,6 +186,6 @@ def site(folders: tuple[Path, ...], *, out: Path, **options: Any) -> None:
 
 @click.command()
 @click.argument("place", metavar="[FOLDER]", type=PATH, default=Path("results"))
-@prints_sheets("runs.listing:runs_sheet")
+@prints_sheets("runs.finished:runs_sheet")
 def runs() -> None:
     """List the runs in FOLDER: data set, date, whether it is finished, evaluators, cost."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from metaeval.base.counts import counted
 from metaeval.base.errors import SpecError, nearest, shown, unknown
 from metaeval.base.records import DataOfKind, Kind, Status
+from metaeval.evaluators.arguments import check_integer
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.judging.cost import field_in_words, short
 from metaeval.judging.outcome import QuestionResult, result_of
@@ -182,14 +183,11 @@ class ModelEvaluator(BaseEvaluator):
         check_template(name, self.model, self.template)
         for field, least in (("replicate", 0), ("attempts", 1), ("max_tokens", 1), ("seed", 0)):
             number = getattr(self, field)
-            if number is None and field == "max_tokens":
-                continue
-            if isinstance(number, bool) or not isinstance(number, int) or number < least:
-                raise SpecError(f"{name}: {field}={number!r} must be a whole number, {least} or more")
-        if isinstance(self.temperature, bool) or not isinstance(self.temperature, int | float | None):
-            raise SpecError(f"{name}: temperature={self.temperature!r} must be a number")
-        if self.temperature is not None and self.temperature < 0:
-            raise SpecError(f"{name}: temperature={self.temperature!r} must be 0 or more")
+            if number is not None or field != "max_tokens":
+                check_integer(name, field, number, least)
+        warm = self.temperature
+        if isinstance(warm, bool) or not isinstance(warm, int | float | None) or (warm or 0) < 0:
+            raise SpecError(f"{name}: temperature={warm!r} must be a number, 0 or more")
 
     def check_word(self, field: str, known: Sequence[str]) -> None:
         """Raise `SpecError` unless a setting is one of the words that are known."""

@@ -13,8 +13,7 @@ from metaeval.base.keys import DATASET
 from metaeval.base.records import COEFFICIENTS, Kind, Scale
 from metaeval.base.simulation import Simulation
 from metaeval.engine.sheet import Form, value_text
-from metaeval.judging.cost import LostCalls, lost_sentences, short
-from metaeval.judging.replies import RepliesState
+from metaeval.judging.cost import LostCalls, RepliesState, lost_sentences, short
 
 if TYPE_CHECKING:
     from metaeval.engine.alignment.policy import Policy

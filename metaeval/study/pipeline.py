@@ -20,8 +20,7 @@ from metaeval import __version__
 from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.records import ScoreTable, Status
 from metaeval.judging.asking import ask_by_batches
-from metaeval.judging.cost import lost_calls
-from metaeval.judging.replies import calls_in, replies_state
+from metaeval.judging.cost import calls_in, lost_calls, replies_state
 from metaeval.judging.settings import judging_of, under
 from metaeval.judging.workers.asking import ask_by_workers
 from metaeval.kinds.scoring import Scoring, joined, judges_of

@@ -15,8 +15,7 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError, SpecError
 from metaeval.base.records import ScoreTable
 from metaeval.cli import main
-from metaeval.judging.cost import costs_of, lost_calls
-from metaeval.judging.replies import calls_in, with_attempts
+from metaeval.judging.cost import calls_in, costs_of, lost_calls, with_attempts
 from metaeval.judging.settings import judging
 from metaeval.kinds.registry import build
 from metaeval.llm.calls.limits import Limits

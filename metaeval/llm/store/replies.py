@@ -82,13 +82,8 @@ class Store:
 
     def get_many(self, keys: Iterable[str]) -> dict[str, Reply]:
         """Return the replies of the keys that the store has."""
-        wanted = list(dict.fromkeys(keys))
-        replies: dict[str, Reply] = {}
-        with self._reading, self.sentences():
-            for start in range(0, len(wanted), _CHUNK):
-                chunk = wanted[start : start + _CHUNK]
-                replies |= {row[0]: reply_in(row) for row in _rows(self._reader, COLUMNS, chunk)}
-        return replies
+        with self.sentences():
+            return {row[0]: reply_in(row) for row in self.rows_of(list(keys), COLUMNS)}
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query, for `metaeval.llm.store.tools`."""
