@@ -10,34 +10,6 @@ from metaeval.base.records import Status
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]|~#$])")
 _ENTITY = re.compile(r"&(?=[#\w])")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "'": r"\textquotesingle{}",
-    "`": r"\textasciigrave{}",
-    "[": "{[}",  # after a line end, a bracket or a star would belong to it
-    "]": "{]}",
-    "*": "{*}",
-    "—": "---",
-    "–": "--",
-    "×": r"$\times$",
-    "ρ": r"$\rho$",
-    "τ": r"$\tau$",
-    "→": r"$\rightarrow$",
-}
-_TABLE = str.maketrans(_LATEX)
 
 
 def markdown(text: str) -> str:
@@ -46,11 +18,6 @@ def markdown(text: str) -> str:
     if _TAG.search(plain) or plain.startswith(">"):
         plain = plain.replace("<", "&lt;").replace(">", "&gt;")
     return _MARKDOWN.sub(r"\\\1", plain)
-
-
-def latex(text: str) -> str:
-    """Return text that LaTeX sets as it is."""
-    return " ".join(text.split()).translate(_TABLE)
 
 
 STATUSES: Mapping[str, str] = {

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.reports import escapes
 from metaeval.reports.folding import fold, wrapped
 
 HEAD = (
@@ -35,26 +34,42 @@ _WIDTHS = {
 _MOST = 1.1
 _END = r"\end{table*}"
 _MOST_WAITING = 15  # LaTeX of old holds 18 tables, that of today 52
-# What sentences may hold beside the characters of names.
-_SIGNS = str.maketrans(
-    {
-        "≥": r"$\geq$",
-        "≤": r"$\leq$",
-        "≈": r"$\approx$",
-        "±": r"$\pm$",
-        "−": "$-$",
-        "·": r"$\cdot$",
-        "²": "$^2$",
-        "µ": r"$\mu$",
-        "√": r"$\surd$",
-        "∞": r"$\infty$",
-        "…": r"\ldots{}",
-        "α": r"$\alpha$",
-        "β": r"$\beta$",
-        "κ": r"$\kappa$",
-        "λ": r"$\lambda$",
-        "σ": r"$\sigma$",
-    }
+_MATHS = {
+    "×": "times",
+    "ρ": "rho",
+    "τ": "tau",
+    "→": "rightarrow",
+    "≥": "geq",
+    "≤": "leq",
+    "≈": "approx",
+    "±": "pm",
+    "·": "cdot",
+    "µ": "mu",
+    "√": "surd",
+    "∞": "infty",
+    "α": "alpha",
+    "β": "beta",
+    "κ": "kappa",
+    "λ": "lambda",
+    "σ": "sigma",
+}
+_NAMED = {
+    "\\": "backslash",
+    "~": "asciitilde",
+    "^": "asciicircum",
+    "<": "less",
+    ">": "greater",
+    "|": "bar",
+    '"': "quotedbl",
+    "'": "quotesingle",
+    "`": "asciigrave",
+}
+_CHARACTERS = str.maketrans(
+    {c: rf"\{c}" for c in "&%$#_{}"}
+    | {c: rf"\text{name}{{}}" for c, name in _NAMED.items()}
+    | {c: rf"$\{name}$" for c, name in _MATHS.items()}
+    | {c: f"{{{c}}}" for c in "[]*"}  # after a line end, a bracket or a star would belong to it
+    | {"—": "---", "–": "--", "−": "$-$", "²": "$^2$", "…": r"\ldots{}"}
 )
 _APOSTROPHE = re.compile(r"(?<=[A-Za-z])'(?=s\b)")
 _PERCENT = re.compile(r"(?<=[0-9]) (?=\\%)")  # a line may not end between a number and its sign
@@ -184,7 +199,7 @@ def paper(lines: Iterable[str]) -> str:
 
 def escaped(text: str) -> str:
     """Return a name, or a word of a table, as LaTeX sets it."""
-    return escapes.latex(text).translate(_SIGNS)
+    return " ".join(text.split()).translate(_CHARACTERS)
 
 
 def prose(text: str) -> str:

@@ -22,20 +22,10 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-_FARTHEST = 1e50  # squares of ratings, and their sums, must be floats
-
-
 class ScaleModel(ScaleEnds):
     """The rating scale, both ends included."""
 
     integer: bool = True
-
-    @model_validator(mode="after")
-    def _is_near(self) -> Self:
-        for end in (self.min, self.max):
-            if abs(end) > _FARTHEST:
-                raise ValueError(f"{end:g} is too large: a scale lies between ±{_FARTHEST:g}")
-        return self
 
     def scale(self) -> Scale:
         """Return the record that the rest of the package uses."""

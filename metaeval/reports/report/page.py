@@ -19,33 +19,10 @@ from metaeval.base.errors import MetaevalError
 _ASSETS = Path(__file__).parent / "assets"
 
 APP = (
-    "ui",
-    "format",
-    "data",
-    "board",
-    "route",
-    "theme",
-    "controls",
-    "download",
-    "table",
-    "data_table",
-    "axis",
-    "chart_look",
-    "chart",
-    "glossary",
-    "leaderboard",
-    "one_column",
-    "all_cells",
-    "groups",
-    "group_summary",
-    "unit_list",
-    "calls",
-    "unit",
-    "figures",
-    "details",
-    "about",
-    "shell",
-    "start",
+    *("ui", "format", "data", "board", "route", "theme", "controls", "download", "table"),
+    *("data_table", "axis", "chart_look", "chart", "glossary", "leaderboard", "one_column"),
+    *("all_cells", "groups", "group_summary", "unit_list", "calls", "unit", "figures", "details"),
+    *("about", "shell", "start"),
 )
 """The files of the app, in the order in which they stand in its one script."""
 

@@ -133,14 +133,12 @@ def _with_points(table: Table, *, comma: bool) -> Table:
 def _read_json(name: str, text: bytes) -> tuple[Table | None, list[Problem]]:
     try:
         records = _records(json.loads(text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if b"\n" in text.strip():  # one object per line, in a file with the suffix of the other format
             table, _ = read_content(name, text, ".jsonl")
             if table is not None and len(table.frame) > 1:
                 return table, []
         return None, [Problem(name, None, None, f"is not JSON: {error}")]
-    except RecursionError:
-        return None, [Problem(name, None, None, "nests its values too deeply to be read")]
     if isinstance(records, str):
         return None, [Problem(name, None, None, records)]
     return Table(name, frame_of(records), np.arange(1, len(records) + 1)), []

@@ -102,8 +102,6 @@ def read_content(name: str, content: bytes, suffix: str) -> tuple[Table | None, 
 def _read_parquet(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
     try:
         table = pq.ParquetFile(io.BytesIO(content)).read()
-    except MemoryError:
-        message = "does not fit in memory; leave out columns that are not needed"
     except (pa.ArrowException, OSError) as error:
         message = f"cannot be read as a Parquet file: {str(error).splitlines()[0]}"
     else:
@@ -247,10 +245,8 @@ def _read_jsonl(name: str, content: bytes) -> tuple[Table | None, list[Problem]]
             continue
         except UnicodeDecodeError as error:
             message = _not_utf8(line, error)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             message = f"is not a JSON object: {error}"
-        except RecursionError:
-            message = "nests its values too deeply to be read"
         problems.append(Problem(name, number, None, message))
     if not any(records):
         message = "holds only empty objects; it needs keys and values"

@@ -122,7 +122,7 @@ def test_json_that_is_no_table(tmp_path) -> None:
         ("[1, 2]", "must hold one list of objects"),
         ('{"a": [{"x": 1}], "b": [{"x": 1}]}', "must hold one list of objects"),
         ("{", "is not JSON"),
-        ("[" * 100_000, "nests its values too deeply"),
+        ("[" * 100_000, "is not JSON"),
     ]:
         path.write_text(content, encoding="utf-8")
         assert said in str(read_any(path)[1][0])

@@ -150,7 +150,7 @@ __all__ = ["from_frames", "load", "read_folder", "refuse_if_in_the_way", "save"]
 _SAVED = "dataset_dict.json"
 """What the `datasets` library leaves in a folder that it saved a DatasetDict to."""
 _TABLES = ("explanations", "ratings", "scores", "users")
-_FOLDER: DataFolder[ExplanationSet] = DataFolder(
+FOLDER: DataFolder[ExplanationSet] = DataFolder(
     Manifest,
     _TABLES,
     _TABLES[:2],
@@ -162,9 +162,9 @@ _FOLDER: DataFolder[ExplanationSet] = DataFolder(
         "users": data.users,
     },
 )
-read_folder = _FOLDER.read
-refuse_if_in_the_way = _FOLDER.refuse_if_in_the_way
-save = _FOLDER.save
+read_folder = FOLDER.read
+refuse_if_in_the_way = FOLDER.refuse_if_in_the_way
+save = FOLDER.save
 
 
 def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> ExplanationSet:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,7 +15,7 @@ from metaeval.base.errors import DataError, nearest, one_of
 from metaeval.base.files import replacing, to_read
 from metaeval.base.records import Status
 from metaeval.evaluators.recorded import ORIGINS
-from metaeval.kinds.explanations.data.loading import read_folder, refuse_if_in_the_way, save
+from metaeval.kinds.explanations.data.loading import FOLDER, read_folder, refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.recorded import inspect_logs, promptfoo
 from metaeval.kinds.explanations.data.recorded.joining import join
 from metaeval.kinds.explanations.data.recorded.recording import (
@@ -30,7 +28,7 @@ from metaeval.kinds.explanations.data.recorded.recording import (
     read_score_map,
 )
 from metaeval.kinds.files.folder import checked_by, set_in
-from metaeval.kinds.files.manifest import FORMATS, Format
+from metaeval.kinds.files.manifest import FORMATS
 from metaeval.sources.hub import FILE, hub_folder, hub_name
 
 if TYPE_CHECKING:
@@ -241,26 +239,16 @@ def import_scores(
     if out is None:
         _write_into(made.data, held)
     else:
-        save(made.data, out, _format(held, "explanations"), force=force)
+        save(made.data, out, next(f for f in FORMATS if (held / f"explanations.{f}").is_file()), force=force)
     return made
 
 
-def _format(folder: Path, *kinds: str) -> Format:
-    """Return the format of the first table of ``kinds`` that is there."""
-    return next(f for kind in kinds for f in FORMATS if (folder / f"{kind}.{f}").is_file())
-
-
 def _write_into(data: ExplanationSet, folder: Path) -> None:
-    scores = f"scores.{_format(folder, 'scores', 'ratings')}"
-    with (
-        tempfile.TemporaryDirectory() as made,
-        # The inner file is renamed first: scores without an origin are better than an origin without scores.
-        replacing(folder / FILE) as new_manifest,
-        replacing(folder / scores) as new_scores,
-    ):
-        whole = save(data, Path(made) / "whole", _format(folder, "scores", "ratings"))
-        shutil.copyfile(whole / scores, new_scores)
+    # The inner file is renamed first: scores without an origin are better than an origin without scores.
+    with replacing(folder / FILE) as new_manifest:
         new_manifest.write_text(_manifest(data, folder), encoding="utf-8", newline="\n")
+        if (scores := FOLDER.frames(data)["scores"]) is not None:
+            FOLDER.put(folder, "scores", scores, force=True)
 
 
 def _manifest(data: ExplanationSet, folder: Path) -> str:
