@@ -236,7 +236,7 @@ def test_a_cluster_that_is_gone_ends_a_run_with_a_sentence_and_ctrl_c_ends_it_at
             process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=300)  # it takes seconds, and patience is longer
     assert (process.returncode, "Traceback" in err) == (3, False), err
-    assert interrupted or "all workers died" in err or "no worker has answered for 75 s" in err
+    assert interrupted or "workers died" in err
     assert "evaluators are kept in o; run the same command again" in err
     wait_until(lambda: not any(map(is_worker, alive())))
 

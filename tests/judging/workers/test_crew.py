@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import signal
 import threading
 import time
 from collections import Counter
@@ -104,26 +102,6 @@ def test_what_a_dead_worker_had_is_asked_by_others(
         twice = [body for body, n in Counter(str(seen.body) for seen in server.log).items() if n > 1]
         assert 1 <= len(server.log) - number <= 2 * 4
         assert len(twice) <= 2 * 4
-
-
-def test_what_a_frozen_worker_had_is_asked_by_others(
-    tmp_path: Path, ray_cluster: Callable[[], list[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("metaeval.judging.workers.crew._SILENT", 2.0)
-    store, number = tmp_path / "s.sqlite", 100
-    with Server(delay=0.05) as server:
-
-        def freeze() -> None:
-            while len(server.log) < 30:
-                time.sleep(0.01)
-            os.kill(ray_cluster()[0], signal.SIGSTOP)
-
-        freezer = threading.Thread(target=freeze)
-        freezer.start()
-        ask(server, store, number, 2, concurrency=4)
-        freezer.join()
-        assert len(stored(server, store, number)) == number
-        assert len(server.log) <= number + 4
 
 
 def test_a_shard_that_kills_every_worker_ends_the_run(
