@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.llm.replies.fields import EVIDENCE, Choice, Field, Given, Number, Text
-from metaeval.llm.replies.names import ANY_NAME, LEAD, NUMBER, Names, number_of, numbers_in, tidy, value_of
+from metaeval.llm.replies.names import ANY_NAME, LEAD, NUMBER, Names, number_of, tidy, value_of
 
 if TYPE_CHECKING:
     from metaeval.base.records import Scale
@@ -88,7 +88,7 @@ def _numbers(text: str, scales: Mapping[str, Scale], names: Names, only: str | N
         if len(line) < _LEFT and (head := names.alone.fullmatch(line)):
             heading = names.field(head["name"]) if head["name"] else only or heading
             continue
-        if here := list(numbers_in(line)):
+        if here := list(NUMBER.finditer(line)):
             yield from _in_line(here, scales, names, only, heading)
             seen += [(i, match) for match in here]
         heading = None if only and line.strip() else heading

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -60,8 +60,6 @@ NUMBER = re.compile(
     r"(?P<of_stars> ?stars?\b)?(?: ?points?\b|分)?"
 )
 """A number with its unit, its top (``4 out of 5``) or the other end of a range (``3-4``)."""
-_BEGINS_NUMBER = re.compile(rf"[0-9+{_HAN}两-]")
-_SPELLED = tuple(said for word in _WORDS for said in (word, word.capitalize()))
 _ENDS = re.compile(
     r"[ )]*(?:$|\n|[.!](?![0-9\w])|[,;:](?![0-9])|[|*\"()\[\]。，；、<]|'(?!\w)|[-–—](?= |$)"
     r"|(?:because|since|as|for|in)\b)"
@@ -149,21 +147,6 @@ def _counted(match: re.Match[str]) -> str:
 def number_of(text: str) -> float:
     """Return the number that a match of `NUMBER` wrote."""
     return _VALUES[word] if (word := text.casefold()) in _VALUES else float(text)
-
-
-def numbers_in(line: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of `NUMBER`, which is tried only where one may begin: most replies are prose."""
-    starts = [match.start() for match in _BEGINS_NUMBER.finditer(line)]
-    for word in _SPELLED:
-        at = line.find(word)
-        while at >= 0:
-            starts.append(at)
-            at = line.find(word, at + 1)
-    end = 0
-    for start in sorted(starts):
-        if start >= end and (match := NUMBER.match(line, start)):
-            yield match
-            end = match.end()
 
 
 def value_of(match: re.Match[str], scale: Scale) -> float | None:
