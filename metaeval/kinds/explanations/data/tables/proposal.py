@@ -16,6 +16,7 @@ from metaeval.kinds.explanations.data.tables.roles import (
     ROLES,
     TOOL,
     VALUE,
+    WORDS,
     Cell,
     aspect_name,
     cells_of,
@@ -29,58 +30,7 @@ if TYPE_CHECKING:
 
     from metaeval.sources.tables.table import Table
 
-MISSING = frozenset(
-    {
-        *("n/a", "na", "n.a.", "#n/a", "nan", "none", "null", "-", "--", "?", "don't know", "do not know"),
-        *("i don't know", "i do not know", "not sure", "unsure", "no answer", "prefer not to say"),
-        *("not applicable", "can't say", "k.a.", "k. a.", "keine angabe", "weiß nicht", "weiss nicht"),
-        *("n/d", "n.d.", "n. d.", "nd", "n.a", "s/o", "ns/nc", "sin dato", "sin respuesta", "no sabe"),
-        *("sans réponse", "sans avis", "ne sait pas", "nsp", "sans objet", "nvt", "n.v.t.", "weet niet"),
-        *("geen antwoord", "geen mening", "non so", "nessuna risposta", "não sei", "sem resposta"),
-        *("不知道", "无", "\u2013", "\u2014"),
-    }
-)
-"""Words that stand for no answer, in lower case."""
-_LADDERS = (
-    "no|yes",
-    "false|true",
-    "low|medium|high",
-    "bad|ok|good",
-    "poor|fair|good",
-    "strongly disagree|disagree|neutral|agree|strongly agree",
-    "strongly disagree|somewhat disagree|neutral|somewhat agree|strongly agree",
-    "strongly disagree|disagree|somewhat disagree|neutral|somewhat agree|agree|strongly agree",
-    "very dissatisfied|dissatisfied|neutral|satisfied|very satisfied",
-    "very unlikely|unlikely|neutral|likely|very likely",
-    "extremely dissatisfied|somewhat dissatisfied|neutral|somewhat satisfied|extremely satisfied",
-    "extremely unlikely|somewhat unlikely|neutral|somewhat likely|extremely likely",
-    "definitely not|probably not|neutral|probably yes|definitely yes",
-    "very poor|poor|fair|good|very good",
-    "poor|fair|good|very good|excellent",
-    "terrible|poor|fair|good|excellent",
-    "very bad|bad|ok|good|very good",
-    "never|rarely|sometimes|often|always",
-    "never|sometimes|about half the time|most of the time|always",
-    "not at all|slightly|moderately|very|extremely",
-    "not at all|a little|somewhat|quite a bit|very much",
-    "none at all|a little|a moderate amount|a lot|a great deal",
-    "nein|ja",
-    "stimme gar nicht zu|stimme eher nicht zu|teilsteils|stimme eher zu|stimme voll zu",
-    "trifft gar nicht zu|trifft eher nicht zu|teilsteils|trifft eher zu|trifft voll zu",
-    "否|是",
-    "非常不同意|不同意|neutral|同意|非常同意",
-)
-"""Labels from the lowest on; the first of two is 0, of more 1."""
-_SAME = (
-    (r"undecided|neither.*|might or might not|中立|一般", "neutral"),
-    (r"(fully|totally|completely) (agree|disagree)", r"strongly \2"),
-    (r"slightly (agree|disagree)", r"somewhat \1"),
-    (r"okay", "ok"),
-    (r"average", "fair"),
-    (r"(stimme|trifft) überhaupt nicht zu", r"\1 gar nicht zu"),
-    (r"(stimme|trifft) voll und ganz zu", r"\1 voll zu"),
-)
-"""Label → the same of a ladder."""
+MISSING = frozenset(WORDS["no_answer"])
 _NUMBERED = re.compile(
     r"\(?(-?\d+)\)?\s*[-\u2013\u2014:.=)]\s*\D.*|(\d+)\s+(?:stars?|points?)|(\d+)\s*\(\D.*\)|\D.*\((-?\d{1,3})\)"
     r"|(\d+)\s*(?:/|out of|von)\s*\d+|AO?(\d{1,2})",  # A1 and AO01 are codes of LimeSurvey
@@ -133,7 +83,7 @@ def _rungs(texts: Sequence[str]) -> tuple[dict[str, int], int]:
     shared = set.intersection(*(set(p.split()) for p in plain.values())) if plain else set()
     short = {t: " ".join(w for w in p.split() if w not in shared) for t, p in plain.items()}
     for named in (plain, short):
-        for ladder in (text.split("|") for text in _LADDERS):
+        for ladder in (text.split("|") for text in WORDS["ladders"]):
             if named and {*named.values()} <= {*ladder}:
                 return {t: ladder.index(v) for t, v in named.items()}, len(ladder)
     return {}, 0
@@ -141,7 +91,7 @@ def _rungs(texts: Sequence[str]) -> tuple[dict[str, int], int]:
 
 def _plain(text: str) -> str:
     plain = re.sub(r"[^\w ]", "", text.casefold()).strip()
-    for pattern, same in _SAME:
+    for pattern, same in WORDS["same"].items():
         if match := re.fullmatch(pattern, plain):
             return match.expand(same)
     return plain

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.base.errors import DataError
@@ -16,44 +18,9 @@ ROLES = (
     *("rater", "aspect", "rating", "score", "profile", "ignore"),
 )
 """What a column may be said to be."""
-_USER = (
-    r"user|participant|person|respondent|customer|subject|reader|member|uid|pid|prolific|e.?mail.*|用户|参与者"
-    r"|nutzer(in)?|teilnehmer(in)?|proband(in)?|kund(e|in)|befragter?|utilisat(eur|rice)|cliente?|usager"
-    r"|participante?|usuari[oa]|sujeto|utente|partecipante|gebruiker|deelnemer|klant|utilizador(a)?"
-)
-_ITEM = (
-    r"item|movie|film|book|product|song|track|article|hotel|restaurant|story|place|game|asin|isbn|recipe|dish"
-    r"|video|course|job|paper|podcast|app|destination|artikel|produkt|buch|rezept|unterkunft|lied|物品|商品|电影"
-    r"|produit|livre|vin|plat|recette|lieu|producto|pel[íi]cula|libro|receta|alojamiento|lugar|prodotto|ricetta"
-    r"|luogo|canzone|filme|livro|receita|boek|recept|gerecht"
-)
-_SYSTEM = (
-    r"generator|system|model|method|algorithm|llm|condition|variant|version|arm|author|writer"
-    r"|(written|generated)\W*by|bedingung|modell|verfahren|模型|系统"
-    r"|syst[èe]me|modèle|méthode|algorithme|sistema|modelo|método|algoritmo|modello|metodo|systeem|methode"
-)
-_REFERENCE = (
-    r"reference|review|own\W*words|ground\W*truth|gold\W*(text|standard)?|rezension|referenz|评论"
-    r"|bewertung\W(des|der)\W.*|référence|critique|referencia|reseña|riferimento|recensione|recensie"
-)
-_TEXT = (
-    r"explanation|text|justification|rationale|output|response|message|erklärung|begründung|解释|(推荐)?理由"
-    r"|explication|explicación|spiegazione|explicação|uitleg|te(xte|xto|sto|kst)(\W+de\W.*)?"
-)
-_RATER = (
-    r"rater|annotator(in)?|assessor|coder|who|rated\W*by|by|judge|evaluator|worker|labell?er|评价者|评分者|标注员"
-    r"|évaluat(eur|rice)|annotat(eur|rice)|juge|evaluador(a)?|juez|valutatore|avaliador(a)?|beoordelaar|gutachter"
-)
-_ASPECT = r"aspe[ck]to?|aspetto|criterion|criteria|dimens\w+|question|facet|critère|criterio|kriterium|frage"
-_PROFILE = (
-    r"age|gender|sex|country|education|occupation|experience|alter|geschlecht|年龄|性别|âge|sexe|edad|sexo"
-)
-_IGNORED = (
-    r"no?|time\W*stamp|date|time|start\w*|end\w*|submit\w*|recorded|duration|index|row|#|unnamed.*|column \d+"
-    r"|ip\W*\w*|status|progress|finished|location|latitude|longitude|response\W*type|(any )?comments?|year"
-    r"|(.*\W)?id|trial|position|order|(n|number of|word)\W*(words?|counts?|tokens)|last\W*page|seed"
-    r"|(start\W*)?language|zeitstempel|datum|kommentare?|letzte\W*seite|zufallsstartwert|n[°º]|num[eé]ro|nummer"
-)
+WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+_CALLED = {name: "|".join(words) for name, words in WORDS["called"].items()}
+_USER, _ITEM, _SYSTEM, _TEXT = (_CALLED[name] for name in ("user", "item", "system", "text"))
 _ID = r"(\W*(p?id|name|nr|no|key|code|address))?"
 _WHICH = r"(what|which|welche[rs]?|quel(le)?)\b.*"
 _PATTERNS = tuple(
@@ -66,56 +33,30 @@ _PATTERNS = tuple(
         ),
         ("generator", rf"({_SYSTEM}){_ID}|(explanation|text)\W*(type|source|version)"),
         ("item_title", rf"(({_ITEM})\W*)?(title|titel|name|标题)"),
-        ("reference", rf"((user|gold|human)\W*)?({_REFERENCE})(\W*(text|\d+))?"),
+        ("reference", rf"((user|gold|human)\W*)?({_CALLED['reference']})(\W*(text|\d+))?"),
         ("explanation", rf"(generated\W*|model\W*)?({_TEXT})(\W*(text|shown|{_SYSTEM}))?"),
-        ("rater", rf"({_RATER}){_ID}"),
-        ("aspect", rf"({_ASPECT}){_ID}"),
-        ("profile", rf"(.*\byour\W+)?({_PROFILE})|(how\W+old|wie\W+alt)\W.*"),
+        ("rater", rf"({_CALLED['rater']}){_ID}"),
+        ("aspect", rf"({_CALLED['aspect']}){_ID}"),
+        ("profile", rf"(.*\byour\W+)?({_CALLED['profile']})|(how\W+old|wie\W+alt)\W.*"),
         ("item_id", rf"{_WHICH}\b({_ITEM}).*"),  # questions of a form that were answered with a key
         ("generator", rf"{_WHICH}\b({_SYSTEM}).*"),
         ("explanation", r".*\b(copy|paste)\b.*\b(explanation|text)\b.*"),
         ("user_id", r"(response|antwort)\W*id"),  # the row of a form
-        ("ignore", rf"({_IGNORED})(\W.*)?"),
+        ("ignore", rf"({_CALLED['ignored']})(\W.*)?"),
     )
 )
 """Role → what a column is called that has it; of two columns, that of the earlier pattern has it."""
 _NO_NUMBERS = ("explanation", "reference", "item_title")
-_ME = r"me|self|selbst|own|moi|yo|io|ich|ik|zelf|soi"
 VALUE = re.compile(
     r"(.*\W)?(rating|score|value|stars?|points?|label|answer|mark|评分|note|nota)s?", re.IGNORECASE
 )
 """What the column of the ratings in a long table is called."""
 _PERSON = (
-    rf"(?:{_USER}|{_ME}|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
+    rf"(?:{_USER}|{_CALLED['me']}|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
     r"|[arh](?=\W?\d))(?:[\W_]?(?:\d+|[a-z]))?(?:\Wrating)?"
 )
-_THE_USER = re.compile(rf"\(?({_USER}|{_ME})(\W*(rating|self|id))?\)?", re.IGNORECASE)
-TOOL = re.compile(
-    r"gpt|llm|bleu|rouge|chr.?f|meteor|bert|comet|claude|gemini|gemma|llama|mistral|mixtral|qwen|deepseek|judge"
-    r"|metric|eval|length|perplex|ppl|cosine|similar|readab|flesch|distinct|nli|\b[ak]i\b|\bia\b|\bauto"
-    r"|(?<![^\W_])mod[eè]l(l?[eo]?|os?)(?![^\W_])",
-    re.IGNORECASE,
-)
-_ASPECTS = {
-    "trust": r"trust|vertrau",
-    "persuasiveness": r"persua|convinc|überzeug",
-    "transparency": r"transparen|why .*recommend",
-    "satisfaction": r"satisf|enjoy|zufrieden",
-    "accuracy": r"accura|correct|factual",
-    "usefulness": r"useful|help|nützlich|hilfreich",
-    "clarity": r"clear|clarity|easy|understand|comprehen|verständlich|nachvollzieh",
-    "relevance": r"relevan|fit",
-    "fluency": r"fluen|natural",
-    "effectiveness": r"effective",
-    "efficiency": r"efficien",
-    "scrutability": r"scrutab",
-    "fun": r"\bfun",
-    "readability": r"readab",
-    "informativeness": r"informati",
-    "coherence": r"coheren",
-    "quality": r"quality",
-}
-"""Name of an aspect → what its column or question says."""
+_THE_USER = re.compile(rf"\(?({_USER}|{_CALLED['me']})(\W*(rating|self|id))?\)?", re.IGNORECASE)
+TOOL = re.compile(_CALLED["tool"], re.IGNORECASE)
 OVERALL = "overall"
 """The aspect of ratings that name none."""
 PLACE = "n"
@@ -197,7 +138,7 @@ def cells_of(columns: Sequence[str], tools: Collection[str]) -> dict[str, Cell]:
     clear = [match for c in columns if (match := re.fullmatch(_CLEAR, c))]
     sides = [match[side] for match in clear for side in ("who", "aspect")]
     plain = {cell.aspect for cell in cells.values()} | {c for c in columns if c not in tools}
-    words = [rf"[^\W_]*(?:{words})[^\W_]*" for words in _ASPECTS.values() if "." not in words]
+    words = [rf"[^\W_]*(?:{words})[^\W_]*" for words in WORDS["aspects"].values() if "." not in words]
     aspects = "|".join([*map(re.escape, sorted(plain - {""}, key=len, reverse=True)), *words])
     crossed = [rf"(?P<who>[^\W\d].*?){_BETWEEN}(?P<aspect>{aspects}){_END}"]
     crossed += [rf"(?P<aspect>{aspects}){_BETWEEN}(?P<who>[^\W\d].*?){_END}"]
@@ -256,7 +197,7 @@ def aspect_name(text: str) -> str:
         return aspect_name(text[: row.start()] if coded else row[1].strip())
     if len(text.split()) < 4 and len(text) < 30:
         return text
-    known = (name for name, words in _ASPECTS.items() if re.search(words, text, re.IGNORECASE))
+    known = (name for name, words in WORDS["aspects"].items() if re.search(words, text, re.IGNORECASE))
     return next(known, " ".join(re.findall(r"\w+", text)[:4]))
 
 
