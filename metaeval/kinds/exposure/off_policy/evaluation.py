@@ -170,7 +170,7 @@ def contradiction(log: LogArrays) -> str:
         return ""
     return (
         f"weighted by {log.source} propensities, the mean over all users and items is {value:.3f} "
-        f"({estimator.name}), and in the random sample it is {mean:.3f}"
+        f"({estimator.name}), and in the random sample it is {mean:.3f}; those by naive-bayes use that sample"
     )
 
 

@@ -59,6 +59,7 @@ def test_fitted_propensities_that_the_random_sample_contradicts_are_refused(valu
             "random_sample: weighted by fitted propensities, the mean over all users and items is"
             in row["reason"]
         )
+        assert row["reason"].endswith("those by naive-bayes use that sample")
         assert float(row["random_sample_low"]) < truth < float(row["random_sample_high"])
     assert float(found["fitted"]["naive"]["value"]) > truth + 0.5
 
