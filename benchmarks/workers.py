@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 
 from benchmarks.llm import requests, server
+from metaeval.judging.asking import Shards
 from metaeval.judging.settings import JudgingOptions
-from metaeval.judging.workers.asking import Shards
 from metaeval.llm.providers.openai import OpenAIClient
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def asked(workers: int, number: int, base_url: str, store: Path) -> float:
                 for request in requests(count, base_url, f"{word} of {workers}"):
                     shards.add(request)
                 start = time.perf_counter()
-                crew.ask(iter(shards), shards.total)
+                crew.ask(iter(shards), len(shards.keys))
                 seconds = time.perf_counter() - start
     return number / seconds
 

@@ -1,34 +1,47 @@
-"""Judges that ask side by side, within the limits of each address and one budget; or by batches."""
+"""Judges that ask side by side, within the limits of each address and one budget; by batches; by workers."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import pickle
+import secrets
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from metaeval.base.errors import StoppedError
 from metaeval.base.records import DataOfKind, ScoreTable
 from metaeval.judging.models import NamedModel, limits_at
-from metaeval.judging.settings import Judging, current, under
+from metaeval.judging.settings import Judging, JudgingOptions, current, under
+from metaeval.llm.calls.address import Where
 from metaeval.llm.calls.client import CallError, RetryableError
-from metaeval.llm.calls.request import Reply, Request
+from metaeval.llm.calls.limits import Limits
+from metaeval.llm.calls.request import CallFailure, Reply, Request
 from metaeval.llm.calls.work import HandedOverError
-from metaeval.llm.providers import address_of, batching_of
+from metaeval.llm.providers import address_of, batching_of, provider_named
+from metaeval.llm.store.database import ServerAddress, is_address
+from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
     from metaeval.judging.model_evaluator import ModelEvaluator
+    from metaeval.judging.workers.cluster import Workers
+    from metaeval.judging.workers.crew import Crew
     from metaeval.llm.batch.batches import Batches, Left
 
 Ended: TypeAlias = "Iterator[tuple[ModelEvaluator, Future[ScoreTable]]]"
+Shard: TypeAlias = tuple[str, list[Request]]
+"""Requests, and the one addressee of them all."""
 
 _LOOK_AGAIN = 0.1  # seconds
 _GRACE = 4.0  # seconds for calls under way when a judge fails; more than each run gives its own
+_PENDING = Reply(error=CallFailure("budget", "its reply will come from a worker", "worker"))
 
 
 @contextlib.contextmanager
@@ -158,3 +171,139 @@ def hand_over(
         for judge in judges:
             with contextlib.suppress(HandedOverError):
                 judge.grid(data, aspects)
+
+
+def ask_by_workers(
+    judges: Sequence[ModelEvaluator],
+    data: DataOfKind,
+    aspects: Sequence[str],
+    settings: Judging,
+    *,
+    options: JudgingOptions,
+    models: Mapping[str, NamedModel],
+    workers: Workers,
+) -> Judging:
+    """Have workers ask what the store does not have, until it has all replies, or why there is none.
+
+    Some requests depend on replies, such as another attempt where one cannot be used: these are handed over
+    in another round.
+
+    Parameters
+    ----------
+    settings
+        Of the run; only its store is used.
+    options, models
+        What the study says of its judges.
+
+    Returns
+    -------
+    Judging
+        The settings to score with. A judge whose model answers no more stops, as it does where one process
+        asks, and the others go on.
+    """
+    at = limits_at(models.values(), options.limits)
+    most = max([options.concurrency, *(limits.concurrency for limits in at.values())])
+    before: set[str] = set()  # keys of the requests of earlier rounds
+    stopped: Mapping[str, str] = {}  # who is asked no more → why
+    crew: Crew | None = None
+    with contextlib.ExitStack() as stack:
+        while True:
+            with Shards(-(-most // 2)) as shards:
+                take = functools.partial(_take, settings.store, shards, before, stopped)
+                hand_over(judges, data, aspects, settings, take)
+                if not shards.keys:
+                    return replace(settings, instead=take) if stopped else settings
+                crew = crew or _hired(stack, judges, options, at, workers)
+                stopped = crew.ask(iter(shards), len(shards.keys))
+                before |= shards.keys
+
+
+def _take(
+    store: Store, shards: Shards, before: Collection[str], stopped: Mapping[str, str], request: Request
+) -> Reply:
+    """Return the failure of a request that was asked before, or that its reply is to come.
+
+    Raises
+    ------
+    StoppedError
+        If its model is asked no more, or the failure is gone.
+    """
+    why = stopped.get(_addressee(request))
+    if why is None and request.key not in before:
+        shards.add(request)
+        return _PENDING
+    if failure := store.get(request.key):
+        return failure
+    if why is not None:
+        raise HandedOverError(why)
+    raise StoppedError(f"a reply that a worker kept is no longer in the store {store.name}")
+
+
+def _hired(
+    stack: contextlib.ExitStack,
+    judges: Sequence[ModelEvaluator],
+    options: JudgingOptions,
+    at: Mapping[Where, Limits],
+    workers: Workers,
+) -> Crew:
+    from metaeval.judging.workers.cluster import cluster
+    from metaeval.judging.workers.crew import Crew  # with Ray
+
+    stack.enter_context(cluster(workers.address, options))
+    place = options.place.name
+    # What is given to Ray may be seen by others: a password stays in the environment.
+    shown = ServerAddress.shown(place) if is_address(place) else str(Path(place).absolute())
+    shared = {"store": shown, "study_id": options.study_id or f"workers-{secrets.token_hex(8)}"}
+    gpus = max(map(_gpus_of, judges), default=0)
+    return stack.enter_context(Crew(options.model_copy(update=shared), at, workers.workers, gpus))
+
+
+def _gpus_of(judge: ModelEvaluator) -> int:
+    """Return how many GPUs a worker needs that runs a judge's model; 0 if a server does."""
+    engine = judge.parameters.get("engine") or {}
+    return int(engine.get("tensor_parallel_size", 1)) if provider_named(judge.provider).gpus else 0
+
+
+def _addressee(request: Request) -> str:
+    """Return whom a request asks: what stops one such request stops all of them, and no others."""
+    return " ".join((request.provider, request.address, request.settings))
+
+
+class Shards:
+    """Requests, each once, in the order in which they come, in a file; so many at most make a shard."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this
+        self._shard: list[Request] = []
+        self.keys: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, request: Request) -> None:
+        """Take a request, unless it is there."""
+        if request.key in self.keys:
+            return
+        last = self._shard[-1:]
+        if len(self._shard) == self._most or (last and _addressee(last[0]) != _addressee(request)):
+            self._write()
+        self._shard.append(request)
+        self.keys.add(request.key)
+
+    def __iter__(self) -> Iterator[Shard]:
+        """Yield all shards."""
+        self._write()
+        self._file.seek(0)
+        with contextlib.suppress(EOFError):
+            while True:
+                shard = pickle.load(self._file)  # noqa: S301 - written by this object
+                yield _addressee(shard[0]), shard
+
+    def _write(self) -> None:
+        if self._shard:
+            pickle.dump(self._shard, self._file, pickle.HIGHEST_PROTOCOL)
+            self._shard = []

@@ -19,10 +19,9 @@ import pandas as pd
 from metaeval import __version__
 from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.records import ScoreTable, Status
-from metaeval.judging.asking import ask_by_batches
+from metaeval.judging.asking import ask_by_batches, ask_by_workers
 from metaeval.judging.cost import calls_in, lost_calls, replies_state
 from metaeval.judging.settings import judging_of, under
-from metaeval.judging.workers.asking import ask_by_workers
 from metaeval.kinds.scoring import Scoring, joined, judges_of
 from metaeval.kinds.study import Study
 from metaeval.runs.folder import RECORD, RunFolder, read_record

@@ -135,19 +135,20 @@ def _connect(address: str | None, judging: JudgingOptions) -> None:
     import ray
 
     quiet = {"log_to_driver": False, "configure_logging": False}
+    before = os.environ.get("METAEVAL_STORE", "")
     try:
         if address is not None:
             _check_answers(address)
             ray.init(address, **quiet)
             return
-        with _store_in_environment(judging.store):
-            ray.init(
-                "local",
-                include_dashboard=False,
-                object_store_memory=_OBJECTS,
-                _plasma_directory=tempfile.gettempdir(),  # /dev/shm may be small
-                **quiet,
-            )
+        os.environ["METAEVAL_STORE"] = judging.store or before  # workers inherit it, with its password
+        ray.init(
+            "local",
+            include_dashboard=False,
+            object_store_memory=_OBJECTS,
+            _plasma_directory=tempfile.gettempdir(),  # /dev/shm may be small
+            **quiet,
+        )
     except Exception as error:  # Ray has many
         said = " ".join(str(error).split())[:300]
         raise MetaevalError(
@@ -156,6 +157,8 @@ def _connect(address: str | None, judging: JudgingOptions) -> None:
             else f"no Ray cluster can be used at {address} ({said}); start one with `ray start --head`, or "
             f"leave the address out for one on this machine"
         ) from error
+    finally:
+        os.environ["METAEVAL_STORE"] = before
 
 
 def _check_answers(address: str) -> None:
@@ -163,21 +166,6 @@ def _check_answers(address: str) -> None:
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
-
-
-@contextlib.contextmanager
-def _store_in_environment(store: str | None) -> Iterator[None]:
-    """Have what is started inherit the address of the store, with its password."""
-    before = os.environ.get("METAEVAL_STORE")
-    try:
-        if store is not None:
-            os.environ["METAEVAL_STORE"] = store
-        yield
-    finally:
-        if store is not None:
-            del os.environ["METAEVAL_STORE"]
-        if before is not None:
-            os.environ["METAEVAL_STORE"] = before
 
 
 def _check_machines(judging: JudgingOptions) -> None:

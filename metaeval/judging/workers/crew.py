@@ -27,7 +27,7 @@ from metaeval.llm.calls.runner import RequestRun
 from metaeval.llm.calls.tally import Tally, summed
 
 if TYPE_CHECKING:
-    from metaeval.judging.workers.asking import Shard
+    from metaeval.judging.asking import Shard
 
 _SHARDS = 4  # that a worker has at once
 _DEATHS = 3  # of the workers that ask the same

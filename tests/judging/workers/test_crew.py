@@ -14,8 +14,8 @@ import pytest
 
 from metaeval.base.errors import StoppedError
 from metaeval.base.progress import Advance
+from metaeval.judging.asking import Shards
 from metaeval.judging.settings import JudgingOptions
-from metaeval.judging.workers.asking import Shards
 from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.request import Reply
 from metaeval.llm.store.replies import Store
@@ -36,7 +36,7 @@ def ask(server: Server, store: Path, number: int, workers: int, **options: objec
     with Shards(4) as shards, Crew(given, {}, workers, 0) as crew:
         for request in requests(number, server.openai):
             shards.add(request)
-        crew.ask(iter(shards), shards.total)
+        crew.ask(iter(shards), len(shards.keys))
 
 
 def stored(server: Server, store: Path, number: int) -> dict[str, str]:
