@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import datasets
+import httpx2
 import pytest
 
 from data.make_relevance import simulate
@@ -227,3 +228,15 @@ def test_hub_names_work_where_a_path_does(hub, command, code, shown):
     assert found == code, text
     assert shown in text
     assert "Traceback" not in text
+
+
+def test_a_hub_that_hangs_is_asked_once(monkeypatch):
+    """The library of data sets would try again for minutes."""
+
+    def hangs(*_, **__):
+        raise httpx2.ReadTimeout("The read operation timed out")
+
+    monkeypatch.setattr("huggingface_hub.file_exists", hangs)
+    monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: pytest.fail("it is asked again"))
+    with pytest.raises(DataError, match="'some/data' could not be loaded: The read operation timed out"):
+        hub_table("some/data")
