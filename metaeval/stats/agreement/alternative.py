@@ -32,7 +32,7 @@ Q = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class Advantages:
     """A judge and each person against the others, unit by unit; arrays have shape (people, units)."""
 
     judge: Floats
@@ -42,7 +42,7 @@ class Compared:
     """1 where the person agrees at least as well as the judge."""
 
     @classmethod
-    def of(cls, people: ArrayLike, judge: ArrayLike, alignment: Alignment) -> Compared:
+    def of(cls, people: ArrayLike, judge: ArrayLike, alignment: Alignment) -> Advantages:
         """Compare ratings of people, shape (people, units), and a judge, shape (units,); NaN for none."""
         ratings, scores = np.asarray(people, dtype=np.float64), np.asarray(judge, dtype=np.float64)
         of_judge, of_person = (np.full(ratings.shape, np.nan) for _ in range(2))
@@ -60,9 +60,9 @@ class Compared:
         """Say which people have enough units to be tested."""
         return (~np.isnan(self.judge)).sum(axis=1) >= least
 
-    def take(self, people: NDArray[np.bool_]) -> Compared:
+    def take(self, people: NDArray[np.bool_]) -> Advantages:
         """Return the same of some of the people."""
-        return Compared(self.judge[people], self.person[people])
+        return Advantages(self.judge[people], self.person[people])
 
     def sums(self, of_unit: Ints, n_clusters: int) -> Floats:
         """Return what the test needs of each cluster, shape (6, people, clusters).
@@ -103,7 +103,7 @@ def p_values(sums: Floats, n_clusters: ArrayLike, epsilon: ArrayLike, *, loses: 
     Parameters
     ----------
     sums
-        Over all clusters, shape (6, people, …), as of `Compared.sums`.
+        Over all clusters, shape (6, people, …), as of `Advantages.sums`.
     n_clusters
         Clusters with a unit of the person; broadcast against (people, …).
     epsilon

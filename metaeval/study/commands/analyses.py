@@ -33,6 +33,7 @@ from metaeval.runs.folder import REPORT, rewrite_output
 from metaeval.stats.agreement.alternative import Alignment
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.trust.replacing.people import panels
+from metaeval.trust.replacing.raters import raters_sheets
 from metaeval.trust.replacing.tables import ReplacingOptions, replacing_sheets
 
 
@@ -227,6 +228,8 @@ def replacing_of(
         one_of(name, known, "the run has no person", "it has")
     how = ReplacingOptions(experts, epsilon, alignment, margin, cluster or noun(run.cluster))
     simulated = run.scores.simulation.among([panel.evaluator for panel in held])
-    sheets = replacing_sheets(held, how, Resampler(0, resamples, seed), simulated)
+    resampler = Resampler(0, resamples, seed)
+    [agree, *raters] = raters_sheets(held, resampler, run.scores.simulation.among(()))
+    sheets = [agree, *replacing_sheets(held, how, resampler, simulated), *raters]
     show_in_report(folder, "replace", sheets)
     return sheets

@@ -13,7 +13,7 @@ import pandas as pd
 from metaeval.base.counts import plural_of
 from metaeval.base.progress import progress
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.stats.agreement.alternative import LEAST_UNITS, Alignment, Compared, Replacing, advantage
+from metaeval.stats.agreement.alternative import LEAST_UNITS, Advantages, Alignment, Replacing, advantage
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, bootstrap, each
 from metaeval.trust.replacing.agreement import agreement_of
@@ -53,7 +53,7 @@ class ReplacingOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class ReplacingTest:
     """A judge that was held against people, by an aspect."""
 
     panel: Panel
@@ -65,10 +65,10 @@ class Held:
     advantage: Estimate[float]
 
     @classmethod
-    def of(cls, panel: Panel, how: ReplacingOptions, resampler: Resampler) -> Held:
+    def of(cls, panel: Panel, how: ReplacingOptions, resampler: Resampler) -> ReplacingTest:
         """Hold a judge against each person."""
         alignment = how.alignment or ("accuracy" if panel.scale.labels else "rmse")
-        compared = Compared.of(panel.ratings, panel.scores, alignment)
+        compared = Advantages.of(panel.ratings, panel.scores, alignment)
         use = compared.enough()
         people = tuple(np.array(panel.people, dtype=object)[use])
         epsilon = np.array([how.of(person) for person in people])
@@ -151,7 +151,7 @@ def replacing_sheets(
     with progress("judges", len(panels)) as advance:
         for panel in panels:
             held, head = (
-                Held.of(panel, how, resampler),
+                ReplacingTest.of(panel, how, resampler),
                 {"evaluator": panel.evaluator, "aspect": panel.aspect},
             )
             said, more, of_twice = held.verdict(how)
@@ -245,7 +245,7 @@ def _shown(rows: Sequence[dict[str, Any]], columns: Sequence[Column]) -> tuple[C
     return tuple(c for c in columns if c.name not in empty and not (one and c.name == "aspect"))
 
 
-def _person_rows(held: Held) -> Iterator[dict[str, Any]]:
+def _person_rows(held: ReplacingTest) -> Iterator[dict[str, Any]]:
     test = held.clustered
     columns: list[Floats | Sequence[str]] = [
         held.people,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, ttest_1samp
 
-from metaeval.stats.agreement.alternative import Alignment, Compared, Replacing, rejected
+from metaeval.stats.agreement.alternative import Advantages, Alignment, Replacing, rejected
 
 # ω and ρ as the authors print them, for gemini_flash, gemini_pro, gpt-4o, llama-31, gpt-4o-mini, mistral-v03.
 PUBLISHED = {
@@ -44,7 +44,7 @@ def test_published_rates(real_data: Path, name: str) -> None:
 
     ratings = np.array([row(given) for given in people.values()])
     for model, rate, advantage in zip(MODELS, rates, advantages, strict=True):
-        compared = Compared.of(ratings, row(models[model]), alignment)
+        compared = Advantages.of(ratings, row(models[model]), alignment)
         kept = compared.take(compared.enough())
         found = Replacing(kept.sums(np.arange(len(items)), len(items)), np.full(len(kept.judge), epsilon))
         assert found.winning_rate() == pytest.approx(rate, abs=0.00501)
@@ -56,7 +56,7 @@ def test_units_as_clusters_are_the_published_test(seed: int, alignment: Alignmen
     rng = np.random.default_rng(seed)
     ratings, judge = rng.integers(1, 5, (3, 40)).astype(float), rng.integers(1, 5, 40).astype(float)
     ratings[rng.random(ratings.shape) < 0.1] = np.nan
-    compared = Compared.of(ratings, judge, alignment)
+    compared = Advantages.of(ratings, judge, alignment)
     found = Replacing(compared.sums(np.arange(40), 40), np.full(3, 0.1))
     for j in range(3):
         d = (compared.person - compared.judge)[j]
@@ -81,7 +81,7 @@ def test_type_one_error_with_users() -> None:
         judge, person = (
             (rng.random((people, users * per)) < 0.75 + s * (epsilon / 2 + shift[:, who])) for s in (-1, 1)
         )
-        compared = Compared(judge.astype(float), person.astype(float))
+        compared = Advantages(judge.astype(float), person.astype(float))
         for k, of_unit in enumerate((who, np.arange(users * per))):
             test = Replacing(compared.sums(of_unit, of_unit[-1] + 1), np.full(people, epsilon))
             wrong[k] += (test.p() <= 0.05).mean() / 2000
@@ -94,7 +94,7 @@ def test_more_studies_are_decided_with_more_clusters() -> None:
     truth = rng.integers(1, 6, 400).astype(float)
     ratings = np.stack([np.clip(truth + rng.integers(-1, 2, 400), 1, 5) for _ in range(4)])
     judge = np.clip(truth + rng.integers(-1, 2, 400), 1, 5)
-    compared = Compared.of(ratings, judge, "rmse")
+    compared = Advantages.of(ratings, judge, "rmse")
     found = Replacing(compared.sums(np.arange(400) // 10, 40), np.full(4, 0.1))
     shares = found.decided([0.5, 1, 2, 8], people=4, studies=200)
     assert shares[-1] == 1.0
