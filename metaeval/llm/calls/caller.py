@@ -165,8 +165,8 @@ class Caller:
 
     async def close(self) -> None:
         """Close all connections, and give back what is left of a shared budget; it may then be used again."""
-        with contextlib.suppress(MetaevalError):  # the store cannot be used: the run says so
-            await self._purse.close()
+        with contextlib.suppress(MetaevalError, TimeoutError):  # the store cannot be used: the run says so
+            await asyncio.wait_for(self._purse.close(), _CLOSE_SECONDS)
         for address in self._addresses.values():
             with contextlib.suppress(TimeoutError):  # do not wait for a server that does not close
                 await asyncio.wait_for(address.client.close(), _CLOSE_SECONDS)

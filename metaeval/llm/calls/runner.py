@@ -227,10 +227,9 @@ class RequestRun:
                         steps = 0
                     yield from answers or ()
         finally:
-            if not self.offline:
-                # What ended the run is what the user is told, not that the store is gone by now too.
-                with contextlib.suppress(MetaevalError) if self._broken else contextlib.nullcontext():
-                    self.store.flush()
+            # What ended the run is told at once, even if the store is silent; closing it writes the rest.
+            if not self.offline and self._broken is None:
+                self.store.flush()
         if self._broken is not None:
             raise self._broken
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import queue
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -22,6 +23,7 @@ from metaeval.llm.store.database import Database, StoreConnection, UndoneError
 T = TypeVar("T")
 _Done: TypeAlias = "asyncio.Future[Any] | Future[Any]"
 
+_SECONDS = 1.0  # after Ctrl-C
 _AGAIN = 20  # times that a transaction which was undone is made again
 
 
@@ -69,12 +71,15 @@ class Writer:
             self.send(lambda _: None).result()
 
     def close(self) -> None:
-        """Wait until all changes that were sent are written, and end the thread."""
+        """Wait until all changes that were sent are written, and end the thread.
+
+        Who pressed Ctrl-C waits a moment only: the database may be silent.
+        """
         with self._sending:
             self._closed = True
             self._waiting.put(None)
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(_SECONDS if isinstance(sys.exception(), KeyboardInterrupt) else None)
             self._thread = None
 
     def _send(self, change: _Change) -> None:

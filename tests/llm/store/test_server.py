@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -94,6 +95,22 @@ def test_a_frozen_server_ends_a_run_with_a_sentence(postgres: Postgres) -> None:
         r"for \d s; what was answered is kept, and the same command goes on from there",
         last,
     )
+
+
+@pytest.mark.slow
+def test_ctrl_c_does_not_wait_for_a_frozen_server(postgres: Postgres) -> None:
+    with serving(delay=0.01) as server:
+        program = "from tests.llm.store.test_server import run_long"
+        command = [sys.executable, "-c", f"{program}; run_long({postgres.new()!r}, {server.openai!r})"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while len(server.log) < 100:
+            assert process.poll() is None
+            time.sleep(0.01)
+        with postgres.frozen():
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=30)
+    assert said.rstrip().endswith("KeyboardInterrupt")
 
 
 def run_long(place: str, url: str) -> None:
