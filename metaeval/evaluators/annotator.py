@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from metaeval.base.errors import DataError, SpecError, nearest
 from metaeval.base.records import USER_RATER, DataSet, Kind
-from metaeval.evaluators.arguments import check_text
-from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.base import BaseEvaluator, check_text
 from metaeval.evaluators.grid import Grid, grid_of
 
 

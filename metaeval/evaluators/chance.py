@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metaeval.base.records import FIRST, SECOND, DataOfKind, DataSet, Kind, Scale
-from metaeval.evaluators.arguments import check_integer
-from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.base import BaseEvaluator, check_integer
 from metaeval.evaluators.grid import OK, FloatArray, Grid
 
 

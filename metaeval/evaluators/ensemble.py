@@ -13,8 +13,7 @@ import numpy as np
 from metaeval.base.errors import SpecError
 from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
 from metaeval.base.spec import Argument, EvaluatorSpec
-from metaeval.evaluators.arguments import check_flag
-from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.base import BaseEvaluator, check_flag
 from metaeval.evaluators.grid import CODES, NO_ROW, OK, FloatArray, Grid, frame_of, grid_of
 
 _EXAMPLE = CODES[Status.EXAMPLE]

@@ -10,8 +10,7 @@ import numpy as np
 
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.records import DataSet, Kind
-from metaeval.evaluators.arguments import check_text
-from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.base import BaseEvaluator, check_text
 from metaeval.evaluators.grid import NO_ROW, Grid, grid_of
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from metaeval.base.counts import counted
 from metaeval.base.errors import SpecError, nearest, shown, unknown
 from metaeval.base.records import DataOfKind, Kind, Status
-from metaeval.evaluators.arguments import check_integer
-from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.base import BaseEvaluator, check_integer
 from metaeval.judging.cost import field_in_words, short
 from metaeval.judging.outcome import QuestionResult, result_of
 from metaeval.judging.prompts import CHAT, TEMPLATES, check_template, stops_of
@@ -263,7 +262,7 @@ class ModelEvaluator(BaseEvaluator):
         questions
             Consumed one by one as the work goes on.
         settings
-            Store, limits and budget; the run's tally is added to its tallies.
+            Store, limits and budget.
         total
             Number of questions, for the progress bar.
         """
@@ -315,7 +314,6 @@ class ModelEvaluator(BaseEvaluator):
                     reasons.update([parsed.reason] if parsed.status is not Status.OK else ())
                 yield question, result_of(answer, parsed, settings.prices)
         finally:
-            settings.tallies.append(run.tally)
             if reasons:
                 count = counted(reasons.total(), "reply", "replies")
                 (most, _), *_ = reasons.most_common(1)

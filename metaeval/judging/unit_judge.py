@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from metaeval.base.errors import SpecError
 from metaeval.base.records import ScoreTable, Status
-from metaeval.evaluators.arguments import check_flag, check_integer
+from metaeval.evaluators.base import check_flag, check_integer
 from metaeval.evaluators.grid import CODES, frame_of
 from metaeval.judging.expectation import expectation
 from metaeval.judging.model_evaluator import ModelEvaluator, Question

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.reports.folding import fold, wrapped
+from metaeval.reports.plain import fold, wrapped
 
 HEAD = (
     r"% Needs \usepackage{booktabs,graphicx,textcomp} and \usepackage[T1]{fontenc};",

@@ -11,7 +11,7 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.records import Kind
-from metaeval.evaluators.arguments import check_text
+from metaeval.evaluators.base import check_text
 from metaeval.evaluators.chance import Preference
 from metaeval.evaluators.grid import FloatArray
 from metaeval.kinds.exposure.data.log_set import ITEM, USER, LogSet

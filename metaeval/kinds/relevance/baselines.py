@@ -10,8 +10,7 @@ import numpy as np
 from metaeval.base.errors import DataError, SpecError
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.annotator import ratings_of
-from metaeval.evaluators.arguments import check_text
-from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.base import BaseEvaluator, check_text
 from metaeval.evaluators.grid import CODES, NO_ROW, OK, Grid
 from metaeval.kinds.known.items import fields_of, histories_of, items_of
 from metaeval.kinds.known.similarity import cosines, text_vectors, unit_length

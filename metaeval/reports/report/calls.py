@@ -11,7 +11,7 @@ import numpy as np
 from metaeval.llm.calls.terms import phrases
 from metaeval.llm.providers.thinking import thought_in
 from metaeval.llm.replies.reader import used_up
-from metaeval.reports.report.encode import Texts
+from metaeval.reports.report.units import Texts
 from metaeval.stats.coefficients.tables import Ints
 
 if TYPE_CHECKING:

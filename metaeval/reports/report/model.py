@@ -15,8 +15,7 @@ from metaeval.engine.board import Board, SecondEstimate
 from metaeval.engine.figures.figure import Figure, figure_payload
 from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.engine.standings import BLOCKS
-from metaeval.reports.report.encode import decimals, number, numbers
-from metaeval.reports.report.units import Sample, Units, listed_groups
+from metaeval.reports.report.units import Sample, Units, decimals, listed_groups, number, numbers
 from metaeval.reports.sheets import cells, is_text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from metaeval.reports.report.encode import Texts, coded, decimals, number
+from metaeval.reports.report.units import Texts, coded, decimals, number
 
 FLOATS = st.floats(-1e6, 1e6) | st.just(math.nan)
 

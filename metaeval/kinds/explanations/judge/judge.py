@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import USER_RATER, Status
-from metaeval.evaluators.arguments import check_flag
+from metaeval.evaluators.base import check_flag
 from metaeval.evaluators.grid import rows_of
 from metaeval.judging.unit_judge import UnitJudge
 from metaeval.kinds.explanations.judge.prompt import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from metaeval.base.errors import SpecError
 from metaeval.base.records import FIRST, SECOND, TIE, ScoreTable
-from metaeval.evaluators.arguments import check_integer
+from metaeval.evaluators.base import check_integer
 from metaeval.evaluators.grid import Grid, frame_of
 from metaeval.evaluators.strengths import METHODS
 from metaeval.evaluators.verdicts import FLIPS, Flips

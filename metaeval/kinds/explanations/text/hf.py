@@ -15,8 +15,7 @@ import numpy as np
 from metaeval.base.errors import SpecError, nearest, shown
 from metaeval.base.progress import progress
 from metaeval.base.records import Kind
-from metaeval.evaluators.arguments import check_text
-from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.base import BaseEvaluator, check_text
 from metaeval.evaluators.grid import Grid
 from metaeval.kinds.explanations.text.texts import explanations_of, reference_columns, references_of
 

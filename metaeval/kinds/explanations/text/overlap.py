@@ -12,8 +12,7 @@ import numpy as np
 
 from metaeval.base.parallel import spread
 from metaeval.base.records import Kind, Status
-from metaeval.evaluators.arguments import check_choice, check_flag, check_integer
-from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.base import BaseEvaluator, check_choice, check_flag, check_integer
 from metaeval.evaluators.grid import CODES, OK, Grid
 from metaeval.kinds.explanations.text.texts import (
     TOKENIZERS,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from metaeval.base.counts import counted
 from metaeval.base.errors import SpecError
 from metaeval.base.records import Status
-from metaeval.evaluators.arguments import check_integer
+from metaeval.evaluators.base import check_integer
 from metaeval.judging.prompts import PartedPrompt
 from metaeval.judging.unit_judge import UnitJudge
 from metaeval.kinds.known.items import fields_of, items_of

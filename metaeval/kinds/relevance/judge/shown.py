@@ -8,15 +8,14 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError
-from metaeval.kinds.known.items import ITEM, USER, histories_of
-from metaeval.kinds.known.user_context import user_profiles
+from metaeval.kinds.known.items import ITEM, USER, histories_of, user_profiles
 from metaeval.kinds.relevance.data.collection import KEYS
 from metaeval.stats.resampling.draws import permutation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.kinds.known.user_context import Profiles
+    from metaeval.kinds.known.items import Profiles
     from metaeval.kinds.relevance.data.collection import Collection
 
 RANDOM, RECENT = ORDERS = ("random", "recent")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metaeval.base.errors import SpecError
 from metaeval.base.records import FIRST, SECOND, Status
-from metaeval.evaluators.arguments import check_flag, check_integer
+from metaeval.evaluators.base import check_flag, check_integer
 from metaeval.judging.unit_judge import HistoryJudge
 from metaeval.kinds.slates.data.slate_set import ORDER, USER, SlateSet
 from metaeval.kinds.slates.judge.prompt import DUEL, PLACEHOLDERS, TAGS, SlatePrompt

@@ -6,8 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from metaeval.judging.prompts import PartedPrompt, Parts, check_file
-from metaeval.kinds.known.items import histories_of, items_of, lines_of
-from metaeval.kinds.known.user_context import user_profiles
+from metaeval.kinds.known.items import histories_of, items_of, lines_of, user_profiles
 from metaeval.kinds.slates.data.slate_set import (
     ANY,
     BOTH,
@@ -42,7 +41,7 @@ PLACEHOLDERS: tuple[str, ...] = (*_COMMON, *TAGS, "tie", "first", "second")
 ``scale_min`` to ``scale_max``, None if there is none. ``first`` and ``second`` are the slates, a line per
 item, to be shown between ``first_tag`` and ``second_tag``. ``tie`` says whether a tie is allowed,
 ``reason_words`` how long a reason may be, None if none is asked for. ``profile`` and ``history`` are those of
-`metaeval.kinds.known.user_context`."""
+`metaeval.kinds.known.items`."""
 
 RATING_PLACEHOLDERS: tuple[str, ...] = (*_COMMON, "rating_min", "rating_max", "slate")
 """Placeholders of the prompt of one slate, which is to be rated."""

@@ -18,7 +18,7 @@ from metaeval.kinds.relevance.judge.shown import profiles_of, sampled, spread
 from tests.kinds.relevance.judge.films import films
 
 if TYPE_CHECKING:
-    from metaeval.kinds.known.user_context import Profiles
+    from metaeval.kinds.known.items import Profiles
     from metaeval.kinds.relevance.data.collection import Collection
 
 
