@@ -127,12 +127,7 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
 @force
 def import_qrels(people: Path, *, out: Path, **options: Any) -> None:
     """Import people's labels from FILE, and judges' labels, in TREC's qrels format."""
-    from metaeval.kinds.explanations.data.studies.qrels import import_qrels as run
-    from metaeval.kinds.files.loading import summary
-
-    result = run(people, out, **options)
-    for line in (summary(result.data), *result.lines()):
-        click.echo(line)
+    _run("qrels", "explanations.data.studies.qrels", people, out, options)
 
 
 def _names(given: Sequence[str]) -> dict[int, str]:

@@ -121,13 +121,13 @@ def _check_evaluators(value: object) -> object:
         if not isinstance(at, str | int) or not isinstance(text, str):
             given = at if not isinstance(at, str | int) else text
             problem = f'{shown(given)} is not text; write a spec such as "BLEU(n=4)" in quotes'
-            raise PydanticCustomError("sentence", "{error}", {"error": problem, "at": at})
-        if isinstance(at, str) and (not at.strip() or not at.isprintable()):
+        elif isinstance(at, str) and (not at.strip() or not at.isprintable()):
             problem = f"{at!r} cannot name an evaluator; write one line that is not empty"
-            raise PydanticCustomError("sentence", "{error}", {"error": problem, "at": at})
-        if isinstance(at, int) and text in [t for _, t in items[:at]]:
+        elif isinstance(at, int) and text in [t for _, t in items[:at]]:
             problem = f"{text!r} is twice in evaluators; name it once"
-            raise PydanticCustomError("sentence", "{error}", {"error": problem, "at": at})
+        else:
+            continue
+        raise PydanticCustomError("sentence", "{error}", {"error": problem, "at": at})
     return value
 
 

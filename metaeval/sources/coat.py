@@ -5,7 +5,6 @@ A user or coat is named by its row, from 1.
 
 from __future__ import annotations
 
-import gzip
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,8 +52,7 @@ def chosen_propensities(folder: str | os.PathLike[str], release: CoatRelease) ->
     if path is None:
         raise DataError(f"there is no file {str(paths[0])!r} (or .gz); it holds the released propensities")
     try:
-        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
-            found = np.loadtxt(file, ndmin=2)
+        found = np.loadtxt(path, ndmin=2)
     except (ValueError, OSError, EOFError) as error:
         raise DataError(f"{path.name} is not a table of numbers: {str(error).splitlines()[0]}") from error
     if found.shape != release.shape:

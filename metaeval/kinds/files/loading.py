@@ -115,7 +115,9 @@ def table_importer(
         def read_mapped(source: str | os.PathLike[str], place: Path) -> Files:
             table_map: Any = sound(read_model(place, model))
             header = getattr(table_map, "header", None)
-            table = _headless(Path(str(source)), header) if header else any_table(source, table_map.split)
+            table = (
+                sound(read_headerless(Path(source), header)) if header else any_table(source, table_map.split)
+            )
             beside = {str(k): _beside(place.parent, file) for k, file in table_map.tables.items()}
             return read(table, table_map, place.name, beside)
 
@@ -161,16 +163,12 @@ class TableFile(Strict):
     """Names of the columns of a file without a header, tabs between them."""
 
 
-def _headless(path: Path, header: Sequence[str]) -> Table:
-    return sound(read_headerless(path, header))
-
-
 def _beside(folder: Path, given: str | TableFile) -> Table:
     """Read a file beside a map."""
     if isinstance(given, str):
         return sound(read_table(folder / given))
     path = folder / given.file
-    table = _headless(path, given.header) if given.header else sound(read_table(path))
+    table = sound(read_headerless(path, given.header)) if given.header else sound(read_table(path))
     if problems := absent_columns(table, given.columns):
         raise DataError([Problem(given.file, None, None, text) for text in problems])
     return renamed(table, given.columns) if given.columns else table

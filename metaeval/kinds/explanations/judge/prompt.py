@@ -74,8 +74,8 @@ class UnitPrompt:
             template,
             [_with_rubric(template.rubric, a, statement_of(data, a)) for a in aspects],
             {
-                "scale_min": _short(scale.min),
-                "scale_max": _short(scale.max),
+                "scale_min": f"{scale.min:g}",
+                "scale_max": f"{scale.max:g}",
                 "integer": scale.integer,
                 "language": one_line(data.language) or None,
             },
@@ -217,10 +217,6 @@ def _line(value: object) -> str:
     return " ".join((f"{value:g}" if isinstance(value, float) else str(value)).split())
 
 
-def _short(number: float) -> str:
-    return f"{number:g}"
-
-
 def _entries_of(profile: Mapping[str, str] | None) -> list[dict[str, str]] | None:
     """Return a profile as a list of names and values, each on one line; None if there is none."""
     return [{"name": one_line(n), "value": _line(v)} for n, v in profile.items()] if profile else None
@@ -231,7 +227,7 @@ def _with_rubric(rubric: Rubric | None, aspect: str, statement: str) -> dict[str
     dimension = None if rubric is None else rubric.dimension(aspect)
     if dimension is not None:
         entry["question"] = dimension.question or statement
-        entry["anchors"] = [{"level": _short(a.level), "text": a.text} for a in dimension.anchors]
+        entry["anchors"] = [{"level": f"{a.level:g}", "text": a.text} for a in dimension.anchors]
     return entry
 
 
@@ -240,6 +236,6 @@ def _shown_example(example: Example, aspects: tuple[str, ...]) -> dict[str, obje
     return {
         "item_title": title_of(example.item_title),
         "explanation": example.explanation,
-        "ratings": [{"name": one_line(a), "rating": _short(example.ratings[a])} for a in aspects],
+        "ratings": [{"name": one_line(a), "rating": f"{example.ratings[a]:g}"} for a in aspects],
         "own": example.own,
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,11 +18,12 @@ from metaeval.base.errors import DataError, Problem
 from metaeval.base.records import Scale, Status
 from metaeval.evaluators.recorded import ORIGINS
 from metaeval.kinds.explanations.data.loading import from_frames, refuse_if_in_the_way, save
+from metaeval.kinds.files.loading import Imported
 from metaeval.sources.trec import KEYS, judge_files, read_qrels
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
@@ -30,38 +31,6 @@ _ASSESSOR = "assessor"
 """The rater whose labels the people's file holds."""
 _ASPECT = "relevance"
 _STATEMENT = "The document answers the query."
-
-
-class JudgeFile(NamedTuple):
-    """What came of a judge's file."""
-
-    name: str
-    labelled: int
-    """Units with a label that is used."""
-    statuses: Mapping[str, int]
-    """Units without one, by the reason."""
-    unknown: int
-    """Lines about units that people did not label, which are left out."""
-
-    def __str__(self) -> str:
-        lacking = "".join(f", {n:,} {status}" for status, n in self.statuses.items())
-        others = f", {self.unknown:,} on units without a label of people" if self.unknown else ""
-        return f"Recorded({self.name!r}): {counted(self.labelled, 'label')}{lacking}{others}"
-
-
-class QrelsImport(NamedTuple):
-    """The data set, and what came of each judge's file."""
-
-    data: ExplanationSet
-    judges: tuple[JudgeFile, ...]
-
-    def lines(self) -> list[str]:
-        """Return a line per judge without a label for every unit; one for all others."""
-        told = [str(j) for j in self.judges if j.statuses or j.unknown]
-        whole = len(self.judges) - len(told)
-        if whole:
-            told.append(f"{counted(whole, 'judge')} with a label on the scale for every unit")
-        return told
 
 
 def import_qrels(
@@ -73,7 +42,7 @@ def import_qrels(
     aspect: str = _ASPECT,
     name: str | None = None,
     force: bool = False,
-) -> QrelsImport:
+) -> Imported[ExplanationSet]:
     """Make a data set of a file of people's labels and files of judges' labels.
 
     People's labels count as the truth, and each must be on the scale, whose ends are whole. Judges are files,
@@ -86,9 +55,9 @@ def import_qrels(
     label of people that is not on the scale.
     """
     refuse_if_in_the_way(Path(out), force=force)
-    truth, whole = Path(people), Scale(*scale)
+    truth, on = Path(people), Scale(*scale)
     given, problems = read_qrels(truth)
-    problems += _off_scale(given, whole, truth.name)
+    problems += _off_scale(given, on, truth.name)
     files = judge_files(judges, truth)
     tables = {}
     for judge, file in files.items():
@@ -98,12 +67,12 @@ def import_qrels(
         raise DataError(problems)
 
     units = pd.MultiIndex.from_frame(given[KEYS])
-    scored = [_scores(judge, table, units, whole) for judge, table in tables.items()]
+    scored = [_scores(judge, table, units, on) for judge, table in tables.items()]
     data = from_frames(
         given[KEYS],
         given[KEYS].assign(rater=_ASSESSOR, aspect=aspect, rating=given["label"].astype(float)),
         aspects={aspect: _STATEMENT if aspect == _ASPECT else aspect},
-        scale=whole,
+        scale=on,
         scores=_stacked([frame for frame, _ in scored], aspect) if scored else None,
         name=name or truth.stem,
         source=f"qrels file {truth.name}",
@@ -115,7 +84,10 @@ def import_qrels(
     }
     data = dataclasses.replace(data, extra={ORIGINS: origins} if origins else {})
     save(data, out, force=force)
-    return QrelsImport(data, tuple(told for _, told in scored))
+    notes = [note for _, note in scored if note]
+    if whole := len(scored) - len(notes):
+        notes.append(f"{counted(whole, 'judge')} with a label on the scale for every unit")
+    return Imported(data, tuple(notes))
 
 
 def _numbers(labels: pd.Series[str], scale: Scale) -> tuple[pd.Series[float], pd.Series[bool]]:
@@ -132,10 +104,8 @@ def _off_scale(frame: pd.DataFrame, scale: Scale, file: str) -> list[Problem]:
     ]
 
 
-def _scores(
-    judge: str, table: pd.DataFrame, units: pd.MultiIndex, scale: Scale
-) -> tuple[pd.DataFrame, JudgeFile]:
-    """Return a judge's rows, with the original label where it is not used, and what came of them."""
+def _scores(judge: str, table: pd.DataFrame, units: pd.MultiIndex, scale: Scale) -> tuple[pd.DataFrame, str]:
+    """Return a judge's rows, with the original label where it is not used, and a note if units have none."""
     known = units.get_indexer(pd.MultiIndex.from_frame(table[KEYS])) >= 0
     frame = table.loc[known, [*KEYS, "label"]].reset_index(drop=True)
     numbers, fits = _numbers(frame["label"], scale)
@@ -144,10 +114,13 @@ def _scores(
     frame = frame.assign(
         evaluator=judge, score=numbers.where(fits), status=status, label=frame["label"].where(~fits, "")
     )
-    lacking = {str(s): int(n) for s, n in status[~fits].value_counts().sort_index().items()}
+    lacking = [f"{n:,} {reason}" for reason, n in status[~fits].value_counts().sort_index().items()]
     if unseen := len(units) - len(frame):
-        lacking[Status.MISSING.value] = unseen
-    return frame, JudgeFile(judge, int(fits.sum()), lacking, int((~known).sum()))
+        lacking.append(f"{unseen:,} {Status.MISSING}")
+    if others := int((~known).sum()):
+        lacking.append(f"{others:,} on units without a label of people")
+    note = f"Recorded({judge!r}): {', '.join([counted(int(fits.sum()), 'label'), *lacking])}"
+    return frame, note if lacking else ""
 
 
 def _stacked(frames: Sequence[pd.DataFrame], aspect: str) -> pd.DataFrame:

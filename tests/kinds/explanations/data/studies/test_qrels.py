@@ -53,7 +53,7 @@ def test_judges_are_recorded_and_what_is_off_the_scale_is_kept_but_not_used(fold
     whole = data.scores[data.scores["evaluator"] == "whole"]
     assert whole["score"].tolist() == [2, 1, 3, 0]
     reasons = "2 out_of_range, 1 unparsed, 1 missing, 1 on units without a label of people"
-    assert result.lines() == [
+    assert list(result.notes) == [
         f"Recorded('odd'): 0 labels, {reasons}",
         "1 judge with a label on the scale for every unit",
     ]
