@@ -167,7 +167,7 @@ def hand_over(
     instead: Callable[[Request], Reply],
 ) -> None:
     """Have judges give each request that must be sent to a function, as far as the replies so far lead."""
-    with under(replace(settings, instead=instead, tallies=[])):
+    with under(replace(settings, instead=instead)):
         for judge in judges:
             with contextlib.suppress(HandedOverError):
                 judge.grid(data, aspects)

@@ -19,7 +19,6 @@ from metaeval.llm.calls.limits import Budget, Limits
 from metaeval.llm.calls.price import Price, Prices
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.runner import CallLoop
-from metaeval.llm.calls.tally import Tally
 from metaeval.llm.calls.terms import Terms
 from metaeval.llm.store.database import Database, ServerAddress, database_at, is_address
 from metaeval.llm.store.replies import Store
@@ -100,9 +99,6 @@ class Judging:
     """The limits of addresses that have their own."""
     names: dict[str, str] = field(default_factory=dict)
     """The spec of each judge → what the study calls it."""
-    tallies: list[Tally] = field(default_factory=list)
-    """Counts so far, one entry per round of requests."""
-
     loop: CallLoop = field(init=False)
     """Where all of them ask."""
 

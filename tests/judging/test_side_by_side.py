@@ -14,7 +14,7 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError, SpecError, StoppedError
-from metaeval.judging.settings import current, judging
+from metaeval.judging.settings import judging
 from metaeval.kinds.scoring import Scoring
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.store.replies import Store
@@ -167,5 +167,3 @@ def test_a_judge_alone_outside_of_a_block_asks_too(
         table = me.score(data, [judge(server), judge(server, "attempts=2")])
         assert (table.frame["status"] == "ok").all()
         assert len(server.log) == len(data)
-    with current() as settings:
-        assert settings.tallies == []
