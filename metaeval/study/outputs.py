@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
+from metaeval.analysis.agreement.by_group import bias_by_group
+from metaeval.analysis.agreement.measures import are_ratings
+from metaeval.base.counts import counted
+from metaeval.base.errors import MetaevalError
 from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
-from metaeval.base.records import USER_RATER, ScoreTable
+from metaeval.base.records import USER_RATER, DataSet, Kind, Scale, ScoreTable, Status
+from metaeval.engine.drilldown import GroupColumn, Groups, UnitView
 from metaeval.engine.out_of_core.cube import Loaded
+from metaeval.engine.ranking import Results
+from metaeval.engine.sheet import Sheet
+from metaeval.evaluators.grid import Grid, grid_of, unit_positions
 from metaeval.judging.cost import costs_of
-from metaeval.reports import FORMATS
-from metaeval.reports.escapes import notice
+from metaeval.kinds.scored import Scored
+from metaeval.llm.store.database import database_at
+from metaeval.llm.store.replies import Store
+from metaeval.llm.store.tools import Conversation, conversations
+from metaeval.reports import FORMATS, Leaderboard, escapes
+from metaeval.reports.report.calls import Calls
+from metaeval.reports.report.model import COSTS as SHOWN_COSTS
+from metaeval.reports.report.model import ListedEvaluator, Report
 from metaeval.reports.report.page import report_page
+from metaeval.reports.report.units import Sample, Units, sample
 from metaeval.reports.sheets import cost_table, render, sheet_to_csv
 from metaeval.runs.folder import (
     COST_TABLE,
@@ -32,11 +49,13 @@ from metaeval.runs.folder import (
     RunFolder,
 )
 from metaeval.runs.record import Record
-from metaeval.study.report import report_of
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.study.recorded_files import LEFT_OUT
 from metaeval.study.results import Run, board_of, correlations_of
 from metaeval.study.unread import bounded
 
 if TYPE_CHECKING:
+    from metaeval.kinds.study import Study
     from metaeval.study.plan import Plan
 
 
@@ -79,9 +98,9 @@ def write_outputs(
     # Seconds differ from run to run; these files are to depend on the scores alone.
     steady = replace(board, ranking=board.ranking and board.ranking.without("seconds_per_text"))
     with progress("report"):
-        report = report_of(kind, data, scored, results, record, board=board, costs=costs, views=views)
+        report = _report(todo, scored, results, record, board=board, costs=costs, views=views)
         page = report_page(report.payload(), static=board.to_html())
-    details = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
+    details = escapes.notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
     table = results.board.frame if results.table is None else results.table
     files: dict[str, pd.DataFrame | str | Loaded] = {
         SCORES: scores.frame if loaded is None else loaded,
@@ -102,6 +121,164 @@ def write_outputs(
         writers = {name: _writer(content, data.keys) for name, content in files.items()}
         done = folder.finish(writers, record)
         return Run(todo.out, done, scores, correlations_of(table, done), board)
+
+
+def _report(
+    todo: Plan,
+    scored: Scored[Study],
+    results: Results,
+    record: Record,
+    *,
+    board: Leaderboard,
+    costs: pd.DataFrame,
+    views: Mapping[str, Sequence[Sheet]],
+) -> Report:
+    """Put together what the page of a run shows: what was scored, and what was found out."""
+    data, scores, aspects = todo.data, scored.scores, record.study.aspects
+    view = todo.kind.unit_view(data, aspects)
+    if scored.loaded is None:
+        units = units_of(view, data, scores, scored.truth, aspects)
+        clusters = data.units[data.cluster].astype(str).tolist()
+        shown = sample(clusters, f"{data.nouns[data.cluster]}s")
+    else:
+        none = Grid.empty(0, len(aspects))
+        units = Units(view, none, (none,) * len(record.evaluators))
+        shown = Sample(np.arange(0), len(data), LEFT_OUT)
+    scales = [data.scale.of(aspect) for aspect in aspects or data.aspects]
+    entries = [
+        ListedEvaluator(name, e.spec, e.kind, _rates(grid.scores, scales), e.scores, e.signature)
+        for (name, e), grid in zip(record.evaluators.items(), units.scores, strict=True)
+    ]
+    keys = [_calls(scores, name, data, aspects) for name in record.evaluators]
+    rated_by_aspect = any(d.name == "aspect" for d in results.board.dimensions)
+    return Report(
+        title=record.title,
+        dataset=record.data.name,
+        simulated=scores.simulation,
+        truth=record.truth.spec,
+        version=record.metaeval,
+        facts=list(_facts(data, record)),
+        glossary=_glossary(entries, results, costs, view.texts[0].title),
+        policy=[*board.policy, *record.notes],
+        lost=board.lost,
+        evaluators=entries,
+        board=results.board,
+        costs=costs,
+        ranked=results.ranked,
+        people=results.people,
+        groups=[_with_bias(g, units, entries) if rated_by_aspect else g for g in results.groups],
+        units=units,
+        shown=shown,
+        calls=Calls(_conversations(keys, shown, record.study.judging.get("store"))),
+        keys=keys,
+        figures=results.figures,
+        views=views,
+    )
+
+
+def units_of(
+    view: UnitView, data: DataSet, scores: ScoreTable, truth: pd.DataFrame, aspects: Sequence[str]
+) -> Units:
+    """Lay scores and truth out over the units of the data."""
+    frames = dict(iter(scores.frame.groupby("evaluator", sort=False, observed=True)))
+    people = grid_of(truth.rename(columns={"rating": "score"}), data, aspects, "the truth")
+    return Units(
+        view, people, tuple(grid_of(frames[name], data, aspects, name) for name in scores.evaluators)
+    )
+
+
+def _rates(scores: Floats, scales: Sequence[Scale]) -> bool:
+    """Say whether scores, shape (U, A), are ratings on the scales of the aspects."""
+    by_scale = {scale: scores[:, [s == scale for s in scales]] for scale in scales}
+    return all(are_ratings(values[~np.isnan(values)], scale) for scale, values in by_scale.items())
+
+
+def _facts(data: DataSet, record: Record) -> Iterator[tuple[str, str]]:
+    yield "Data set", data.name
+    yield "Size", _size_text(data)
+    yield "Truth", record.truth.spec
+    if left_out := [aspect for aspect in data.aspects if aspect not in record.study.aspects]:
+        yield "Aspects left out", ", ".join(left_out)
+    yield "Scale", _scale_text(data.scale)
+    yield "Source", data.source
+    yield "Licence", data.licence
+    yield "Fingerprint of the data", record.data.fingerprint
+
+
+def _scale_text(scale: Scale) -> str:
+    if scale.own:
+        return "; ".join(f"{aspect}: {_scale_text(own)}" for aspect, own in scale.own)
+    return f"{scale.min:g} to {scale.max:g}{', whole numbers' if scale.integer else ''}"
+
+
+def _size_text(data: DataSet) -> str:
+    """Return how many units there are, and how many of each key."""
+    counts = [(len(data), "unit"), *((data.units[k].nunique(), data.nouns[k]) for k in data.keys)]
+    *most, last = [counted(n, noun) for n, noun in counts if n]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _glossary(
+    entries: Sequence[ListedEvaluator], results: Results, costs: pd.DataFrame, text: str
+) -> list[tuple[str, str]]:
+    cluster, failed, priced = "", "", ""
+    if results.ranked:
+        cluster = "the evaluators not significantly worse than the cluster's best; the best of the rest "
+        cluster += "begins the next cluster"
+    if failures := {s for e in entries for s, n in e.statuses.items() if n and s != Status.OK}:
+        failed = f"over all aspects, and why. {escapes.meanings(escapes.STATUSES, failures)}"
+    if len(costs) and costs.filter([c.name for c in SHOWN_COSTS]).notna().to_numpy().any():
+        priced = f"the average cost of one {text}, all aspects together; tokens include reasoning tokens"
+    return [
+        ("truth", "people's ratings, with which scores are compared"),
+        *results.glossary,
+        ("cluster", cluster),
+        ("missing scores", "units without a score of the evaluator in this column"),
+        ("not scored", failed),
+        ("USD, tokens, time", priced),
+    ]
+
+
+def _with_bias(groups: Groups, units: Units, entries: Sequence[ListedEvaluator]) -> Groups:
+    """Add the bias of the evaluators whose scores are on the scale of the truth."""
+    texts = {c.name: c.texts for c in units.view.columns}
+    place = {ids: i for i, ids in enumerate(groups.ids)}
+    of_unit = np.array([place.get(ids, -1) for ids in zip(*(texts[k] for k in groups.keys), strict=True)])
+    there = of_unit >= 0
+    bias = [
+        bias_by_group((grid.scores - units.truth.scores).T[:, there], of_unit[there], len(place))
+        for grid in units.scores
+    ]
+    known = np.array([e.on_scale for e in entries])[:, None, None]
+    column = GroupColumn(
+        np.where(known, np.stack(bias), np.nan),
+        ("aspect",),
+        "score \N{MINUS SIGN} truth",
+        "hundredths",
+        "Mean of score minus truth",
+    )
+    return replace(groups, columns=(*groups.columns, column))
+
+
+def _calls(scores: ScoreTable, name: str, data: DataSet, aspects: Sequence[str]) -> Any:  # noqa: ANN401 - str of shape (aspects, units), or None
+    """Return the key of the call behind each score of a judge; None for an evaluator that asks no one."""
+    if "call" not in scores.frame or scores.kinds.get(name) != Kind.JUDGE:
+        return None
+    frame = scores.frame[scores.frame["evaluator"] == name]
+    calls = np.full((len(aspects), len(data)), "", dtype=object)
+    aspect = frame["aspect"].map({a: i for i, a in enumerate(aspects)}).to_numpy(dtype=np.int64)
+    calls[aspect, unit_positions(frame, data)] = frame["call"].fillna("").to_numpy(dtype=object)
+    return calls
+
+
+def _conversations(keys: Sequence[Any], shown: Sample, store: str | None) -> dict[str, Conversation]:
+    """Read the calls behind the shown units from the store, as far as it is there."""
+    calls = [call for of_judge in keys if of_judge is not None for call in of_judge[:, shown.at].T.flat]
+    with contextlib.suppress(MetaevalError):  # the database of those who made a run need not be reached
+        if (wanted := dict.fromkeys(" ".join(calls).split())) and (place := database_at(store)).exists():
+            with Store(place, create=False) as opened:
+                return conversations(opened, wanted)
+    return {}
 
 
 def _writer(content: pd.DataFrame | str | Loaded, keys: Sequence[str]) -> Callable[[Path], object]:

@@ -18,7 +18,7 @@ from metaeval.kinds.details import made_of
 from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import RANKING, read_output
-from metaeval.study.commands.dataset import data_of
+from metaeval.study.plan import data_of
 from metaeval.trust.bias.bias import BiasData
 from metaeval.trust.bias.biases import bias_sheets, measure
 from metaeval.trust.bias.families import family_of, model_family

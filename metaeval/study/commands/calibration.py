@@ -28,8 +28,8 @@ from metaeval.kinds.scoring import known_for, score
 from metaeval.runs.finished import open_run, refuse_unrated
 from metaeval.runs.folder import SCORES
 from metaeval.sources.hub import FILE
-from metaeval.study.commands.dataset import column_in, column_of
 from metaeval.study.pipeline import truth_ratings
+from metaeval.study.plan import column_in, column_of
 from metaeval.study.specs import recorded_names
 from metaeval.trust.calibration.maps import map_fits, map_sheet
 from metaeval.trust.calibration.record import (

@@ -21,7 +21,7 @@ from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.commands.analyses import judges_of
-from metaeval.study.commands.dataset import data_of
+from metaeval.study.plan import data_of
 from metaeval.trust.labelling.golden import ticket
 from metaeval.trust.labelling.golden_table import TEXT, UNIT, column_of, shown_units, unit_name
 from metaeval.trust.labelling.label_session import LabelSession

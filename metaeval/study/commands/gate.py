@@ -11,7 +11,7 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import author_key
 from metaeval.base.records import Kind, Status
 from metaeval.runs.finished import OpenRun, open_run
-from metaeval.study.commands.dataset import column_of
+from metaeval.study.plan import column_of
 from metaeval.trust.calibration.identity import changes as identity_changes
 from metaeval.trust.calibration.identity import identity
 from metaeval.trust.calibration.record import judge_notes

@@ -14,7 +14,7 @@ from metaeval.base.records import USER_RATER
 from metaeval.engine.drilldown import Groups, UnitColumn, UnitView
 from metaeval.kinds.explanations.kind import EXPLANATIONS
 from metaeval.reports.report.units import Sample, listed_groups, sample
-from metaeval.study.report import units_of
+from metaeval.study.outputs import units_of
 
 
 def users_of(n: int, each: int) -> list[str]:
