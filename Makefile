@@ -12,6 +12,9 @@ create  = $(PYTHON) -m venv $(VENV)
 install = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
+# Compiled modules are kept: tests start the program often.
+export PYTHONDONTWRITEBYTECODE =
+
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-slow lint bench docs vendor clean
 
@@ -19,7 +22,7 @@ help:
 	@echo "make install   .venv with the package"
 	@echo "make demo      the main job on the bundled, simulated sample"
 	@echo "make test      the tests, but those that are slow by their nature"
-	@echo "make test-slow simulated coverage, kills, clusters, whole studies, the site"
+	@echo "make test-slow simulated coverage, kills, clusters, whole studies; property tests at length"
 	@echo "make lint      ruff and the strict type check"
 	@echo "make bench     speed as ratios to the naive path, one JSON object per line"
 	@echo "make docs      the documentation as a site"
@@ -39,7 +42,7 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
 
 test-slow: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow $(ARGS)
+	METAEVAL_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or hypothesis" $(ARGS)
 
 lint: $(VENV)/.test $(VENV)/.lint
 	$(BIN)/ruff check .

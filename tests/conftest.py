@@ -16,12 +16,13 @@ from filelock import FileLock
 from hypothesis import settings
 
 from metaeval.cli import main
+from tests.examples import examples
 from tests.llm.postgres import Postgres, programs
 from tests.tiny import write_tiny
 
 # How long an example takes says more of what else the machine does; pytest-timeout ends what hangs.
 # The same examples are drawn every time: what passed here passes elsewhere.
-settings.register_profile("metaeval", deadline=None, derandomize=True)
+settings.register_profile("metaeval", deadline=None, derandomize=True, max_examples=examples())
 settings.load_profile("metaeval")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

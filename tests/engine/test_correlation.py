@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.engine.correlation import Correlation
+from tests.examples import examples
 from tests.stats import naive
 
 LEVELS = ("dataset", "user", "pair", "item", "generator")
@@ -173,7 +174,7 @@ def test_a_score_without_aspect_holds_for_all():
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["likert", "thirds", "continuous"]))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_splitting_the_users_and_merging_gives_the_same(seed, kind):
     """User and pair levels of the whole are the means of the halves, weighted by their defined groups."""
     scores, truth = study(seed % 10**6, users=6, kind=kind)

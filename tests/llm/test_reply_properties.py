@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from metaeval.base.records import Status
+from tests.examples import examples
 from tests.llm.replies.reading import parse_reply
 from tests.llm.replies.test_reader import FOUR, values
 
@@ -111,14 +112,14 @@ TEXT = (
 WORDS = st.sampled_from(TEXT.split(" "))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(WORDS, max_size=40).map(" ".join))
 @example("{ { } }")
 def test_prose_that_never_names_one_of_the_aspects_gives_nothing(text: str) -> None:
     assert values(f"I think that {text}", [*FOUR, "serendipity"]) is None
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.one_of(st.text(max_size=200), st.lists(WORDS, max_size=40).map(" ".join)), NAMES, SCALES)
 def test_whatever_comes_is_a_status_and_values_are_on_the_scale(
     text: str, names: list[str], scale: Any

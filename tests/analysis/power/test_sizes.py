@@ -18,6 +18,7 @@ from metaeval.engine.alignment.policy import Policy, Prepared, prepare
 from metaeval.stats.coefficients.levels import Grouping, estimate
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.weights import Resamples
+from tests.examples import examples
 
 
 def frames(
@@ -83,7 +84,7 @@ def by_hand(data: Prepared, units: list[Ints], level: str, evaluator: int) -> fl
     return float(found[level, data.policy.coefficients[0]].estimate.mean())
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     st.integers(5, 8),  # users 0 and 4 have the same items
     st.integers(4, 9),

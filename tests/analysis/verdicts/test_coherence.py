@@ -16,6 +16,7 @@ from metaeval.analysis.verdicts.coherence import COLUMNS, coherence, orders_of
 from metaeval.sources.verdicts import import_verdicts
 from metaeval.study.commands.pairwise import coherence_of
 from tests.analysis.verdicts.looped import kept_and_asked
+from tests.examples import examples
 
 NAMES = [f"slate{i}" for i in range(6)]
 
@@ -90,7 +91,7 @@ def test_chance_is_what_a_random_judge_reaches(ties, repeats, shown):
     assert ((found["estimate"] - found["chance"]).abs() < 4 * error).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_transitivity_in_any_order_is_the_mean_over_all_draws_of_one_verdict_per_pair(seed):
     rng = np.random.default_rng(seed)
@@ -148,7 +149,7 @@ asked_rows = st.lists(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(rows=asked_rows, block=st.sampled_from([1, 10, 10**6]), seed=st.integers(0, 10))
 def test_counts_are_those_of_loops(rows, block, seed):
     frame = pd.DataFrame(rows).assign(evaluator="judge", task="all")

@@ -12,6 +12,7 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.engine.out_of_core import files, loading, passes
 from tests.engine.test_correlation import LEVELS, study
+from tests.examples import examples
 
 pytest.importorskip("duckdb")
 
@@ -76,7 +77,7 @@ def studies(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     studies(),
     st.lists(st.sampled_from(LEVELS), min_size=1, unique=True),

@@ -14,6 +14,7 @@ from metaeval.kinds.exposure.judges import evidence_table, invented_table
 from metaeval.kinds.exposure.kind import EXPOSURE
 from metaeval.kinds.exposure.measures import pair_auc_table
 from metaeval.reports.drawing import draw
+from tests.examples import examples
 from tests.kinds.exposure.studies import random_pairs, scored
 
 TIES = ("wrong", "half", "drop")
@@ -44,7 +45,7 @@ def by_hand(data, verdicts, ties, *, weighted):
     return auc, sum(mass[u] * tau[u] for u in tau) / sum(mass.values()), sum(tau.values()) / len(tau)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from(TIES))
 def test_measures_are_the_sums_of_the_source_and_rjs_is_twice_pair_auc_less_one(seed, ties):
     data = random_pairs(seed)

@@ -16,6 +16,7 @@ from metaeval.kinds.exposure.pairs import matched_pairs, weights_of
 from metaeval.kinds.exposure.propensity.exposures import popularity_bins
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.study import PropensityOptions
+from tests.examples import examples
 from tests.kinds.exposure.data.test_loading import ABOUT
 
 rows = st.lists(
@@ -35,7 +36,7 @@ def pairs_of(data, **how):
     return matched_pairs(propensities_of(data, PropensityOptions()), **{"floor": 1e-6, **how})
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows, st.integers(1, 3) | st.just(99), st.integers(0, 99))
 def test_what_a_pair_is_and_why_items_are_in_none(given_rows, per_user, seed):
     data = log_set(given_rows)

@@ -14,6 +14,7 @@ from metaeval.base.errors import DataError
 from metaeval.kinds.files.labels import VERDICTS, WINNERS, LabelTable, alone
 from metaeval.kinds.files.manifest import write_table
 from metaeval.sources.verdicts import read_verdicts
+from tests.examples import examples
 
 KEYS = ("user_id", "item_id")
 TABLE = LabelTable()
@@ -27,7 +28,7 @@ def rows(folder: Path) -> dict[tuple[str, ...], float]:
     return {(who, *name): label for who, of in given_.items() for name, label in of.items()}
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     st.sampled_from(["csv", "parquet", "jsonl"]),
     st.lists(st.tuples(st.sampled_from(["anna", "bert"]), NAMES, st.one_of(st.none(), LABELS)), max_size=8),

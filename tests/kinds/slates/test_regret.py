@@ -15,6 +15,7 @@ from metaeval.kinds.slates.baselines import Oracle
 from metaeval.kinds.slates.data.slate_set import PREFERENCE, SlateSet, units_of, utilities_of
 from metaeval.kinds.slates.measures import DuelCells
 from metaeval.stats.coefficients.tables import Floats
+from tests.examples import examples
 from tests.kinds.slates.studies import DUEL, duels, random_duels, scored
 
 
@@ -42,7 +43,7 @@ def by_loops(data: SlateSet, verdicts: Floats, task: str) -> dict[str, float]:
     }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_measures_are_those_of_two_loops(seed: int) -> None:
     data = random_duels(seed)
@@ -56,7 +57,7 @@ def test_measures_are_those_of_two_loops(seed: int) -> None:
             assert board[name, task].to_dict() == pytest.approx(expected, nan_ok=True)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_resampled_regret_is_that_of_the_resampled_users(seed: int) -> None:
     data = random_duels(seed)

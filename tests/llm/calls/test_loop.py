@@ -22,6 +22,7 @@ from metaeval.llm.calls.request import Request
 from metaeval.llm.calls.runner import CallLoop
 from metaeval.llm.calls.work import Answer
 from metaeval.llm.store.replies import Store
+from tests.examples import examples
 from tests.llm.asking import FAST, requests, running
 from tests.llm.server import ANSWER, HANG, PROSE, Act, always, error, first, serving
 
@@ -81,7 +82,7 @@ def test_what_is_equal_is_asked_once(store: Store, attempts: int) -> None:
     assert {len(r) for r in replies[0]} == {attempts}
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     usd=st.none() | st.floats(0, 3),
     calls=st.none() | st.integers(0, 25),

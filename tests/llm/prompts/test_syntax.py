@@ -11,6 +11,7 @@ from jinja2 import Environment, StrictUndefined, TemplateSyntaxError
 
 from metaeval.cli import main
 from metaeval.llm.prompts.syntax import fill, left_out, variables
+from tests.examples import examples
 from tests.llm.prompts.test_template import HEADER, write
 
 TEXT = 'A "text".\nOf two lines.'
@@ -40,7 +41,7 @@ GIVEN = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(PARTS, min_size=1, max_size=8), GIVEN)
 def test_a_prompt_prints_what_plain_jinja_prints(parts: list[str], values: dict[str, object]) -> None:
     plain = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 - no HTML

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from metaeval.base.errors import MetaevalError
 from metaeval.judging.settings import JudgingOptions
 from metaeval.llm.store.database import ServerAddress, database_at
+from tests.examples import examples
 
 SECRETS = st.text(st.characters(codec="utf-8"), max_size=12).map(lambda text: f"Zq7{text}Zq7")
 SHAPES = (
@@ -36,7 +37,7 @@ def told(address: str) -> str:
     return "\n".join(said)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(shape=st.sampled_from(SHAPES), secret=SECRETS)
 def test_no_password_is_told(shape: str, secret: str) -> None:
     assume(not (shape == "postgresql://u:{}" and "@" in secret))  # what follows an @ is a host

@@ -21,6 +21,7 @@ from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.request import Message, Request
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.sharing import StudyShares
+from tests.examples import examples
 from tests.llm.asking import KEY
 from tests.llm.server import ANSWER, Act, serving
 
@@ -43,7 +44,9 @@ async def spend(purse: Purse, shares: list[float], paid: list[float]) -> None:
     await purse.close()
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(
     budget=st.floats(0, 1.5),
     work=st.lists(st.lists(st.floats(0, 1), max_size=40), min_size=1, max_size=5),

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from metaeval.base.errors import DataError, Problem
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import json_lines, read_headerless, read_table
+from tests.examples import examples
 
 CELLS = ["", "007", "NA", "NaN", "null", "1e5", " 1", "1 ", "  ", "1.", ".5", "+5", "-0", "True", "None",
          "\\N", "好", "1e400", "inf", "0x1", "1_0", "#N/A", "a\tb", "'", "1,5", 'a"b', '""', "a\nb",
@@ -27,7 +28,7 @@ PARTS = ["a", "b", ",", ",", "\n", "\n", '"', '""', " ", "\r\n", "\r", "1", "é"
 
 
 @pytest.mark.slow
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(
     st.lists(st.sampled_from(PARTS), max_size=40).map("".join)
     | st.lists(st.lists(st.sampled_from(CELLS), min_size=2, max_size=2), max_size=9).map(

@@ -11,6 +11,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from metaeval.stats.agreement import raters as agreement
 from metaeval.stats.regression import variance
+from tests.examples import examples
 from tests.stats import naive
 
 LEVELS = ("nominal", "ordinal", "interval")
@@ -31,7 +32,7 @@ def tables(draw, kinds=(grades, shares, scores), missing=True, min_raters=2):
 
 
 @given(tables(), st.sampled_from([None, "linear", "quadratic"]))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_kappa_equals_scikit_learn(table, weights):
     a, b = table[:2]
     both = ~np.isnan(a) & ~np.isnan(b)
@@ -44,7 +45,7 @@ def test_kappa_equals_scikit_learn(table, weights):
 
 
 @given(tables(kinds=[grades], missing=False), st.permutations([0, 1, 2, 3, 5, 7]))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_labels_set_the_order_and_may_go_unused(table, labels):
     a, b = table[:2].astype(int)
     assume(len({*a, *b}) > 1)
@@ -77,7 +78,7 @@ def test_what_kappa_refuses():
 
 
 @given(tables())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_alpha_equals_the_krippendorff_package(table):
     pairable = table[:, (~np.isnan(table)).sum(axis=0) > 1]
     values = np.unique(pairable[~np.isnan(pairable)])
@@ -118,7 +119,7 @@ def test_what_alpha_refuses():
 
 
 @given(tables(kinds=[grades, scores]))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_concordance_is_pearson_times_the_bias_correction(table):
     """Lin's equation: C_b = 2 / (v + 1/v + u²), v the ratio of the deviations, u the shift of the means."""
     a, b = table[:2][:, ~np.isnan(table[:2]).any(axis=0)]
@@ -142,7 +143,7 @@ def test_concordance_and_error_without_units_or_variation():
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_deviations_that_are_equal_tie(data):
     """Ratings, and means of three raters: the deviation is the float nearest to the exact one."""
     thirds = data.draw(st.lists(st.integers(3, 15), min_size=1, max_size=30))
@@ -165,7 +166,7 @@ def test_the_example_of_shrout_and_fleiss():
 
 
 @given(tables(kinds=[grades], missing=False))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_intraclass_equals_other_ways_to_the_same(table):
     ratings = table.T
     n, k = ratings.shape

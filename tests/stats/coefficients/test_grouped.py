@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from metaeval.stats.coefficients import grouped as coefficients
 from metaeval.stats.coefficients.grouped import correlation_matrix, grouped
 from metaeval.stats.coefficients.tables import ContingencyTables, encode
+from tests.examples import examples
 from tests.stats import naive
 
 likert = st.integers(1, 5).map(float)
@@ -24,7 +25,7 @@ def columns(draw, max_size=40):
 
 
 @given(columns())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_equals_scipy(xy):
     x, y = xy
     for name in naive.COEFFICIENTS:
@@ -32,7 +33,7 @@ def test_equals_scipy(xy):
 
 
 @given(columns(), st.integers(1, 6), st.randoms(use_true_random=False))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_ragged_groups_equal_scipy_on_each(xy, n_groups, random):
     x, y = xy
     group = np.array([random.randrange(n_groups) for _ in x])
@@ -43,7 +44,7 @@ def test_ragged_groups_equal_scipy_on_each(xy, n_groups, random):
 
 
 @given(columns(), st.sampled_from([1e9, -1e9, 123456789.0]))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_an_offset_of_a_billion_changes_nothing(xy, offset):
     x, y = xy
     shifted = np.round(x) + offset  # whole numbers stay exact, so the true coefficient does not change
@@ -55,7 +56,7 @@ def test_an_offset_of_a_billion_changes_nothing(xy, offset):
 
 
 @given(columns(), st.sampled_from([1e-300, 1e-160, 1e-9, 1e150, 1e300]))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_scale_changes_nothing(xy, scale):
     x, y = xy
     scaled = x * scale

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from metaeval.stats.coefficients import levels, tables
 from metaeval.stats.coefficients.levels import Grouping, estimate
+from tests.examples import examples
 from tests.stats import naive
 
 
@@ -43,7 +44,7 @@ def test_large_inputs_are_cut_into_blocks_and_give_the_same(monkeypatch, continu
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_every_row_is_correlated_with_its_row_of_truth(seed, continuous):
     x, y, groupings, y_row = arrays(seed, n=60, continuous=continuous)
     found = estimate(x, y, groupings, naive.COEFFICIENTS, y_row=y_row)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.stats.coefficients.tables import ContingencyTables, GroupSums, common_denominator, encode
+from tests.examples import examples
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
@@ -63,7 +64,7 @@ def test_common_denominator(values, expected):
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), finite), min_size=1, max_size=30))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_sums_are_exact_whatever_the_values(pairs):
     group = np.array([g for g, _ in pairs])
     values = np.array([v for _, v in pairs])

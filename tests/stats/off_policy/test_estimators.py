@@ -15,6 +15,7 @@ from metaeval.stats.off_policy.estimators import (
     policy_sums,
     standard_error,
 )
+from tests.examples import examples
 from tests.stats.off_policy import naive
 
 SWEEP = [("none", None), ("clip", 1.5), ("clip", 20.0), ("trim", 2.0), ("trim", 0.7)]
@@ -40,7 +41,7 @@ def values(sums):
     return sums.statistic.at(np.ones((sums.n_clusters, 1)))[: len(sums.estimators), 0]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(0, 2**31))
 def test_every_estimator_equals_the_loop_over_rounds(seed):
     columns, cluster = arrays(seed)
@@ -59,7 +60,7 @@ def test_every_estimator_equals_the_loop_over_rounds(seed):
         assert totals.effective == pytest.approx(size, rel=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 2**31))
 def test_numbers_that_the_data_choose_are_those_of_least_estimated_error(seed):
     columns, cluster = arrays(seed)
@@ -70,7 +71,7 @@ def test_numbers_that_the_data_choose_are_those_of_least_estimated_error(seed):
     assert found[1].weighting.at == naive.chosen(log, clusters, [g**2 for g in GRID], "shrink")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 2**31), st.integers(1, 8))
 def test_the_parts_in_which_a_log_is_read_do_not_matter(seed, parts):
     columns, cluster = arrays(seed)
@@ -112,7 +113,7 @@ def test_models_are_needed_where_an_estimator_uses_one():
         rounds.bias(PLAIN)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 2**31))
 def test_numbers_are_chosen_anew_in_a_resample_as_if_it_were_a_log(seed):
     columns, cluster = arrays(seed)

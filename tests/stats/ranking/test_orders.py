@@ -20,6 +20,7 @@ from metaeval.stats.ranking.orders import (
 from metaeval.stats.ranking.taus import rank_biased_overlap, tau_ap, tau_ap_b, tau_of_means, top_tau
 from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.stats.resampling.weights import Resamples
+from tests.examples import examples
 from tests.stats import naive
 
 likert = st.integers(1, 5).map(float)
@@ -65,7 +66,7 @@ def naive_calibrated(x, y, group, fold, n_folds):
 
 
 @given(studies(), st.sampled_from([2, 5, 2**19]))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_calibration_equals_the_naive_path(study, block):
     x, y, group, fold, n_folds = study
     with pytest.MonkeyPatch.context() as patch:
@@ -78,7 +79,7 @@ def test_calibration_equals_the_naive_path(study, block):
 
 
 @given(studies())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_the_share_of_ties_is_that_of_all_pairs(study):
     _, y, group, *_ = study
     tied = [dy == 0 for _, dy, *_ in naive_pairs(y, y, group, group)]
@@ -86,7 +87,7 @@ def test_the_share_of_ties_is_that_of_all_pairs(study):
 
 
 @given(studies(), st.sampled_from([1e-300, 1e-9, 3.0, 1e300]))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_the_unit_of_the_score_changes_nothing(study, unit):
     x, y, group, fold, n_folds = study
     found = tie_calibrated_accuracy(x, y, group, fold, n_folds=n_folds)

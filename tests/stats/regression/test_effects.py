@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from metaeval.stats.regression import effects
 from metaeval.stats.regression.effects import UserAdjusted, top_agreement
 from metaeval.stats.weighted.sums import Clusters
+from tests.examples import examples
 
 
 @st.composite
@@ -38,7 +39,7 @@ def naive_means(values, generator, n_generators, user):
 
 
 @given(ratings(), st.data(), st.sampled_from([1, 2**20]))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_a_resample_equals_least_squares_on_its_users(study, data, block):
     values, generator, n_generators, clusters = study
     rows = st.lists(st.integers(0, 3), min_size=clusters.n, max_size=clusters.n)
@@ -52,7 +53,7 @@ def test_a_resample_equals_least_squares_on_its_users(study, data, block):
 
 
 @given(ratings(), st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_without_users_means_are_plain(study, data):
     values, generator, n_generators, clusters = study
     weights = data.draw(st.lists(st.integers(0, 3), min_size=clusters.n, max_size=clusters.n))

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.stats.regression.prediction_powered import estimate
+from tests.examples import examples
 
 TRUTH = 3.0
 COLUMNS = ("estimate", "ci_low", "ci_high", "standard_error")
@@ -38,7 +39,7 @@ def naive_weight(of_y, of_f):
 
 
 @given(studies())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_equals_the_naive_path(study):
     y, f, generator, n_generators, cluster, n_clusters = study
     found = estimate(*study)

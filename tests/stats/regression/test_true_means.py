@@ -12,6 +12,7 @@ from metaeval.stats.coefficients.grouped import kendall, pearson, spearman
 from metaeval.stats.regression.true_means import NoInterval, NoisyMeans, Normals, draw, interval_of_draws
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.weighted.sums import Clusters
+from tests.examples import examples
 
 SLOW = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 TAIL = 0.025
@@ -49,7 +50,7 @@ def of_true(true):
 
 
 @given(st.integers(0, 10**6), st.integers(5, 14), st.sampled_from([8, 17]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_without_noise_every_draw_is_the_plain_correlation(seed, generators, users):
     x, y, g, u, true = study(seed, generators, users, noise=0.0)
     result = found(x, y, g, u, draws=20)
@@ -58,7 +59,7 @@ def test_without_noise_every_draw_is_the_plain_correlation(seed, generators, use
 
 
 @given(st.integers(0, 10**6), st.integers(5, 14))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_as_noise_vanishes_the_interval_closes_on_the_true_correlation(seed, generators):
     x, y, g, u, true = study(seed, generators, noise=1e-7)
     low, median, high = interval_of_draws(found(x, y, g, u).draws, 0.95)
@@ -75,7 +76,7 @@ def test_an_evaluator_without_noise_is_no_problem():
 
 
 @given(st.integers(0, 10**6), st.floats(0.01, 100), st.floats(-1000, 1000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_an_evaluator_that_is_the_truth_on_another_scale_has_one(seed, by, less):
     _, y, g, u, _ = study(seed)
     result = found(by * y - less, y, g, u)
@@ -83,7 +84,7 @@ def test_an_evaluator_that_is_the_truth_on_another_scale_has_one(seed, by, less)
 
 
 @given(st.integers(0, 10**6), st.floats(0.1, 100), st.floats(-100, 100))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_scales_and_signs_do_not_matter(seed, by, less):
     x, y, g, u, _ = study(seed)
     plain = interval_of_draws(found(x, y, g, u).draws, 0.95)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.stats.regression.variance import Design
+from tests.examples import examples
 
 
 def decompose(values, factors):
@@ -62,7 +63,7 @@ def _naive(y, factors):
 
 
 @given(designs())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_unbalanced_design_equals_dense_matrices(design):
     y, factors = design
     expected, squares = _naive(y, factors)

@@ -21,6 +21,7 @@ from metaeval.stats.resampling.weights import Swaps, permutation_p
 from metaeval.stats.weighted import crossed
 from metaeval.stats.weighted.crossed import CellCounts
 from metaeval.stats.weighted.statistic import Clusters
+from tests.examples import examples
 from tests.stats import naive
 
 LEVELS = ("dataset", "user", "pair", "item", "generator")
@@ -115,7 +116,7 @@ def test_swapping_is_swapping_for_real(level, cluster, coefficient):
     assert found.p_greater[1, 0] == permutation_p(-observed, -permuted, greater=True)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     seed=st.integers(0, 10_000),
     coefficient=st.sampled_from(["spearman", "kendall"]),
@@ -178,7 +179,7 @@ def test_p_is_that_of_all_assignments(units):
     st.sampled_from(naive.COEFFICIENTS),
     st.sampled_from(["skip", "zero"]),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_symmetries(seed, level, cluster, coefficient, undefined):
     x, y, groupings, clusters = study(seed, users=5, evaluators=4)
     by = clusters[cluster]

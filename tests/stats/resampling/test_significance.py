@@ -9,6 +9,7 @@ from statsmodels.stats.multitest import multipletests
 
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.stats.resampling.significance import benjamini_hochberg, holm, williams
+from tests.examples import examples
 
 METHODS = {"holm": holm, "fdr_bh": benjamini_hochberg}
 p_values = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.01, 0.05, 1.0]))
@@ -17,7 +18,7 @@ p_values = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.01, 0.05, 1.0]))
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @given(st.lists(p_values, min_size=1, max_size=40))
-@settings(max_examples=40)  # statsmodels collects garbage at every call of Holm
+@settings(max_examples=examples(40))  # statsmodels collects garbage at every call of Holm
 def test_equals_statsmodels(method, p):
     found = METHODS[method](p)
     np.testing.assert_allclose(found, multipletests(p, method=method)[1], rtol=1e-12, atol=1e-300)
@@ -61,7 +62,7 @@ def _by_hand(r12, r13, r23, n):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(5, 60), st.floats(0, 0.95))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_equals_the_printed_formula(seed, n, alike):
     rng = np.random.default_rng(seed)
     y, x, z = rng.normal(size=(3, n))

@@ -17,6 +17,7 @@ from metaeval.stats.resampling.weights import (
     percentile_interval,
     permutation_p,
 )
+from tests.examples import examples
 
 
 def whole(draws):
@@ -24,7 +25,7 @@ def whole(draws):
 
 
 @given(st.integers(1, 50), st.integers(1, 3000), st.integers(0, 2**32), st.sampled_from([None, 1, 7, 90]))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_resamples_are_counts_of_drawn_clusters(n_clusters, n, seed, size):
     draws = Resamples(n_clusters, n, seed, size)
     weights = whole(draws)
@@ -92,7 +93,7 @@ def test_of_many_clusters_several_are_left_out_at_a_time():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(10, 300), st.sampled_from([0.5, 0.9, 0.95, 0.999]))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_percentiles_are_numpys(seed, n, confidence):
     rng = np.random.default_rng(seed)
     values = np.round(rng.normal(size=(3, 2, n)), 1)
@@ -175,7 +176,7 @@ def test_few_clusters_take_percentiles_further_out(n, confidence):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_p_is_the_share_of_permutations_as_extreme(seed, n, greater):
     rng = np.random.default_rng(seed)
     observed = np.append(np.round(rng.normal(size=3), 1), np.nan)

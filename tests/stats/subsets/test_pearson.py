@@ -15,6 +15,7 @@ from metaeval.stats.subsets import pearson as subsets
 from metaeval.stats.subsets.contributions import effective_number, error_correlation, joining, shapley
 from metaeval.stats.subsets.pearson import every_subset, subset_statistic
 from metaeval.stats.weighted.statistic import Clusters, statistic
+from tests.examples import examples
 
 LEVELS = ("dataset", "user", "pair", "item", "generator")
 
@@ -62,7 +63,7 @@ def test_the_rows_are_all_subsets() -> None:
     assert every_subset(16).shape == (65535, 16)
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(studies(), st.sampled_from(["skip", "zero"]), st.sampled_from(["user", "item", "unit"]))
 def test_it_is_the_estimate_of_the_averaged_scores(study, undefined, cluster) -> None:
     x, y, of_level, _ = study
@@ -77,7 +78,7 @@ def test_it_is_the_estimate_of_the_averaged_scores(study, undefined, cluster) ->
         equal(found[:, 0], expected[level, "pearson"].estimate)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(studies(), st.sampled_from(["skip", "zero"]), st.sampled_from(["user", "item"]))
 def test_weights_of_clusters_are_those_of_the_engine(study, undefined, cluster) -> None:
     x, y, of_level, rng = study

@@ -12,6 +12,7 @@ from metaeval.stats.weighted.pairs import _ByBits, _ByCluster, _ByTable
 from metaeval.stats.weighted.ranks import ByCell, ByClass
 from metaeval.stats.weighted.statistic import Clusters, statistic
 from metaeval.stats.weighted.sums import by_cluster
+from tests.examples import examples
 from tests.stats import naive
 
 LEVELS = ("dataset", "user", "pair", "item", "generator")
@@ -100,7 +101,7 @@ CASES = (
 
 
 @given(*CASES)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_weights_are_units_repeated(seed, n, level, cluster, kind_x, kind_y, undefined):
     rng, groupings, clusters = study(seed, n)
     x, y = values(rng, kind_x, n), values(rng, kind_y, n)
@@ -112,7 +113,7 @@ def test_weights_are_units_repeated(seed, n, level, cluster, kind_x, kind_y, und
 
 
 @given(*CASES)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_weights_of_one_give_the_estimate(seed, n, level, cluster, kind_x, kind_y, undefined):
     rng, groupings, clusters = study(seed, n)
     x, y = values(rng, kind_x, n), values(rng, kind_y, n)
@@ -127,7 +128,7 @@ def test_weights_of_one_give_the_estimate(seed, n, level, cluster, kind_x, kind_
 
 
 @given(*CASES, st.permutations(COEFFICIENTS), st.integers(1, 3))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_coefficients_asked_for_alone_and_together_are_the_same(
     seed, n, level, cluster, kind_x, kind_y, undefined, order, k
 ):
@@ -148,7 +149,7 @@ def test_coefficients_asked_for_alone_and_together_are_the_same(
 
 
 @given(*CASES)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_sparse_sums_and_small_blocks_give_the_same(seed, n, level, cluster, kind_x, kind_y, undefined):
     rng, groupings, clusters = study(seed, n)
     x, y = values(rng, kind_x, n), values(rng, kind_y, n)
@@ -187,7 +188,7 @@ WAYS = (
 
 
 @given(*WAYS)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_all_ways_to_the_pairs_agree(seed, n, n_groups, kinds):
     rng, group, x, y, counts = cells(seed, n, n_groups, kinds, 6)
     weights = draws(rng, 6)
@@ -212,7 +213,7 @@ def test_all_ways_to_the_pairs_agree(seed, n, n_groups, kinds):
 
 
 @given(*WAYS[:2], WAYS[3])
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_by_class_and_by_cell_agree(seed, n, kinds):
     rng, group, x, y, counts = cells(seed, n, 1, kinds, 5)
     _, classes = np.unique(y, return_inverse=True)

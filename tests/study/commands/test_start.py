@@ -15,6 +15,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.kinds.explanations.data.tables.importer import import_table
 from metaeval.study.commands.start import start
 from metaeval.study.plan import plan
+from tests.examples import examples
 
 if TYPE_CHECKING:
     pass
@@ -55,7 +56,7 @@ ACCEPTED = [
 ]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     table=tables(),
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252", "gb18030"]),

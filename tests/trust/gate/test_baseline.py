@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from metaeval.base.errors import MetaevalError
 from metaeval.trust.gate.baseline import Baseline, read_baseline, write_baseline
 from metaeval.trust.gate.rules import Rules
+from tests.examples import examples
 from tests.trust.gates import scored
 
 RULES = Rules({"clear": 3.0, "clear/short": 3.2}, {"*": 0.3}, 0.01, 0.1)
@@ -68,7 +69,7 @@ def test_a_review_reads_it(tmp_path: Path) -> None:
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=8)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     users=st.lists(NAMES, min_size=1, max_size=5, unique=True),
     aspects=st.lists(NAMES, min_size=1, max_size=3, unique=True),

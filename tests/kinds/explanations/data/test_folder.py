@@ -15,6 +15,7 @@ from pandas.testing import assert_frame_equal
 from metaeval.base.errors import DataError
 from metaeval.base.records import Scale
 from metaeval.kinds.explanations.data import loading
+from tests.examples import examples
 
 FORMATS = ("parquet", "csv", "jsonl")
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -38,7 +39,7 @@ def assert_same(one, two):
         assert getattr(one, name) == getattr(two, name)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(st.tuples(keys, keys, keys, nasty), min_size=1, max_size=4), st.data())
 def test_round_trip(rows, data):
     rows = [(u, i, g, e if e.strip() else "x" + e) for u, i, g, e in rows]

@@ -20,6 +20,7 @@ from metaeval.kinds.exposure.data.check import category_column, time_column
 from metaeval.kinds.exposure.data.loading import load, log_of, save
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.table import from_frame
+from tests.examples import examples
 
 ABOUT = {"name": "shop", "outcome": {"min": 0, "max": 1}}
 SIDES = ("propensity_first", "propensity_second")
@@ -100,7 +101,7 @@ def assert_same(one, two):
         assert getattr(one, name) == getattr(two, name)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.data())
 def test_round_trip(data):
     given = tables()

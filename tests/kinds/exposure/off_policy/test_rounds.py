@@ -16,6 +16,7 @@ from metaeval.kinds.exposure.off_policy.rounds import (
     read_predictions,
 )
 from metaeval.sources.tables.table import from_frame
+from tests.examples import examples
 
 ABOUT = {"name": "log", "outcome": {"min": 0, "max": 1}}
 
@@ -149,7 +150,7 @@ def test_a_policy_is_found_as_a_file_or_beside_the_data(tmp_path, monkeypatch):
         read_policy("bets", LOG, tmp_path)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 2**31))
 def test_the_order_of_the_rows_does_not_matter(seed):
     rng = np.random.default_rng(seed)

@@ -23,6 +23,7 @@ from metaeval.kinds.exposure.study import PropensityOptions, RecommenderOptions
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.study.commands.analyses import details_of, write_figures
+from tests.examples import examples
 
 USERS = 300
 RESAMPLER = Resampler(USERS, resamples=300)
@@ -81,7 +82,7 @@ def test_a_judge_that_tells_no_recommender_from_another_has_no_map():
     assert np.isnan(noisy.fitted).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(arrays(np.float64, 8, elements=st.floats(-1, 1)), arrays(np.float64, 8, elements=st.floats(0, 1)))
 def test_predictions_are_those_of_another_implementation(x, y):
     x = np.round(x, 2)

@@ -12,6 +12,7 @@ from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.recommenders.sums import Recommended
 from metaeval.kinds.exposure.study import PropensityOptions, RecommenderOptions
 from metaeval.stats.off_policy.estimators import Estimator, Weighting
+from tests.examples import examples
 
 ABOUT = {"name": "lists", "outcome": {"min": 0, "max": 1}, "exposure": "pair"}
 MEASURES = ("Recall", "nDCG")
@@ -130,7 +131,7 @@ def test_what_is_held_out_does_not_depend_on_the_order_of_rows(simulated):
     assert not np.allclose(found[0], values(recommended(log_of(ABOUT, tables)), "Recall", "dr"))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.1, 0.9))
 def test_with_one_propensity_for_all_weights_change_no_recall(seed, p):
     draw = np.random.default_rng(seed)

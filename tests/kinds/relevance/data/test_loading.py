@@ -15,6 +15,7 @@ from pandas.testing import assert_frame_equal
 from data.make_relevance import simulate
 from metaeval.base.errors import DataError
 from metaeval.kinds.relevance.data.loading import collection_of, load, save
+from tests.examples import examples
 
 FRAMES = ("table", "ratings", "runs", "items", "histories", "profiles")
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).filter(str.strip)
@@ -38,7 +39,7 @@ def made(about=None, **tables):
     return collection_of(given, tables)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.data())
 def test_round_trip(data) -> None:
     pairs = data.draw(st.lists(st.tuples(nasty, nasty), min_size=1, max_size=5, unique=True))

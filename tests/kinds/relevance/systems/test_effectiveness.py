@@ -15,6 +15,7 @@ from metaeval.kinds.relevance.systems.decisions import system_values
 from metaeval.kinds.relevance.systems.effectiveness import effectiveness
 from metaeval.kinds.relevance.systems.systems import Judgements
 from metaeval.stats.resampling.bootstrap import Resampler
+from tests.examples import examples
 from tests.kinds.relevance.systems.conftest import systems_of
 
 
@@ -79,7 +80,7 @@ def collections(draw):
 
 
 @given(given=collections())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_values_are_those_of_ir_measures_for_the_scores_or_the_ranks(given):
     labels, runs = given
     systems = systems_of({"human": labels}, Scale(0, 3), runs)

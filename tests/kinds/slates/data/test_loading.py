@@ -17,6 +17,7 @@ from metaeval.base.records import Scale
 from metaeval.cli import main
 from metaeval.kinds.slates.data.loading import load, save, slate_set_of
 from metaeval.kinds.slates.data.slate_set import ASKED
+from tests.examples import examples
 from tests.kinds.slates.data.folders import ABOUT, small, tables
 
 FRAMES = ("table", "ratings", "slates", "items", "histories", "profiles", "scores")
@@ -36,7 +37,7 @@ def same(one, two) -> None:
         assert getattr(one, name) == getattr(two, name)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.data())
 def test_round_trip(data) -> None:
     users = data.draw(st.lists(nasty, min_size=1, max_size=3, unique=True))

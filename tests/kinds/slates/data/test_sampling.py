@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.kinds.slates.data.sampling import Drawn, Sampling, draw_duels
+from tests.examples import examples
 
 
 def candidates(users: int = 3, items: int = 12) -> pd.DataFrame:
@@ -31,7 +32,7 @@ def contents(found: Drawn) -> dict[tuple[str, str], list[str]]:
     return ordered.groupby(["user_id", "slate"])["item_id"].agg(list).to_dict()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.integers(2, 6), st.integers(2, 6), st.integers(0, 3), st.booleans())
 def test_every_draw_keeps_the_rule(size: int, slates: int, seed: int, equal: bool) -> None:
     how = Sampling(size=size, slates=slates, seed=seed, equal=equal, identical=0, repeats=0)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data import loading
 from metaeval.kinds.explanations.data.recorded import add_scores
+from tests.examples import examples
 from tests.kinds.explanations.data.recorded.conftest import KEYS, PROMPTFOO, cells, statuses
 
 LINES = [json.loads(line) for line in PROMPTFOO.read_text().splitlines()]
@@ -135,7 +136,7 @@ def places(value, at=()):
     return [w for k, v in inner for w in [(*at, k), *places(v, (*at, k))]]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(places(LINES)), JSON)
 def test_whatever_stands_where_is_read_or_refused(data, tmp_path, place, value):
     results = json.loads(json.dumps(LINES))
