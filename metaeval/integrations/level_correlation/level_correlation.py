@@ -13,19 +13,6 @@ import evaluate
 from metaeval.base.errors import DataError
 from metaeval.integrations.levels import id_texts, level_correlations
 
-_INPUTS = """
-Args:
-    predictions (`list` of `float`): The evaluator's scores; None or NaN where there is none.
-    references (`list` of `float`): People's ratings of the same units; None or NaN where there is none.
-    users (`list` of `str` or `int`, *optional*): For whom the item was recommended.
-    items (`list` of `str` or `int`, *optional*): What was recommended.
-    levels (`list` of `str`, *optional*): Of dataset, user, pair and item; those that users and items allow.
-    coefficients (`list` of `str`, *optional*): Of pearson, spearman, kendall.
-    undefined_groups (`str`, *optional*): `skip` leaves groups without a coefficient out, `zero` counts 0.
-
-Returns:
-    `dict`: `pearson_dataset`, …; `n_groups_user`, `n_undefined_user`, …; `n_units`, `n_missing`.
-"""
 _IDS = ("users", "items")
 _ABSENT = ""
 """Fills a column of ids that was not given; the library wants every column filled."""
@@ -40,7 +27,7 @@ class LevelCorrelation(evaluate.Metric):  # type: ignore[misc]  # the library pu
         return evaluate.MetricInfo(
             description=str(self.__doc__),
             citation="",
-            inputs_description=_INPUTS,
+            inputs_description=str(level_correlations.__doc__),
             features=datasets.Features(
                 {"predictions": numbers, "references": numbers, "users": ids, "items": ids}
             ),

@@ -47,7 +47,7 @@ class Explanations(CorrelatedKind):
         "HF": "metaeval.kinds.explanations.text.hf:HF",
         "Judge": "metaeval.kinds.explanations.judge.judge:Judge",
         "Length": "metaeval.kinds.explanations.text.texts:Length",
-        "Pairwise": "metaeval.kinds.explanations.pairwise.judge:Pairwise",
+        "Pairwise": "metaeval.kinds.explanations.judge.pairwise:Pairwise",
         "ROUGE": "metaeval.kinds.explanations.text.overlap:ROUGE",
     }
 
@@ -153,7 +153,7 @@ class ShownPairs(Explanations):
 
         `DataError` is raised if there are no two of the same item for the same user.
         """
-        from metaeval.kinds.explanations.pairwise.outcome import all_matches, compared_groups
+        from metaeval.kinds.explanations.judge.pairs import all_matches, compared_groups
 
         matches = all_matches(compared_groups(data, "a pair", "leave --pairs out"))
         one, two = (

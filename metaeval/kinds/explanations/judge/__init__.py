@@ -1,1 +1,1 @@
-"""Judges that rate explanations one by one."""
+"""Judges that rate explanations one by one, or say which of two is better."""

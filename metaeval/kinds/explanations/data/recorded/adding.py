@@ -91,14 +91,14 @@ class ScoreImport:
         }
 
 
-def join_scores(
+def _joined(
     data: ExplanationSet,
     source: str | os.PathLike[str],
-    *,
     tool: str,
-    map_file: str | os.PathLike[str] | None = None,
-    evaluator: str | None = None,
-    replace: bool = False,
+    map_file: str | os.PathLike[str] | None,
+    evaluator: str | None,
+    *,
+    replace: bool,
 ) -> ScoreImport:
     """Return ``data`` with the scores of ``source``, and their coverage; see `add_scores`."""
     one_of(tool, READERS, "unknown tool", "allowed", error=DataError)
@@ -163,7 +163,7 @@ def add_scores(
     MissingExtraError
         If the tool's own library is needed to read the file, and is not installed.
     """
-    return join_scores(data, source, tool=tool, map_file=map_file, evaluator=evaluator, replace=replace).data
+    return _joined(data, source, tool, map_file, evaluator, replace=replace).data
 
 
 def _merged(data: ExplanationSet, new: pd.DataFrame, names: list[str], *, replace: bool) -> pd.DataFrame:
@@ -235,7 +235,7 @@ def import_scores(
     data, problems = read_folder(held)
     if data is None:
         raise DataError(problems, listed_by=checked_by(folder))
-    made = join_scores(data, source, tool=tool, map_file=map_file, evaluator=evaluator, replace=replace)
+    made = _joined(data, source, tool, map_file, evaluator, replace=replace)
     if out is None:
         _write_into(made.data, held)
     else:

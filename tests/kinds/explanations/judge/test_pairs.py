@@ -8,7 +8,7 @@ import pandas as pd
 
 from metaeval.base.records import Scale
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-from metaeval.kinds.explanations.pairwise.outcome import (
+from metaeval.kinds.explanations.judge.pairs import (
     Match,
     all_matches,
     groups_of,

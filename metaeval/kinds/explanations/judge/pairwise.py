@@ -16,8 +16,7 @@ from metaeval.judging.model_evaluator import ModelEvaluator, Question
 from metaeval.judging.prompts import templated
 from metaeval.judging.settings import current
 from metaeval.kinds.explanations.judge.judge import ShowsProfile
-from metaeval.kinds.explanations.judge.prompt import aliases_of, pair_messages
-from metaeval.kinds.explanations.pairwise.outcome import (
+from metaeval.kinds.explanations.judge.pairs import (
     ALL,
     SAMPLED,
     SELECTIONS,
@@ -30,6 +29,7 @@ from metaeval.kinds.explanations.pairwise.outcome import (
     sampled_matches,
     swiss_matches,
 )
+from metaeval.kinds.explanations.judge.prompt import aliases_of, pair_messages
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Choice, Given
 
