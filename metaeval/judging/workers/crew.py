@@ -24,7 +24,7 @@ from metaeval.llm.calls.address import Where
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Request
 from metaeval.llm.calls.runner import RequestRun
-from metaeval.llm.calls.tally import Tally, summed
+from metaeval.llm.calls.work import Tally
 
 if TYPE_CHECKING:
     from metaeval.judging.asking import Shard
@@ -235,7 +235,8 @@ class Crew:
         raise StoppedError(f"all workers died: no machine of the cluster answers{KEPT}")
 
     def _take(self, outcome: ShardOutcome, addressee: str) -> None:
-        self._tally = summed([self._tally, outcome.tally])
+        for name in ("failed", "from_store", "calls", "usd", "unpriced"):
+            setattr(self._tally, name, getattr(self._tally, name) + getattr(outcome.tally, name))
         self._empty = self._empty or outcome.empty
         if outcome.stopped:
             self._stopped.setdefault(addressee, outcome.stopped)

@@ -29,7 +29,7 @@ from metaeval.llm.calls.terms import Terms
 from metaeval.llm.providers import Connection, provider_named
 
 if TYPE_CHECKING:
-    from metaeval.llm.calls.tally import Tally
+    from metaeval.llm.calls.work import Tally
     from metaeval.llm.store.sharing import StudyShares
 
 ModelAt: TypeAlias = tuple[str, str, str]

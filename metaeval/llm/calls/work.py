@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from metaeval.base.errors import StoppedError
 from metaeval.llm.calls.limits import Trial
 from metaeval.llm.calls.request import Reply, Request
-from metaeval.llm.calls.tally import Lost, Tally
 from metaeval.llm.calls.terms import check_stated
 
 if TYPE_CHECKING:
     from metaeval.llm.calls.address import Address
-    from metaeval.llm.calls.caller import Caller
+    from metaeval.llm.calls.caller import Caller, ModelAt
     from metaeval.llm.store.replies import Claimed, Store
 
 _BATCH = 250  # requests that are looked up at once
@@ -45,6 +44,33 @@ class Answer(NamedTuple):
     def reply(self) -> Reply:
         """The last reply, which is the first usable one, if any."""
         return self.replies[-1]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of a run so far."""
+
+    failed: int = 0
+    """Requests without a usable reply, those that the budget did not allow included."""
+    from_store: int = 0
+    """Requests whose replies were in the store before; repetitions of a request of this run do not count."""
+    calls: int = 0
+    """Requests sent, repeated ones included."""
+    usd: float = 0.0
+    """Cost of the replies of this run, as far as it is known."""
+    unpriced: int = 0
+    """Replies whose cost is not known."""
+    models: set[ModelAt] = field(default_factory=set)
+    """Who was asked."""
+
+    def note(self, seconds: float, waiting: str = "") -> str:
+        """Return the counts after some seconds in a few words, and what the requests wait for."""
+        spent = f"{self.usd:.2f} USD" if not self.unpriced else "price unknown"
+        # What is waited for comes first: a narrow terminal cuts the end.
+        return (
+            f"{waiting and f'{waiting}; '}{self.failed:,} failed, {self.from_store:,} from store, "
+            f"{self.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}"
+        )
 
 
 @dataclass(slots=True)
@@ -217,15 +243,11 @@ class Work:
         return item.usable or not reply.final or len(item.replies) >= self.attempts
 
     def _answer(self, item: _Item) -> Answer:
-        self.tally.done += 1
         self.tally.failed += not item.usable
         error = item.replies[-1].error
         unsent = error is not None and error.kind == "budget"
         last = item.request.again(item.request.attempt + len(item.replies) - 1).key
         self.tally.from_store += not (item.sent or unsent or last in self._sent)
-        if error is not None and not unsent:
-            reason = (item.request.name, error.kind, error.code)
-            self.tally.lost.setdefault(reason, Lost(error.message)).count += 1
         return Answer(item.position, item.request, tuple(item.replies), not item.sent)
 
     async def _reply_to(self, item: _Item, address: Address) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError, ValidationInfo, model_validator
 
@@ -33,6 +33,8 @@ def _listed(value: object, info: ValidationInfo) -> object:
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list) or not all(isinstance(i, str) for i in items):
         raise ValueError(f"{info.field_name} must be a list of words, not {value!r}")
+    if info.field_name == "reply" and not items:
+        raise ValueError(f"reply is empty; allowed: {', '.join(REPLY_FORMS)}, or a list of both")
     for word in sorted({w for w in items if items.count(w) > 1}):
         raise ValueError(f"{info.field_name} names {word!r} twice")
     return tuple(items)
@@ -45,16 +47,6 @@ def _name(value: str) -> str:
     if not _NAME.fullmatch(value):
         raise ValueError(f"name is {value!r}; use small letters, digits and hyphens, such as 'my-prompt'")
     return value
-
-
-def _forms(forms: tuple[str, ...]) -> tuple[str, ...]:
-    allowed = f"allowed: {', '.join(REPLY_FORMS)}, or a list of both"
-    for form in forms:
-        if form not in REPLY_FORMS:
-            raise ValueError(f"reply is {form!r}{nearest(form, REPLY_FORMS)}; {allowed}")
-    if not forms:
-        raise ValueError(f"reply is empty; {allowed}")
-    return forms
 
 
 class Placeholders(Strict):
@@ -79,7 +71,7 @@ class Header(RubricModel):
     name: Annotated[Filled, AfterValidator(_name)] = ""
     version: Filled = ""
     description: Filled = ""
-    reply: Annotated[Words, AfterValidator(_forms)] = ()
+    reply: Annotated[tuple[Literal["json", "text"], ...], BeforeValidator(_listed)] = ()
     pattern: ReplyPattern | None = None
     placeholders: Placeholders = Placeholders()
     base: Filled = ""

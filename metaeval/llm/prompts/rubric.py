@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
 from typing import Annotated, Self
 
@@ -27,9 +26,6 @@ from pydantic import BeforeValidator, Field, model_validator
 from metaeval.base.validation import Filled, ScaleEnds, Strict
 
 _FEWEST = 2  # anchors that make a direction
-_BLANKET = re.compile(
-    r"(?:overall|general|total)?[ _-]*(?:quality|goodness|overall|score|rating)", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +122,7 @@ class RubricModel(Strict):
 def vague(rubric: Rubric) -> list[str]:
     """Return where two people may apply the rubric differently; an empty list if nowhere.
 
-    The rules: each dimension has two anchors or more, their texts differ, and one named after quality or the
-    whole has a question.
+    The rules: each dimension has two anchors or more, and their texts differ.
     """
     problems = []
     for dimension in rubric.dimensions:
@@ -151,9 +146,4 @@ def vague(rubric: Rubric) -> list[str]:
                     "say how the levels differ"
                 )
             first.setdefault(text, anchor.level)
-        if not dimension.question and _BLANKET.fullmatch(name.strip()):
-            problems.append(
-                f"dimension {name!r} is too vague; ask a question that says what is meant, or judge its "
-                "parts separately"
-            )
     return problems

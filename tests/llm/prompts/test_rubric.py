@@ -141,11 +141,8 @@ def rubric(*anchors: tuple[float, str], name: str = "clarity", question: str = "
         (rubric((5, "Clear.")), ["'clarity' has one anchor, at 5"]),
         (rubric((5, "Clear."), (1, "clear")), ["the anchors at 5 and 1 say the same"]),
         (rubric((5, "Clear."), (3, ""), (1, "Unclear.")), ["the anchor at 3 has no text"]),
-        (rubric((5, "Good."), (1, "Bad."), name="quality"), ["'quality' is too vague"]),
-        (rubric((5, "Good."), (1, "Bad."), name="Overall_quality"), ["is too vague"]),
         (rubric((5, "Good."), (1, "Bad."), name="overall", question="Would the user take it up?"), []),
         (rubric((5, "Good."), (1, "Bad."), name="quality of the argument"), []),
-        (rubric(name="overall"), ["no anchors", "is too vague"]),
     ],
 )
 def test_vague_rubrics_are_seen(given: Rubric, says: list[str]) -> None:

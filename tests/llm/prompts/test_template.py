@@ -133,7 +133,7 @@ def test_unknown_prompts(name: str, says: str) -> None:
         (HEADER.replace("version", "verson") + BODY, "unknown key 'verson'; did you mean 'version'?"),
         (HEADER.replace('"1"', "1") + BODY, "line 3: version must be text, not 1; put it in quotes"),
         (HEADER.replace("my-prompt", "My Prompt") + BODY, "name is 'My Prompt'; use small letters"),
-        (HEADER.replace("reply: json", "reply: jsn") + BODY, "reply is 'jsn'; did you mean 'json'?"),
+        (HEADER.replace("reply: json", "reply: jsn") + BODY, "reply: 'jsn' is not allowed; did you mean"),
         (HEADER.replace("reply: json", "reply: []") + BODY, "reply is empty"),
         (HEADER.replace("reply: json", "reply: [json, json]") + BODY, "reply names 'json' twice"),
         (HEADER.replace("[hint]", "[hint, question]") + BODY, "both required and optional"),
