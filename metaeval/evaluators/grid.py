@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from metaeval.base.errors import DataError, shown
 from metaeval.base.frames import row_text
 from metaeval.base.records import DataSet, Status
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FloatArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 IntArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
@@ -56,8 +54,6 @@ class Grid:
 
 def frame_of(grid: Grid, data: DataSet, aspects: Sequence[str], evaluator: str) -> pd.DataFrame:
     """Return the grid as a long frame, aspect by aspect, units in the order of the data."""
-    import pandas as pd
-
     present = grid.codes.T != NO_ROW
     aspect_at, unit_at = np.nonzero(present)
     codes = grid.codes.T[present]
@@ -81,8 +77,6 @@ def grid_of(frame: pd.DataFrame, data: DataSet, aspects: Sequence[str], what: st
 
     Raises `DataError` if a row is about a unit that the data does not have, or two rows are about the same.
     """
-    import pandas as pd
-
     columns = pd.Index(list(aspects)).get_indexer(pd.Index(_plain(frame["aspect"])))
     asked = columns >= 0
     if not asked.all():
@@ -108,8 +102,6 @@ def grid_of(frame: pd.DataFrame, data: DataSet, aspects: Sequence[str], what: st
 
 def unit_positions(frame: pd.DataFrame, data: DataSet) -> IntArray:
     """Return for each row of ``frame`` the position of its unit in the data, or -1 if it has none."""
-    import pandas as pd
-
     if data.units.empty:
         return np.full(len(frame), -1)
     units, rows = (
@@ -121,8 +113,6 @@ def unit_positions(frame: pd.DataFrame, data: DataSet) -> IntArray:
 
 
 def _codes(frame: pd.DataFrame, scores: FloatArray, what: str) -> CodeArray:
-    import pandas as pd
-
     if "status" not in frame:
         return _plain_codes(scores)
     codes = pd.Index([s.value for s in STATUSES]).get_indexer(pd.Index(_plain(frame["status"])))

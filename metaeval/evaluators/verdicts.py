@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from metaeval.base.errors import DataError, nearest, shown
 from metaeval.base.frames import row_text
 from metaeval.base.records import FIRST, SECOND, TIE
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import ArrayLike
 
     from metaeval.evaluators.grid import CodeArray, FloatArray
@@ -97,8 +97,6 @@ def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:
     position in `OUTCOMES`. `DataError` is raised if a column is missing, a word is not known, or an order of
     a pair stands twice.
     """
-    import pandas as pd
-
     by = [*pair_keys(verdicts), "first", "second", "aspect", "evaluator"]
     check_columns(verdicts, [*by, "order", "winner"])
     codes = _codes(verdicts["winner"], WINNERS, "winner")
@@ -136,8 +134,6 @@ def check_columns(frame: pd.DataFrame, wanted: Sequence[str]) -> None:
 
 
 def _codes(column: pd.Series[Any], words: Sequence[str], name: str) -> CodeArray:
-    import pandas as pd
-
     plain = column.astype(object)
     codes = pd.Index(list(words)).get_indexer(pd.Index(plain.where(plain.notna(), "")))
     if (codes < 0).any():

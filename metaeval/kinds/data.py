@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
+import pandas as pd
+
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError
 from metaeval.base.keys import nouns_of
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    import pandas as pd
 
     from metaeval.base.records import Scale
     from metaeval.kinds.files.manifest import Format
@@ -155,8 +155,6 @@ def fingerprint(
     aspects: Mapping[str, str], scale: Scale, *tables: pd.DataFrame | None, **facts: object
 ) -> str:
     """Return SHA-256 over aspects, scale, tables and facts, as 64 hex digits; the order of rows is free."""
-    import pandas as pd
-
     digest = hashlib.sha256()
     head = {"aspects": dict(aspects), "scale": scale.facts(), **facts}
     digest.update(json.dumps(head, sort_keys=True, ensure_ascii=False).encode())

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from metaeval.base.errors import DataError, SpecError, shown
 from metaeval.base.frames import row_text
@@ -20,8 +21,6 @@ from metaeval.kinds.kind import kind_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +101,6 @@ class Function(BaseEvaluator):
                 ) from error
 
     def _of_frame(self, frame: pd.DataFrame) -> list[Any]:
-        import pandas as pd
-
         try:
             found = self._called(frame.copy())
         except Exception as error:
@@ -121,8 +118,6 @@ class Function(BaseEvaluator):
         return values
 
     def _number(self, value: Any, frame: pd.DataFrame, row: int, data: DataOfKind) -> float:  # noqa: ANN401
-        import pandas as pd
-
         if value is None or value is pd.NA:
             return np.nan
         if isinstance(value, numbers.Real | np.bool_) and np.isfinite(number := float(value)):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
+import pandas as pd
 
 from metaeval.base.errors import KEPT, DataError, SpecError, StoppedError, nearest, shown
 from metaeval.base.frames import row_text
@@ -20,8 +21,6 @@ from metaeval.kinds.kind import Factory, kind_named
 from metaeval.kinds.registry import Builder, Given, known_evaluators
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from metaeval.judging.asking import Ended
     from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.judging.models import NamedModel
@@ -65,8 +64,6 @@ def score(
     DataError
         If an aspect is unknown, or the data has not what an evaluator needs.
     """
-    import pandas as pd
-
     named = _named(models)
     if isinstance(data, pd.DataFrame) or not hasattr(data, "units"):
         data, evaluators = _unrated(data, aspects), resolve(evaluators, models=named)
@@ -196,8 +193,6 @@ def known_for(data: object) -> Mapping[str, Factory]:
 
 def joined(tables: Sequence[ScoreTable], data: DataSet) -> ScoreTable:
     """Put the tables of several evaluators into one."""
-    import pandas as pd
-
     verdicts = [t.verdicts for t in tables if t.verdicts is not None]
     return ScoreTable(
         pd.concat([t.frame for t in tables], ignore_index=True),
@@ -270,8 +265,6 @@ def _named(
 
 
 def _unrated(data: object, aspects: Sequence[str] | None) -> DataSet:
-    import pandas as pd
-
     if not isinstance(data, pd.DataFrame):
         raise DataError(
             f"score takes a data set or a DataFrame of explanations, not a {type(data).__name__}; "

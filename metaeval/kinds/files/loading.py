@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
+import pandas as pd
 from pydantic import Field
 
 from metaeval.base.counts import counted, plural_of
@@ -19,7 +20,6 @@ from metaeval.sources.tables.table import Table, read_headerless, read_table
 
 if TYPE_CHECKING:
     import datasets
-    import pandas as pd
     from pydantic import BaseModel
 
     from metaeval.base.records import DataOfKind, DataSet
@@ -233,8 +233,6 @@ def load(
 def _is_table(given: object) -> bool:
     if isinstance(given, str | os.PathLike):
         return Path(given).is_file()
-    import pandas as pd
-
     named = hasattr(given, "column_names") and not isinstance(given, Mapping)  # a datasets.Dataset
     return named or isinstance(given, pd.DataFrame)
 

@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from metaeval.base.errors import DataError, unknown
 from metaeval.llm.calls.price import tokens_of
@@ -14,8 +15,6 @@ from metaeval.stats.resampling.draws import permutation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    import pandas as pd
 
     from metaeval.base.records import DataOfKind
     from metaeval.evaluators.grid import IntArray
@@ -70,8 +69,6 @@ def histories_of(data: DataOfKind, judged: pd.DataFrame) -> pd.DataFrame:
     ``item_id``): shown with the user's rating, it would give the answer away. `DataError` is raised if there
     are no histories.
     """
-    import pandas as pd
-
     if data.histories is None:
         raise DataError(f"data set {data.name!r} has no histories of users; add them")
     own = data.histories[data.histories[USER].isin(data.units[USER].unique())]

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import FIRST, SECOND, TIE, Status
@@ -21,8 +22,6 @@ from metaeval.stats.resampling.draws import permutation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import pandas as pd
 
     from metaeval.evaluators.grid import CodeArray, FloatArray
     from metaeval.judging.model_evaluator import Question
@@ -245,8 +244,6 @@ class Compared(Outcome):
 
     def frame(self, evaluator: str) -> pd.DataFrame:
         """Return the verdicts, long, as `metaeval.evaluators.verdicts` says."""
-        import pandas as pd
-
         explanations = self.data.explanations
         pairs, orders, n_aspects = self.winners.shape
         at, order, aspect = (i.ravel() for i in np.indices((pairs, orders, n_aspects)))
