@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len
+
 from metaeval.engine.sheet import MARKS_SAID, NOTHING, Mark
 
 Measure = Callable[[str], float]
@@ -155,8 +157,6 @@ def room() -> int:
 
 def prose(text: str, width: int) -> str:
     """Return sentences in lines of a width."""
-    from rich.cells import cell_len
-
     said = text.replace(MARKS_SAID, _MARKS_SAID)
     return "\n".join(wrapped(said, width, cell_len, words=True))
 
@@ -173,8 +173,6 @@ def table(
     ``texts`` says which columns hold text, which is aligned to the left and may be wrapped; ``heads`` are
     words above each row, empty for none; ``width`` is in characters.
     """
-    from rich.cells import cell_len
-
     columns = [[row[j] for row in rows] for j in range(len(titles))]
     left = [text and not is_numeric(column) for text, column in zip(texts, columns, strict=True)]
     columns = [column if text else _aligned(column) for text, column in zip(left, columns, strict=True)]

@@ -16,7 +16,7 @@ from metaeval.engine.ranking import PeopleLine
 from metaeval.evaluators.grid import rows_of
 from metaeval.kinds.correlated import CorrelatedKind
 from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet
-from metaeval.kinds.explanations.data.loading import load, load_beside
+from metaeval.kinds.explanations.data.loading import load, load_beside, of_explanations
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.explanations.text.texts import reference_columns
 from metaeval.kinds.files.labels import WINNERS
@@ -73,8 +73,6 @@ class Explanations(CorrelatedKind):
 
     def of_units(self, frame: pd.DataFrame, aspects: Sequence[str] | None) -> ExplanationSet:
         """Return explanations without ratings."""
-        from metaeval.kinds.explanations.data.loading import of_explanations
-
         return of_explanations(frame, aspects)
 
     def of_table(self, table: Any, columns: Any) -> ExplanationSet:  # noqa: ANN401 - as of `metaeval.load`

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+import datasets
+
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.base.validation import read_model
@@ -23,7 +25,6 @@ from metaeval.sources.hub import FILE, dataset_table
 if TYPE_CHECKING:
     import os
 
-    import datasets
     import pandas as pd
 
 
@@ -50,8 +51,6 @@ def to_datasets(data: ExplanationSet | ScoreTable) -> datasets.DatasetDict | dat
         has) and ``dataset``, one row that holds its name, aspects, scale, licence and so on. Or scores: their
         signatures and kinds are the labels of a column ``about``, so that each is kept once.
     """
-    import datasets
-
     if isinstance(data, ScoreTable):
         return _scores_to_dataset(data)
     if not isinstance(data, ExplanationSet):
@@ -93,8 +92,6 @@ def scores_from_dataset(found: datasets.Dataset) -> ScoreTable:
     DataError
         If it was not made so.
     """
-    import datasets
-
     label = found.features.get(_OF_EVALUATOR) if isinstance(found, datasets.Dataset) else None
     if not isinstance(label, datasets.ClassLabel):
         raise DataError(
@@ -113,8 +110,6 @@ def scores_from_dataset(found: datasets.Dataset) -> ScoreTable:
 
 def read_datasets(found: Mapping[str, Any]) -> tuple[ExplanationSet | None, list[Problem]]:
     """Return the data set in a ``datasets.DatasetDict`` and no problem, or None and every problem found."""
-    import datasets
-
     tables = {str(n): found[n] for n in found} if isinstance(found, Mapping) else {}
     if not {*TABLES[:2]} <= {n for n, table in tables.items() if isinstance(table, datasets.Dataset)}:
         has = f"with {', '.join(tables)}" if tables else f"a {type(found).__name__}"
@@ -133,8 +128,6 @@ def read_datasets(found: Mapping[str, Any]) -> tuple[ExplanationSet | None, list
 
 def load_saved(folder: str | os.PathLike[str]) -> tuple[ExplanationSet | None, list[Problem]]:
     """Read a folder that ``DatasetDict.save_to_disk`` wrote; see `read_datasets`."""
-    import datasets
-
     try:
         found = datasets.load_from_disk(str(folder))
     except (OSError, ValueError, KeyError) as error:
@@ -156,8 +149,6 @@ def _about(tables: Mapping[str, datasets.Dataset]) -> str:
 
 
 def _scores_to_dataset(table: ScoreTable) -> datasets.Dataset:
-    import datasets
-
     said = [
         {
             "evaluator": name,

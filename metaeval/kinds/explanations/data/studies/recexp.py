@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
+import pooch
+import requests
+from bs4 import BeautifulSoup
 
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.progress import progress
@@ -94,13 +97,10 @@ def download(url: str, sha256: str, path: Path) -> None:
     `DataError` is raised if there is no connection, the server refuses, the download breaks off or the digest
     differs.
     """
-    import pooch
-    from requests import exceptions
-
     pooch.get_logger().setLevel(logging.WARNING)
     try:
         pooch.retrieve(url, f"sha256:{sha256}", path.name, path.parent, downloader=_stream)
-    except exceptions.RequestException as error:
+    except requests.RequestException as error:
         said = "cannot be downloaded; check the network and try again, or import files you have"
         raise DataError(f"{url} {said} ({type(error).__name__})") from error
     except ValueError as error:
@@ -111,8 +111,6 @@ def download(url: str, sha256: str, path: Path) -> None:
 
 def _stream(url: str, target: str, _: object) -> None:
     """Download ``url`` to the file ``target``; pooch's downloader leaves the connection open on errors."""
-    import requests
-
     with requests.get(url, stream=True, timeout=_TIMEOUT) as response, Path(target).open("wb") as file:
         response.raise_for_status()
         for chunk in response.iter_content(_CHUNK):
@@ -191,8 +189,6 @@ def _read(folder: Path, digests: Mapping[str, str]) -> ExplanationSet:
 
 def seen_text(source: str) -> str:
     """Return the text of an explanation stored as HTML, stripped."""
-    from bs4 import BeautifulSoup
-
     if "<" not in source and "&" not in source:
         return source.strip()
     return str(BeautifulSoup(source, "html.parser").get_text()).strip()
