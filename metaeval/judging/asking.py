@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.judging.workers.cluster import Workers
     from metaeval.judging.workers.crew import Crew
-    from metaeval.llm.batch.batches import Batches, Left
 
 Ended: TypeAlias = "Iterator[tuple[ModelEvaluator, Future[ScoreTable]]]"
 Shard: TypeAlias = tuple[str, list[Request]]
@@ -131,11 +130,12 @@ def ask_by_batches(
     with Batches(settings.store, run, places, **shared) as batches:
         while True:
             try:
-                left = _round(batches, judges, data, aspects, settings)
-                if not left.to_come:
+                with batches.round() as sender:
+                    hand_over(judges, data, aspects, settings, sender.take)
+                if not sender.to_come:
                     return batches.finish
-                if left.stuck or not wait:
-                    raise StoppedError(str(left))
+                if sender.stuck or not wait:
+                    raise StoppedError(sender.outstanding())
                 failures = 0
                 batches.wait()
             except CallError as error:
@@ -145,18 +145,6 @@ def ask_by_batches(
                         f"batches cannot be sent or collected ({error.code}): {error}"
                     ) from error
                 time.sleep(batches.poll_seconds * failures)
-
-
-def _round(
-    batches: Batches,
-    judges: Sequence[ModelEvaluator],
-    data: DataOfKind,
-    aspects: Sequence[str],
-    settings: Judging,
-) -> Left:
-    with batches.round() as sender:
-        hand_over(judges, data, aspects, settings, sender.take)
-    return batches.left(sender)
 
 
 def hand_over(

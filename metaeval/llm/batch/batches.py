@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import StoppedError
@@ -29,35 +29,6 @@ _POLL_SECONDS = 20.0
 _BUSY = 60.0  # seconds to wait for another process that sends or collects
 _AT_ONCE = 250  # requests that are noted at once
 _PENDING = failure("budget", "its reply will come by batch", "batch")
-
-
-class Left(NamedTuple):
-    """What a round left to be done."""
-
-    to_come: int
-    """Requests without a reply."""
-    unsent: int
-    """Requests among them that were not sent."""
-    empty: str
-    """Which part of the budget leaves no room for them; empty if none does."""
-    batches: int
-    """Batches that are under way."""
-
-    @property
-    def stuck(self) -> bool:
-        """Whether nothing changes by waiting."""
-        return bool(self.empty) and self.to_come == self.unsent
-
-    def __str__(self) -> str:
-        sent = self.to_come - self.unsent
-        said = []
-        if sent:
-            come = counted(sent, "reply is outstanding", "replies are outstanding")
-            said.append(f"{come} from {counted(self.batches, 'batch', 'batches')}, within 24 hours")
-        if self.unsent:
-            why = self.empty or "the provider takes no more now"
-            said.append(f"{counted(self.unsent, 'call is', 'calls are')} not sent yet: {why}")
-        return "; ".join(said)
 
 
 class Draft:
@@ -147,6 +118,23 @@ class Sender:
                 return lost
         self.to_come.add(request.key)
         return _PENDING
+
+    @property
+    def stuck(self) -> bool:
+        """Whether nothing changes by waiting."""
+        return bool(self.empty) and len(self.to_come) == self.unsent
+
+    def outstanding(self) -> str:
+        """Return what a round left to be done, in words."""
+        sent, under_way = len(self.to_come) - self.unsent, len(self._ledger.batches(SENT))
+        said = []
+        if sent:
+            come = counted(sent, "reply is outstanding", "replies are outstanding")
+            said.append(f"{come} from {counted(under_way, 'batch', 'batches')}, within 24 hours")
+        if self.unsent:
+            why = self.empty or "the provider takes no more now"
+            said.append(f"{counted(self.unsent, 'call is', 'calls are')} not sent yet: {why}")
+        return "; ".join(said)
 
     def send(self) -> None:
         """Send what waits for more."""
@@ -279,10 +267,6 @@ class Batches:
             with contextlib.closing(Sender(self)) as sender:
                 yield sender
                 sender.send()
-
-    def left(self, sender: Sender) -> Left:
-        """Return what a round has left to be done."""
-        return Left(len(sender.to_come), sender.unsent, sender.empty, len(self.ledger.batches(SENT)))
 
     def wait(self) -> None:
         """Wait until a batch is over; raise `CallError` if an endpoint does not say."""

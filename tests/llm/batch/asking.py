@@ -6,7 +6,7 @@ import contextlib
 import sys
 from typing import Any
 
-from metaeval.llm.batch.batches import Batches, Left
+from metaeval.llm.batch.batches import Batches, Sender
 from metaeval.llm.calls.client import CallError
 from metaeval.llm.calls.limits import Budget
 from metaeval.llm.calls.price import Price, Prices
@@ -28,7 +28,7 @@ def of_both(port: int, number: int) -> list[Request]:
     return [*requests(number, f"{url}/v1"), *requests(number, f"{url}/api/v1", "dashscope")]
 
 
-def round_of(store: Store, wanted: list[Request], **options: Any) -> Left:
+def round_of(store: Store, wanted: list[Request], **options: Any) -> Sender:
     """Send and collect once, and return what is left to be done."""
     options = {"limits": FAST, "budget": Budget(), "prices": PRICES, "terms": {}, **options}
     usable = {
@@ -39,10 +39,9 @@ def round_of(store: Store, wanted: list[Request], **options: Any) -> Left:
     with Batches(store, options.pop("run", "run"), places, **options) as batches:
         with batches.round() as sender, contextlib.suppress(HandedOverError):
             list(running(wanted, store, instead=sender.take, **usable))
-        left = batches.left(sender)
-        if not left.to_come:
+        if not sender.to_come:
             batches.finish()
-        return left
+        return sender
 
 
 def replies(store: Store, wanted: list[Request], **options: Any) -> list[Answer]:

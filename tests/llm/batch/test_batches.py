@@ -52,9 +52,9 @@ def test_what_is_missing_is_sent_once_and_collected_later(
 ) -> None:
     wanted = asked(server, 10, provider)
     server.looks = 1
-    assert str(round_of(store, wanted)) == "10 replies are outstanding from 1 batch, within 24 hours"
-    assert round_of(store, wanted[:7]).to_come == 7
-    assert round_of(store, wanted).to_come == 0
+    assert round_of(store, wanted).outstanding() == "10 replies are outstanding from 1 batch, within 24 hours"
+    assert len(round_of(store, wanted[:7]).to_come) == 7
+    assert not round_of(store, wanted).to_come
     assert {answer.reply.text for answer in replies(store, wanted)} == {"Summary: 3"}
     assert len(server.made()) == 1
     assert server.sent() == dict.fromkeys((request.key for request in wanted), 1)
@@ -67,7 +67,7 @@ def test_both_ways_share_a_store(store: Store, server: BatchServer, provider: st
     with Server(port=0) as ordinary:
         before = list(requests(3, address(provider, ordinary), provider))
         list(running(before, store, limits=FAST))
-        assert round_of(store, before).to_come == 0
+        assert not round_of(store, before).to_come
         assert not server.seen
     finish(store, wanted)
     run = running(wanted, store, limits=FAST)  # whose server takes no ordinary call
@@ -200,7 +200,7 @@ def test_a_full_endpoint_that_says_so_at_once_is_sent_to_later(store: Store, ser
     wanted = asked(server, 4)
     server.refuse = lambda: len(server.made()) == 0 and server.seen.count("create") < 2
     left = round_of(store, wanted)
-    assert str(left) == "4 calls are not sent yet: the provider takes no more now"
+    assert left.outstanding() == "4 calls are not sent yet: the provider takes no more now"
     finish(store, wanted)
     assert [len(batch["keys"]) for batch in server.made()] == [4]
     assert len(server.uploads()) == 1
@@ -226,12 +226,12 @@ def test_a_batch_is_sent_only_if_the_most_that_it_costs_is_left(store: Store, se
     assert most is not None
     budget = Budget(max_usd=most / 2 * 4.5)  # four calls at half the price
     left = round_of(store, wanted, budget=budget)
-    assert (left.to_come, left.unsent, left.stuck) == (10, 6, False)
+    assert (len(left.to_come), left.unsent, left.stuck) == (10, 6, False)
     left = round_of(store, wanted, budget=budget)  # they cost less than the most: one more has room
-    assert (left.to_come, left.unsent) == (6, 5)
+    assert (len(left.to_come), left.unsent) == (6, 5)
     left = round_of(store, wanted, budget=budget)
     assert left.stuck
-    assert "USD does not cover them; raise max_usd" in str(left)
+    assert "USD does not cover them; raise max_usd" in left.outstanding()
     assert [len(batch["keys"]) for batch in server.made()] == [4, 1]
     assert round_of(store, wanted, budget=Budget(max_usd=1)).unsent == 0
 
@@ -242,7 +242,10 @@ def test_calls_of_all_batches_of_a_run_count(store: Store, server: BatchServer) 
     assert round_of(store, wanted, budget=budget).unsent == 2
     left = round_of(store, wanted, budget=budget)
     assert left.stuck
-    assert str(left) == "2 calls are not sent yet: the budget of 3 calls does not cover them; raise max_calls"
+    assert (
+        left.outstanding()
+        == "2 calls are not sent yet: the budget of 3 calls does not cover them; raise max_calls"
+    )
     assert round_of(store, wanted, budget=budget, run="another").unsent == 0
 
 
