@@ -24,7 +24,7 @@ DELAY, PLACES, WORKERS = 0.2, 64, 4
 
 def asked(workers: int, number: int, base_url: str, store: Path) -> float:
     """Return the calls per second of some workers, without the time that they take to start."""
-    from metaeval.judging.workers.crew import Crew
+    from metaeval.judging.crew import Crew
 
     options = JudgingOptions(store=str(store), study_id=f"of {workers}", concurrency=PLACES)
     with Crew(options, {}, workers, 0) as crew:
@@ -55,7 +55,7 @@ async def bare(in_flight: int, number: int, base_url: str) -> float:
 
 def run(quick: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the one result."""
-    from metaeval.judging.workers.cluster import cluster
+    from metaeval.judging.cluster import cluster
 
     os.environ.setdefault("OPENAI_API_KEY", "none")
     seconds = 5 if quick else 20

@@ -11,8 +11,8 @@ import pytest
 from metaeval.base.errors import MissingExtraError
 from metaeval.cli import cli
 from metaeval.engine.out_of_core.files import database
+from metaeval.judging.cluster import workers_of
 from metaeval.judging.settings import JudgingOptions
-from metaeval.judging.workers.cluster import workers_of
 from metaeval.kinds.explanations.text.texts import check_tokenizer
 from metaeval.kinds.known.similarity import text_vectors
 from metaeval.llm.calls.client import client_for

@@ -30,9 +30,9 @@ from metaeval.llm.store.database import ServerAddress, is_address
 from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
+    from metaeval.judging.cluster import Workers
+    from metaeval.judging.crew import Crew
     from metaeval.judging.model_evaluator import ModelEvaluator
-    from metaeval.judging.workers.cluster import Workers
-    from metaeval.judging.workers.crew import Crew
 
 Ended: TypeAlias = "Iterator[tuple[ModelEvaluator, Future[ScoreTable]]]"
 Shard: TypeAlias = tuple[str, list[Request]]
@@ -234,8 +234,8 @@ def _hired(
     at: Mapping[Where, Limits],
     workers: Workers,
 ) -> Crew:
-    from metaeval.judging.workers.cluster import cluster
-    from metaeval.judging.workers.crew import Crew  # with Ray
+    from metaeval.judging.cluster import cluster
+    from metaeval.judging.crew import Crew  # with Ray
 
     stack.enter_context(cluster(workers.address, options))
     place = options.place.name

@@ -21,7 +21,7 @@ from metaeval.base.records import DataOfKind, DataSet
 from metaeval.base.simulation import Simulation
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.out_of_core.files import Parquet
-from metaeval.judging.workers.cluster import Workers, workers_of
+from metaeval.judging.cluster import Workers, workers_of
 from metaeval.kinds.kind import Factory, StudyKind, kind_named
 from metaeval.kinds.registry import known_evaluators
 from metaeval.kinds.scoring import Scoring, judges_of

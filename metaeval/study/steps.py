@@ -150,8 +150,6 @@ def leaderboard_records(board: Leaderboard) -> dict[str, Any]:
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a frame as plain JSON values; NaN becomes None, and a rank a number."""
-    import pandas as pd
-
     plain = frame.astype(object).where(frame.notna(), None)
     for column in plain.columns.intersection(["rank", "cluster"]):
         numbers = [int(t) if str(t).isdecimal() else t for t in plain[column]]
@@ -161,8 +159,6 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
     """Read a file of scores: key columns, ``evaluator``, ``score``, and perhaps ``aspect`` and ``status``."""
-    import pandas as pd
-
     if not path.is_file():
         raise DataError(f"there is no file {path}; make one with `metaeval score`")
     table = sound(read_table(path))

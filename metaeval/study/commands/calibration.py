@@ -31,7 +31,8 @@ from metaeval.sources.hub import FILE
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.plan import column_in, column_of
 from metaeval.study.specs import recorded_names
-from metaeval.trust.calibration.maps import map_fits, map_sheet
+from metaeval.trust.calibration.confidence import confidence_sheets, confidences
+from metaeval.trust.calibration.maps import conformal_sheet, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     CALIBRATION,
     Bands,
@@ -57,6 +58,7 @@ class Calibrating:
     cuts: tuple[float, ...] = ()
     bands: str | None = None
     measure: str | None = None
+    within: float | None = None
     truth: str | None = None
     data: str | None = None
     resamples: int | None = None
@@ -100,7 +102,8 @@ def calibration_of(
     The calibration is kept in the file ``save``. If that is None, the one of a run is ``calibration.json`` in
     its folder, and the one of a data set is not kept.
 
-    Returns ``calibration``, and those of ``labels``, ``strata``, ``confusion``, ``maps`` that are not empty.
+    Returns ``calibration``, and those of ``labels``, ``strata``, ``confusion``, ``maps``, ``conformal``,
+    ``confidence`` and ``reliability`` that are not empty.
     """
     options, path = how or Calibrating(), Path(folder)
     bands = Bands.read(options.bands)
@@ -142,8 +145,19 @@ def calibration_of(
         left_out=left_out,
         simulated=simulated,
     )
-    fitted = map_sheet(maps, who=labelled.nouns.get(folds, folds), seed=bootstrap.seed, simulated=simulated)
-    return [*sheets, fitted] if fitted else sheets
+    who = labelled.nouns.get(folds, folds)
+    fitted = map_sheet(maps, who=who, seed=bootstrap.seed, simulated=simulated)
+    intervals = conformal_sheet(maps, who=who, simulated=simulated)
+    stated = confidences(
+        labelled.scores.frame,
+        labelled.truth[labelled.truth["aspect"].isin(data.aspects)],
+        data.evaluators,
+        scale=labelled.scale,
+        bootstrap=bootstrap,
+        within=options.within,
+    )
+    sheets += confidence_sheets(list(stated), within=options.within, simulated=simulated)
+    return [*sheets, *(sheet for sheet in (fitted, intervals) if sheet)]
 
 
 def states_of(
@@ -207,8 +221,6 @@ def _prepared(labelled: LabelledScores, how: Calibrating) -> tuple[Prepared, lis
 
 def _strata(data: Prepared, categories: pd.DataFrame) -> list[str]:
     """Return the category of each unit of ``data``."""
-    import pandas as pd
-
     by = [c for c in categories.columns if c != "category"]
     units = pd.DataFrame({k: data.labels[k].astype(str).take(data.keys[k]) for k in by})
     return list(map(str, units.merge(categories, on=by, how="left", validate="many_to_one")["category"]))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from metaeval.judging.cluster import cluster
 from metaeval.judging.settings import JudgingOptions
-from metaeval.judging.workers.cluster import cluster
 from tests.kinds.explanations.judge.test_judge import KEY
 
 _NAME = "METAEVAL_TEST_CLUSTER"

@@ -188,7 +188,7 @@ def test_what_workers_cannot_do_is_said_before_anything_starts(
 
 @pytest.mark.usefixtures("tiny")
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metaeval.judging.workers.cluster.find_spec", lambda _name: None)
+    monkeypatch.setattr("metaeval.judging.cluster.find_spec", lambda _name: None)
     with Server(answer) as server, pytest.raises(MetaevalError, match=r"pip install 'metaeval\[ray\]'"):
         me.run(study(server), "out", engine="ray")
 

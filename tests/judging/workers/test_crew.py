@@ -30,7 +30,7 @@ PRICE = {"openai/m": {"input": 2, "output": 8}}
 
 
 def ask(server: Server, store: Path, number: int, workers: int, **options: object) -> None:
-    from metaeval.judging.workers.crew import Crew
+    from metaeval.judging.crew import Crew
 
     given = JudgingOptions(store=str(store), study_id="one", prices=PRICE, **options)
     with Shards(4) as shards, Crew(given, {}, workers, 0) as crew:
@@ -55,7 +55,7 @@ def test_one_display_shows_what_all_workers_do(tmp_path: Path, monkeypatch: pyte
         assert (what, total) == ("asking by 2 workers", 100)
         yield lambda steps=1, /, note=None: shown.append((steps, note))
 
-    monkeypatch.setattr("metaeval.judging.workers.crew.progress", progress)
+    monkeypatch.setattr("metaeval.judging.crew.progress", progress)
     with Server(delay=0.1) as server:
         ask(server, tmp_path / "s.sqlite", 100, 2, concurrency=4)
     assert sum(steps for steps, _ in shown) == 100
