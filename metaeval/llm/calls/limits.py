@@ -210,16 +210,6 @@ class Purse:
         self.empty = ""
         """Which part of the budget is used up, as a sentence."""
 
-    @property
-    def calls(self) -> int:
-        """How many calls were made."""
-        return self._calls.used
-
-    @property
-    def spent(self) -> float:
-        """USD that count against the budget: costs, and the most that lost calls may have cost."""
-        return self._usd.used / _NANO
-
     async def reserve(self, request: Request) -> int | None:
         """Reserve what a request may cost, in nano-dollars; None if the request must not be sent.
 

@@ -172,12 +172,6 @@ class Request:
         return {n: getattr(self, n) for n in self.__dataclass_fields__ if n != "stated"}
 
     @functools.cached_property
-    def canonical(self) -> str:
-        """The request as JSON text, the same for equal requests."""
-        head, tail = self._frame
-        return f"{head}{canonical(self.messages)}{tail}"
-
-    @functools.cached_property
     def key(self) -> str:
         """64 hex digits, a hash of all that a reply may depend on (`key_of`), without the API key."""
         head, tail = self._frame

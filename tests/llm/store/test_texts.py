@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaeval.base.errors import MetaevalError
-from metaeval.llm.calls.request import Message, Reply, Request, well_formed
+from metaeval.llm.calls.request import Message, Reply, Request, canonical, well_formed
 from metaeval.llm.store import tools as store_tools
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.rows import SCHEMA, keep, request_in
@@ -70,7 +70,7 @@ def test_any_conversation_is_put_together_again(roles: list[tuple[str, str]]) ->
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(SCHEMA[1])
         assert request_in(connection, keep(connection, request.fields), request.key) == json.loads(
-            request.canonical
+            canonical(request.fields)
         )
 
 
