@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.records import DataSet, Kind
 from metaeval.evaluators.base import BaseEvaluator, check_text
 from metaeval.evaluators.grid import NO_ROW, Grid, grid_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ORIGINS = "recorded_from"
 """The key under `extra` of a data set that says of recorded evaluators where their scores come from."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from metaeval.evaluators.grid import FloatArray
+from metaeval.stats.coefficients.tables import Ints
 from metaeval.stats.ranking import comparisons
 from metaeval.stats.ranking.comparisons import Games
-
-if TYPE_CHECKING:
-    from metaeval.evaluators.grid import FloatArray
-    from metaeval.stats.coefficients.tables import Ints
 
 BRADLEY_TERRY, ELO, WIN_RATE = METHODS = ("bradley-terry", "elo", "win-rate")
 

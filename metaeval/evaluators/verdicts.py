@@ -12,19 +12,16 @@ are, in an order that was drawn: its one verdict is what becomes of the pair.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from metaeval.base.errors import DataError, nearest, shown
 from metaeval.base.frames import row_text
 from metaeval.base.records import FIRST, SECOND, TIE
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from metaeval.evaluators.grid import CodeArray, FloatArray
+from metaeval.evaluators.grid import CodeArray, FloatArray
 
 Flips: TypeAlias = Literal["tie", "drop"]
 Orders: TypeAlias = Literal["net", "tie", "both", "each"]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import pandas as pd
@@ -13,14 +16,8 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError
 from metaeval.base.keys import nouns_of
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from metaeval.base.records import Scale
-    from metaeval.kinds.files.manifest import Format
+from metaeval.base.records import Scale
+from metaeval.kinds.files.manifest import Format
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numbers
 import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,9 +19,6 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import Grid, rows_of
 from metaeval.kinds.kind import kind_named
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -25,16 +25,13 @@ from metaeval.base.records import AVERAGE, COEFFICIENTS, DataOfKind, Evaluator
 from metaeval.base.validation import Line, Strict, sentences
 from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
 from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.board import Cell
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Tests
 from metaeval.judging.models import Models
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.functions import function_named, is_function
 from metaeval.kinds.kind import kind_named
-
-if TYPE_CHECKING:
-    from metaeval.engine.board import Cell
-
 
 IN_MEMORY = "(in memory)"
 """What stands for the path of a data set that was given as an object."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import pandas as pd
 
 from metaeval.base.formulas import to_csv
 from metaeval.base.simulation import MARK
 from metaeval.engine.sheet import NOTHING, Column, Mark, Sheet, columns, decimals_of, value_text
 from metaeval.reports import escapes, latex, plain
 from metaeval.reports.templates import template
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _Escape: TypeAlias = "Callable[[str], str]"
 _MARKDOWN: Mapping[Mark, str] = {"best": "**{}**", "second": "<u>{}</u>"}

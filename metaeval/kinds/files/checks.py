@@ -5,25 +5,21 @@ All checks work on whole columns: only a row that is wrong costs Python time.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from metaeval.base.errors import Problem, nearest, shown, unknown
 from metaeval.base.frames import row_text
 from metaeval.base.keys import noun
+from metaeval.base.records import Scale
 from metaeval.sources.tables.columns import number_column, text_column
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from metaeval.base.records import Scale
-    from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.table import Table
 
 
 class DataColumn(NamedTuple):

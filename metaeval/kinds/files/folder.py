@@ -7,25 +7,21 @@ import os
 import secrets
 import shlex
 import shutil
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
+from typing import Any, Generic, TypeVar, get_args
+
+import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, nearest, one_of
 from metaeval.base.files import replacing, to_read
 from metaeval.base.validation import model_of, read_model
 from metaeval.base.yaml_lines import YamlError, read_yaml
 from metaeval.kinds.files.labels import LABELLED_PAIRS, LABELLING, LABELLING_LOCK, update_labels
-from metaeval.kinds.files.manifest import FORMATS, Format, write_table
+from metaeval.kinds.files.manifest import FORMATS, DataManifest, Format, write_table
 from metaeval.sources.hub import FILE, hub_folder, hub_name
 from metaeval.sources.tables.table import Table, from_frame, read_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    import pandas as pd
-
-    from metaeval.kinds.files.manifest import DataManifest
 
 D = TypeVar("D")
 _KIND = "explanations"

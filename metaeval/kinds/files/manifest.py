@@ -7,7 +7,8 @@ import io
 import json
 from abc import abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,10 +17,6 @@ from pydantic import Field, StringConstraints, model_serializer, model_validator
 from metaeval.base.records import DataSet, Scale
 from metaeval.base.validation import ScaleEnds, Strict
 from metaeval.sources.tables.entries import Name, Word
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import Self
 
 
 class ScaleModel(ScaleEnds):

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, unknown
+from metaeval.base.records import DataOfKind
+from metaeval.evaluators.grid import IntArray
 from metaeval.llm.calls.price import tokens_of
 from metaeval.stats.resampling.draws import permutation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from metaeval.base.records import DataOfKind
-    from metaeval.evaluators.grid import IntArray
 
 
 def entries_of(frame: pd.DataFrame, key: str, fields: Sequence[str]) -> dict[str, list[tuple[str, str]]]:

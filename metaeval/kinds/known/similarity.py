@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from metaeval.base.errors import MetaevalError, MissingExtraError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.coefficients.tables import Floats
 
 WORDS = r"\w+"
 

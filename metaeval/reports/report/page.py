@@ -53,13 +53,31 @@ def report_page(payload: Mapping[str, Any], *, static: str = "") -> str:
     )
 
 
-def with_sheets(page: str, view: str, sheets: Sequence[Mapping[str, Any]]) -> str:
+def with_sheets(
+    page: str,
+    view: str,
+    sheets: Sequence[Mapping[str, Any]],
+    *,
+    figures: Sequence[Mapping[str, Any]] = (),
+    within: Mapping[str, Mapping[str, float]] | None = None,
+) -> str:
     """Return a page with other sheets in a view; what it shows without scripts stays.
 
-    ``sheets`` are what `metaeval.reports.report.model.sheets_payload` returned.
+    Parameters
+    ----------
+    sheets
+        What `metaeval.reports.report.model.sheets_payload` returned.
+    figures
+        Payloads of figures that are added, or take the place of those of the same name.
+    within
+        Evaluator → what is rated → how far ratings may be from a score, which is shown with each unit.
     """
     payload = payload_of(page)
     payload["sheets"] = [s for s in payload["sheets"] if s.get("view") != view] + [*sheets]
+    payload["figures"] = [f for f in payload["figures"] if f["name"] not in {g["name"] for g in figures}]
+    payload["figures"] += figures
+    if within is not None:
+        payload["within"] = within
     packed = _packed(payload)
     return _PAYLOAD.sub(lambda _: packed, page, count=1)
 

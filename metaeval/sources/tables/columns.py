@@ -7,7 +7,7 @@ import datetime as dt
 import decimal
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from metaeval.base.errors import Problem, shown
-
-if TYPE_CHECKING:
-    from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.table import Table
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _EXACT = 2.0**53  # above it a float64 no longer names one whole number

@@ -5,24 +5,20 @@ All checks work on whole columns: only a row that is wrong costs Python time.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import Problem, nearest, shown
 from metaeval.base.frames import row_text
+from metaeval.base.records import Scale
 from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet, Manifest
 from metaeval.kinds.files.checks import NAME, DataColumn, DataTable, TableChecker, blank
 from metaeval.kinds.files.manifest import about
 from metaeval.sources.tables.columns import number_column, text_column
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.base.records import Scale
-    from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.table import Table
 
 _TEXT, _VALUE = DataColumn(filled=False), DataColumn(number=True, filled=False)
 _VALUES = {"ratings": "rating", "scores": "score"}

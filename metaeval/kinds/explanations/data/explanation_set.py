@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+import pandas as pd
 from pydantic import Field, field_validator, model_validator
 
 from metaeval.base.counts import plural_of
@@ -17,12 +18,6 @@ from metaeval.base.validation import Strict
 from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
 from metaeval.kinds.files.manifest import DataManifest, RatingScale, about
 from metaeval.sources.tables.entries import Name
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    import pandas as pd
-
 
 KEYS: tuple[str, ...] = ("user_id", "item_id", "generator")
 """The columns that name a unit; a study without users has no ``user_id``."""

@@ -8,12 +8,14 @@ kept so on disk, in Parquet files and on the hub. The text is also the descripti
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import datasets
+import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import Kind, ScoreTable
@@ -21,12 +23,6 @@ from metaeval.base.validation import read_model
 from metaeval.kinds.explanations.data.check import build
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet, Manifest
 from metaeval.sources.hub import FILE, dataset_table
-
-if TYPE_CHECKING:
-    import os
-
-    import pandas as pd
-
 
 TABLES = ("explanations", "ratings", "users", "scores")
 ABOUT = "dataset"

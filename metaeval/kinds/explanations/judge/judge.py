@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import USER_RATER, Status
 from metaeval.evaluators.base import check_flag
 from metaeval.evaluators.grid import rows_of
 from metaeval.judging.unit_judge import UnitJudge
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.judge.prompt import (
     Example,
     UnitPrompt,
@@ -23,11 +25,6 @@ from metaeval.kinds.explanations.judge.prompt import (
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Number
 from metaeval.stats.resampling.draws import permutation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 NONE, ONE_SHOT, PERSONALIZED, SHUFFLED = MODES = ("none", "one-shot", "personalized", "shuffled")
 

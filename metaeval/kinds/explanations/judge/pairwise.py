@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from metaeval.base.errors import SpecError
 from metaeval.base.records import FIRST, SECOND, TIE, ScoreTable
@@ -15,6 +16,7 @@ from metaeval.evaluators.verdicts import FLIPS, Flips
 from metaeval.judging.model_evaluator import ModelEvaluator, Question
 from metaeval.judging.prompts import templated
 from metaeval.judging.settings import current
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.judge.judge import ShowsProfile
 from metaeval.kinds.explanations.judge.pairs import (
     ALL,
@@ -32,11 +34,6 @@ from metaeval.kinds.explanations.judge.pairs import (
 from metaeval.kinds.explanations.judge.prompt import aliases_of, pair_messages
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Choice, Given
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 PER = ("unit", "generator")
 ANSWERS: Mapping[Given, Sequence[str]] = {TIE: ("0",), FIRST: ("1",), SECOND: ("2",)}

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metaeval.base.errors import DataError, PromptError, nearest, unknown
 from metaeval.base.records import DataSet, Scale
 from metaeval.judging.prompts import JudgePrompt
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+from metaeval.llm.prompts.rubric import Rubric
+from metaeval.llm.prompts.template import PromptTemplate
 from metaeval.llm.replies.names import ASPECT_ALIASES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-    from metaeval.llm.prompts.rubric import Rubric
-    from metaeval.llm.prompts.template import PromptTemplate
 
 PLACEHOLDERS: tuple[str, ...] = (
     *("aspects", "aspect", "scale_min", "scale_max", "integer", "reply_form"),

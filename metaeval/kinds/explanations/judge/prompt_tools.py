@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metaeval.base.errors import DataError, Problem, PromptError, nearest
 from metaeval.judging.prompts import check_file
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.judge.judge import rated_units
 from metaeval.kinds.explanations.judge.prompt import (
     NEEDED,
@@ -21,12 +24,6 @@ from metaeval.kinds.explanations.judge.prompt import (
 from metaeval.llm.prompts.file import read_prompt_file
 from metaeval.llm.prompts.rubric import vague
 from metaeval.llm.prompts.template import PromptTemplate, joined, load_prompt
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 _ANCHOR = "The text of an anchor."
 _ASPECT = {"name": "clarity", "statement": "I understand it."}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import logging
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -17,12 +18,8 @@ from metaeval.base.progress import progress
 from metaeval.base.records import Kind
 from metaeval.evaluators.base import BaseEvaluator, check_text
 from metaeval.evaluators.grid import Grid
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.text.texts import explanations_of, reference_columns, references_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 
 class _Module(Protocol):

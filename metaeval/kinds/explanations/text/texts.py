@@ -6,11 +6,13 @@ import importlib.util
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+import pandas as pd
 import regex
 
 from metaeval.base.counts import graphemes
@@ -18,13 +20,7 @@ from metaeval.base.errors import DataError, MissingExtraError, nearest, shown
 from metaeval.base.records import Kind
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import Grid
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import pandas as pd
-
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 Tokenizer: TypeAlias = "Callable[[str], list[str]]"
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from metaeval.base.errors import DataError, nearest, one_of
 from metaeval.base.files import replacing, to_read
 from metaeval.base.records import Status
 from metaeval.evaluators.recorded import ORIGINS
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import FOLDER, read_folder, refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.recorded import inspect_logs, promptfoo
 from metaeval.kinds.explanations.data.recorded.joining import join
@@ -30,13 +33,6 @@ from metaeval.kinds.explanations.data.recorded.recording import (
 from metaeval.kinds.files.folder import checked_by, set_in
 from metaeval.kinds.files.manifest import FORMATS
 from metaeval.sources.hub import FILE, hub_folder, hub_name
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping
-
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-
 
 Reader: TypeAlias = "Callable[[str, ScoreMap, Mapping[str, str]], Recording]"
 """Reads a file of one tool, given the user's map, and the name or code of each aspect → its name."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.frames import row_text
@@ -19,11 +19,7 @@ from metaeval.kinds.explanations.data.recorded.recording import ASPECT, EVALUATO
 from metaeval.kinds.explanations.data.tables.importer import Stacker, sources_of
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.entries import FromColumn, fill, pattern_of, placeholders
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.table import Table
 
 _MAX_HINTED = 5000  # the search for the nearest name is quadratic, so it is left out for huge sets
 

@@ -10,18 +10,15 @@ count; where there is none, the score of the whole test counts for all aspects. 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import Status
 from metaeval.kinds.explanations.data.recorded.recording import EVALUATOR, SCORE, Recording, Rows, ScoreMap
 from metaeval.sources.tables.entries import FromColumn, ScoreEntry
 from metaeval.sources.tables.table import read_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _ERROR = 2  # ResultFailureReason.ERROR: the provider failed; 1 is an assertion that did not hold
 _NOTHING_ASSERTED = "No assertions"  # promptfoo gives such a test the score 1

@@ -6,9 +6,10 @@ and ``score``. Any other is described by a map, in the words of ``metaeval data 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -23,10 +24,6 @@ from metaeval.kinds.files.manifest import RatingScale
 from metaeval.sources.hub import hub_name, hub_table
 from metaeval.sources.tables.entries import FromColumn, Name, ScoreEntry, placeholders
 from metaeval.sources.tables.table import Table, frame_of, read_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 SCORE, EVALUATOR, ASPECT = "score", "evaluator", "aspect"
 """Columns of a `Recording` that need no map."""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,15 +18,10 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem
 from metaeval.base.records import Scale, Status
 from metaeval.evaluators.recorded import ORIGINS
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import from_frames, refuse_if_in_the_way, save
 from metaeval.kinds.files.loading import Imported
 from metaeval.sources.trec import KEYS, judge_files, read_qrels
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 _ASSESSOR = "assessor"
 """The rater whose labels the people's file holds."""

@@ -11,9 +11,10 @@ import hashlib
 import html
 import io
 import logging
+import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import pooch
@@ -29,11 +30,6 @@ from metaeval.kinds.explanations.data.loading import refuse_if_in_the_way, save
 from metaeval.kinds.files.manifest import RatingScale
 from metaeval.sources.tables.columns import number_column
 from metaeval.sources.tables.table import from_frame, read_table
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
-
 
 PICKLE, SELECTED, ANNOTATED, PROFILES = FILES = (
     "df_explanation.pkl",

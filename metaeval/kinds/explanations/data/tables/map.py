@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from metaeval.base.errors import DataError, Problem, nearest, sound, unknown
@@ -25,14 +27,7 @@ from metaeval.sources.tables.entries import (
     placeholders,
 )
 from metaeval.sources.tables.nested import flattened
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from typing import Self
-
-    from numpy.typing import NDArray
-
-    from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.table import Table
 
 _MOST_SHOWN = 20  # columns, or values of one, in a sentence
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.tables.proposal import MISSING, Proposal, ProposedAspect
 from metaeval.kinds.explanations.data.tables.roles import NTH, OVERALL, Cell, without_place
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _PLAIN = re.compile(r"[^\W\d][\w.-]*(?: \w[\w.-]*)*")
 _RESERVED = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from metaeval.base.errors import DataError, sound
 from metaeval.base.records import USER_RATER
@@ -24,11 +25,7 @@ from metaeval.kinds.explanations.data.tables.roles import (
     whole,
 )
 from metaeval.sources.tables.columns import text_column
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.table import Table
 
 MISSING = frozenset(WORDS["no_answer"])
 _NUMBERED = re.compile(

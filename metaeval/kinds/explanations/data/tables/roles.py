@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import USER_RATER
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
 
 ROLES = (
     *("user_id", "item_id", "generator", "explanation", "reference", "item_title"),
