@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -29,17 +28,12 @@ from metaeval.cli.options import (
 )
 from metaeval.cli.sheets import Sheets, prints_sheets
 
-if TYPE_CHECKING:
-    from metaeval.kinds.explanations.data.recorded import ScoreImport
-    from metaeval.kinds.files.loading import Inspection
-
 _TOOLS = ("promptfoo", "inspect", "table")
 _BINS = ("popularity", "age", "price", "category")
 _MATCH = (
     "What the items of a pair have in common: popularity, age, price, category.  [default: popularity,age]"
 )
 _weights = numbers(float, "10,100")
-_as_json = flag("--json as_json", "Print one JSON object.")
 
 
 @click.group(cls=Group)
@@ -75,12 +69,15 @@ data.add_command(import_)
 @option("--out", "Write a new data set there; do not change FOLDER.", PATH)
 @flag("--replace", "Replace evaluators that exist already.")
 @force
-@_as_json
-def add_scores(folder: str, file: str, *, as_json: bool, **options: Any) -> None:
+@talk
+def add_scores(folder: str, file: str, **options: Any) -> None:
     """Add another tool's scores in FILE to the data set FOLDER, as Recorded('name')."""
     from metaeval.kinds.explanations.data.recorded import import_scores
 
-    _tell(import_scores(folder, file, **options), as_json=as_json)
+    made = import_scores(folder, file, **options)
+    for line in made.lines():
+        tell(line)
+    tell_json(made.to_dict())
 
 
 @data.command("read-replies")
@@ -123,13 +120,15 @@ def read_replies(file: Path, *, aspect: str | None, aspect_column: str | None, o
 
 @data.command()
 @click.argument("folder", type=PATH)
-@_as_json
-def check(folder: Path, as_json: bool) -> None:
+@talk
+def check(folder: Path) -> None:
     """Check the data set FOLDER, row by row; exit with 1 if anything is wrong."""
     from metaeval.kinds.files.loading import inspect
 
     inspection = inspect(folder)
-    _tell(inspection, as_json=as_json)
+    for line in inspection.lines():
+        tell(line)
+    tell_json(inspection.to_dict())
     raise SystemExit(1 if inspection.problems else 0)
 
 
@@ -246,8 +245,3 @@ def off_policy(
     own = None if predictions is None else str(predictions)
     more = OffPolicy(**wanted), options, how
     return off_policy_of(data, policies, *more, force=force, predictions=own, on_policy=on_policy)
-
-
-def _tell(result: ScoreImport | Inspection, *, as_json: bool) -> None:
-    for line in [json.dumps(result.to_dict(), ensure_ascii=False)] if as_json else result.lines():
-        click.echo(line)
