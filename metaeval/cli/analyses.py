@@ -209,6 +209,11 @@ def disagreements(
 )
 @option("--bands", "Thresholds of the verdicts.", default="0.4,0.6")
 @option("--measure", "Coefficient of the verdict: kappa, linear, quadratic, alpha, spearman, kendall.")
+@option(
+    "--within",
+    "Points within which a score agrees, for its confidence.  [default: the same value of the scale]",
+    click.FloatRange(0),
+)
 @option("--truth", "Truth, for a data set.  [default: User(), or the only annotator]")
 @option("--data", "Data-set folder of the run.  [default: the study's]", metavar="DIR")
 @option(
@@ -218,35 +223,50 @@ def disagreements(
     metavar="CALIBRATION",
 )
 @option("--save", "Calibration file to write.  [default: calibration.json in RUN]", PATH)
+@option("--figure", "Draw the reliability diagram of confidences too.", PATH, metavar="FILE.svg|png|pdf")
 @option("--resamples", "Number of resamples.  [default: the run's, else 10000]", click.IntRange(1))
 @option("--seed", "Seed of the resamples.  [default: the run's, else 0]", click.IntRange(0))
 @sheet_options
 @talk
 def calibrate(
-    folder: Path, *, check: Path | None, save: Path | None, suffix: str, out: Path | None, **options: Any
+    folder: Path,
+    *,
+    check: Path | None,
+    save: Path | None,
+    figure: Path | None,
+    suffix: str,
+    out: Path | None,
+    **options: Any,
 ) -> None:
     """Measure how far the evaluators of a finished run, or of a data set of labels, agree with people.
 
     Prints kappa of labels and coefficients of scores with intervals, a verdict in words, confusion tables,
-    and maps to people's scale; the run's report.html shows them. The calibration of a run is valid until the
+    maps to people's scale, intervals of single ratings, and whether a judge is as often right as it is sure;
+    the run's report.html shows them. The calibration of a run is valid until the
     model, the prompt, the rubric or the parser of a judge changes. --check tests this, and exits with 1 if a
     judge is uncalibrated.
     """
-    from metaeval.study.commands.analyses import show_in_report
+    from metaeval.study.commands.analyses import draw_figure, show_in_report
     from metaeval.study.commands.calibration import Calibrating, calibration_of, states_of
+    from metaeval.trust.calibration.confidence import reliability_figure
+    from metaeval.trust.calibration.maps import half_widths
     from metaeval.trust.calibration.record import is_calibrated
     from metaeval.trust.calibration.sheets import state_sheet
 
     begin()
     if check is None:
         sheets = calibration_of(folder, Calibrating(**options), save=save)
-        show_in_report(folder, "calibration", sheets)
+        drawn = reliability_figure(sheets)
+        figures = [drawn] if drawn else []
+        show_in_report(folder, "calibration", sheets, figures=figures, within=half_widths(sheets))
+        if figure is not None:
+            draw_figure(drawn, figure, "no evaluator states a confidence, so there is no reliability diagram")
         tell_sheets(sheets, suffix, out)
         tell_lost(folder)
         return
     only = options.pop("evaluators")
     options.pop("bands")  # has a default
-    if save or any(value not in (None, (), "") for value in options.values()):
+    if save or figure or any(value not in (None, (), "") for value in options.values()):
         raise click.UsageError("--check calibrates nothing; combine it with --evaluator only")
     states = states_of(folder, check, only=only)
     tell_sheets([state_sheet(states.items())], suffix, out)

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from math import exp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from metaeval.base.records import Scale
@@ -28,13 +28,21 @@ _ALONE = re.compile(rf"(?<![0-9.])(?:{_NUMBER.pattern})(?![0-9])")
 _MARKS = re.compile(r"[^\w.]*")
 
 
+class Expectation(NamedTuple):
+    """A mean over the probabilities of the values of a scale."""
+
+    value: float
+    confidence: float
+    """Probability of the values within half a point of it: of the one that it is rounded to."""
+
+
 def expectation(
     text: str,
     value: float,
     scale: Scale,
     places: Sequence[Place] | None,
     read: Callable[[str], object],
-) -> float | str:
+) -> Expectation | str:
     """Return the expectation of the value that was read from a reply, or why there is none.
 
     Parameters
@@ -61,7 +69,9 @@ def expectation(
         return f"the values of the scale have {known:.0%} of the probability, less than {LEAST_ON_SCALE:.0%}"
     if known < LEAST_KNOWN * (1 - other) or known + other > _MOST:
         return f"the server lists {known + other:.0%} of the probability at the value's place"
-    return sum(number * weight for number, weight in walk.weights.items()) / known
+    mean = sum(number * weight for number, weight in walk.weights.items()) / known
+    near = sum(weight for number, weight in walk.weights.items() if mean - 0.5 < number <= mean + 0.5)
+    return Expectation(mean, min(1.0, near / known))
 
 
 def _carriers(text: str, value: float, scale: Scale, read: Callable[[str], object]) -> list[tuple[int, int]]:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from metaeval.llm.replies.fields import Given
 
 Messages: TypeAlias = "Sequence[tuple[str, str]]"
+_PROBABILITY = "the probability of the score"
+"""What is read of the probabilities beside the field; no aspect is called so."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,7 +111,8 @@ class UnitJudge(ModelEvaluator):
         mean = expectation(reply.text, value, field.scale, places_in(reply.raw), read)
         if isinstance(mean, str):
             return Parsed(None, Status.UNWEIGHED, mean)
-        return replace(parsed, values={**parsed.values, field.name: mean})
+        weighed = {field.name: mean.value, _PROBABILITY: mean.confidence}
+        return replace(parsed, values={**parsed.values, **weighed})
 
     @abstractmethod
     def messages(
@@ -149,9 +152,12 @@ class UnitJudge(ModelEvaluator):
         return float(read[aspect])
 
     def beside(self, found: QuestionResult) -> Mapping[str, Given]:
-        """Return what is kept of what a question brought beside the scores: column → number or text."""
-        del found
-        return {}
+        """Return what is kept of what a question brought beside the scores: column → number or text.
+
+        With ``expected``, that is ``confidence``: the probability of the score, among those of the scale.
+        """
+        read = found.read or {}
+        return {"confidence": read[_PROBABILITY]} if _PROBABILITY in read else {}
 
     def outcome(self, prepared: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of the subclass
         """Return what the signature says of the scores beside models and their fingerprints."""

@@ -44,7 +44,11 @@ def expected(*tokens: Token, scale: Scale = FIVE, text: str | None = None) -> fl
     value = read(text)
     assert isinstance(value, float | int)
     raw = kept(text, [entry(token) for token in tokens])
-    return expectation(text, float(value), scale, places_in(raw), read)
+    found = expectation(text, float(value), scale, places_in(raw), read)
+    if isinstance(found, str):
+        return found
+    assert 0 <= found.confidence <= 1
+    return found.value
 
 
 def shares(numbers: list[float], total: float = 1.0) -> list[float]:
@@ -189,3 +193,14 @@ def test_whatever_a_server_sends_is_no_error(sent: Any, text: str) -> None:
     places = places_in(json.dumps({"choices": [choice]}))
     found = expectation(text, 4, FIVE, places, lambda _: None)
     assert isinstance(found, str)
+
+
+def test_its_confidence_is_the_probability_of_the_score_it_is_rounded_to() -> None:
+    raw = kept("clarity: 4", [entry("clarity:"), entry({" 4": 0.5, " 3": 0.1, " 5": 0.4})])
+
+    def read(reply: str) -> object:
+        return (read_reply(reply, [Number("clarity", FIVE)]).values or {}).get("clarity")
+
+    found = expectation("clarity: 4", 4.0, FIVE, places_in(raw), read)
+    assert not isinstance(found, str)
+    assert (found.value, found.confidence) == pytest.approx((4.3, 0.5), abs=1e-4)

@@ -70,6 +70,8 @@ def test_a_score_is_the_expectation_and_replays(
         again = score(server, ONE, provider, offline=True).frame
         plain = score(server, "prompt='single-aspect', ", provider).frame
     assert frame["score"].tolist() == [pytest.approx(2.75)] * 36
+    assert frame["confidence"].between(0, 1).all()  # of the score, rounded
+    assert "confidence" not in plain
     pd.testing.assert_frame_equal(frame, again)
     sent = server.log[0].body.get("parameters", server.log[0].body)
     assert (sent["logprobs"], sent["top_logprobs"]) == (True, most)

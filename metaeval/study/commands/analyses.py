@@ -19,12 +19,12 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.files import replacing, write_text
 from metaeval.base.keys import noun
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
-from metaeval.engine.figures.figure import Figure
+from metaeval.engine.figures.figure import Figure, figure_payload
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Sheet
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.kind import kind_named
-from metaeval.reports.drawing import check_drawing, draw
+from metaeval.reports.drawing import FIGURE_FORMATS, check_drawing, draw
 from metaeval.reports.report.model import sheets_payload
 from metaeval.reports.report.page import with_sheets
 from metaeval.reports.sheets import sheet_to_csv
@@ -196,14 +196,33 @@ def write_figures(
     return written
 
 
-def show_in_report(folder: str | os.PathLike[str], view: str, sheets: Sequence[Sheet]) -> None:
+def draw_figure(figure: Figure | None, path: Path, without: str) -> None:
+    """Draw a figure as its file's name ends; raise `MetaevalError`, which says ``without``, if it is None."""
+    if figure is None:
+        raise MetaevalError(without)
+    suffix = one_of(path.suffix.removeprefix("."), FIGURE_FORMATS, "a figure cannot be drawn as")
+    with replacing(path) as temporary:
+        temporary.write_bytes(draw(figure, suffix))
+
+
+def show_in_report(
+    folder: str | os.PathLike[str],
+    view: str,
+    sheets: Sequence[Sheet],
+    *,
+    figures: Sequence[Figure] = (),
+    within: Mapping[str, Mapping[str, float]] | None = None,
+) -> None:
     """Show sheets in the view ``biases`` or ``calibration`` of a run's report, in place of those it had.
 
+    ``figures`` and ``within`` are as of `metaeval.reports.report.page.with_sheets`.
     A folder that is no run, a report that the run did not write, and one that may not be written stay as they
     are: the sheets are printed all the same.
     """
     with contextlib.suppress(MetaevalError, OSError):
-        page = partial(with_sheets, view=view, sheets=sheets_payload(view, sheets))
+        drawn = [figure_payload(figure) for figure in figures]
+        tables = sheets_payload(view, sheets)
+        page = partial(with_sheets, view=view, sheets=tables, figures=drawn, within=within)
         rewrite_output(Path(folder), REPORT, page)
 
 

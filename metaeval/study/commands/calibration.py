@@ -14,7 +14,7 @@ from metaeval import __version__
 from metaeval.analysis.agreement.labels import agreements, check_cuts, check_measure
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, one_of
-from metaeval.base.keys import noun
+from metaeval.base.keys import key_columns, noun
 from metaeval.base.records import USER_RATER, DataSet, Scale, ScoreTable
 from metaeval.engine.alignment.policy import Policy, Prepared, prepare
 from metaeval.engine.intervals import Bootstrap
@@ -23,10 +23,11 @@ from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.details import made_of
 from metaeval.kinds.files.loading import load
+from metaeval.kinds.kind import kind_named
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import known_for, score
 from metaeval.runs.finished import open_run, refuse_unrated
-from metaeval.runs.folder import SCORES
+from metaeval.runs.folder import SCORES, read_record
 from metaeval.sources.hub import FILE
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.plan import column_in, column_of
@@ -109,7 +110,13 @@ def calibration_of(
     bands = Bands.read(options.bands)
     check_measure(options.measure)
     of_data = (path / FILE).is_file()
-    labelled = _of_data(path, options) if of_data else _of_run(path, options)
+    rated = of_data or kind_named(read_record(path).study.kind).rated
+    labelled = _of_data(path, options) if of_data else _of_run(path, options, rated=rated)
+    if not rated:
+        of_verdicts = _confidence(labelled, options, options.evaluators or labelled.scores.evaluators)
+        if not of_verdicts:
+            refuse_unrated(path, read_record(path).study.kind)
+        return of_verdicts
     data, left_out = _prepared(labelled, options)
     if options.cuts or options.measure not in (None, "kappa", "alpha"):
         labelled.scale.check_numbers(data.aspects, "cut, and no measure of an order")
@@ -148,16 +155,23 @@ def calibration_of(
     who = labelled.nouns.get(folds, folds)
     fitted = map_sheet(maps, who=who, seed=bootstrap.seed, simulated=simulated)
     intervals = conformal_sheet(maps, who=who, simulated=simulated)
-    stated = confidences(
-        labelled.scores.frame,
-        labelled.truth[labelled.truth["aspect"].isin(data.aspects)],
-        data.evaluators,
-        scale=labelled.scale,
-        bootstrap=bootstrap,
-        within=options.within,
-    )
-    sheets += confidence_sheets(list(stated), within=options.within, simulated=simulated)
+    sheets += _confidence(labelled, options, data.evaluators)
     return [*sheets, *(sheet for sheet in (fitted, intervals) if sheet)]
+
+
+def _confidence(labelled: LabelledScores, how: Calibrating, evaluators: Sequence[str]) -> list[Sheet]:
+    """Return the sheets on the confidence of evaluators; none if they state none."""
+    truth, bootstrap = labelled.truth, labelled.bootstrap
+    found = confidences(
+        labelled.scores.frame,
+        truth[truth["aspect"].isin(how.aspects)] if how.aspects else truth,
+        evaluators,
+        scale=labelled.scale,
+        bootstrap=bootstrap.by(bootstrap.cluster or labelled.cluster or noun(key_columns(truth)[0])),
+        within=how.within,
+    )
+    simulated = labelled.scores.simulation.among(evaluators)
+    return confidence_sheets(list(found), within=how.within, simulated=simulated)
 
 
 def states_of(
@@ -233,9 +247,9 @@ def _intervals(bootstrap: Bootstrap, data: Prepared, nouns: Mapping[str, str]) -
     return f"{100 * bootstrap.confidence:g} % intervals: {made}, seed {bootstrap.seed}."
 
 
-def _of_run(path: Path, how: Calibrating) -> LabelledScores:
+def _of_run(path: Path, how: Calibrating, *, rated: bool) -> LabelledScores:
     """Take scores and truth from a finished run."""
-    run = open_run(path, rated=True)
+    run = open_run(path, rated=rated)
     if how.truth is not None:
         raise MetaevalError("--truth is for a data set; a run has the truth of its study")
     record, data = run.record, run.record.data

@@ -17,6 +17,7 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.policy import Prepared
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.agreement.confidence import LEVEL, Within, conformal
 from metaeval.stats.agreement.raters import mean_absolute_error
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.stats.coefficients.tables import Floats
@@ -27,6 +28,8 @@ from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.weighted.sums import Clusters
 
 RAW, MEAN, MAP, OWN_MEAN, OWN_MAP = "raw", "mean", "map", "own_mean", "own_map"
+CONFORMAL = "conformal"
+"""The sheet of intervals of single ratings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +57,8 @@ class MapFit:
     """RMSE of ``mean`` minus RMSE of ``map``: what the evaluator adds for users without labels."""
     added_to_own: Estimate[float]
     """RMSE of ``own_mean`` minus RMSE of ``own_map``."""
+    within: Mapping[str, Within]
+    """Conformal intervals about ``raw``, ``map`` and ``mean``, for a single rating of a new cluster."""
 
 
 @one_thread()
@@ -122,6 +127,7 @@ def _fit(
         mended,
         added,
         added_to_own,
+        {n: conformal(errors[n], clusters, resampler) for n in (RAW, MAP, MEAN) if n in errors},
     )
 
 
@@ -197,3 +203,53 @@ def _map_notes(who: str, *, seed: int, with_own: bool, with_raw: bool) -> Iterat
             "other items, shrunk towards zero (best linear unbiased prediction; variances from other "
             f"{plural_of(who)}). The {who}'s mean: the shift alone, and no judge."
         )
+
+
+def conformal_sheet(
+    fits: Sequence[MapFit], *, who: str = "user", simulated: Simulation = REAL
+) -> Sheet | None:
+    """Return the intervals for a single rating of a new ``who``; None without a map."""
+    if not fits:
+        return None
+    rows: list[dict[str, Any]] = []
+    for fit in fits:
+        row: dict[str, Any] = {"evaluator": fit.evaluator, "aspect": fit.aspect, "n_clusters": fit.n_clusters}
+        for way, within in fit.within.items():
+            row[f"within_{way}"] = within.half_width if np.isfinite(within.half_width) else np.nan
+            row |= within.coverage.row(f"coverage_{way}")
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    of = {RAW: "the score", MAP: "the mapped score", MEAN: "the mean rating, no judge"}
+    columns = [
+        column
+        for way, of_what in of.items()
+        for column in (
+            Column(f"within_{way}", f"± of {of_what}", "hundredths"),
+            Column(f"coverage_{way}", "Holds", "share", f"coverage_{way}_low", f"coverage_{way}_high"),
+        )
+        if column.name in frame
+    ]
+    people = plural_of(who)
+    least = round(LEVEL / (1 - LEVEL))
+    what = (
+        f"{LEVEL:.0%} of the ratings by a new {who} lie within ± so many points: a conformal interval, which "
+        f"holds at least so many whatever the scores, if the new {who} is like these {people}. It takes "
+        f"{least} {people} or more."
+    )
+    notes = (
+        what,
+        f"Holds: the share of ratings by {people} that were held out.",
+        "Where the interval about the mean rating is as narrow, a score says nothing of a single rating.",
+    )
+    title = f"How far a new {who}'s rating may be from a score"
+    columns = [*heads(fits), *columns, Column("n_clusters", people.capitalize(), "count")]
+    return Sheet(CONFORMAL, title, frame, tuple(columns), notes, simulated)
+
+
+def half_widths(sheets: Sequence[Sheet]) -> dict[str, dict[str, float]]:
+    """Return evaluator → aspect → the half-width about its score, where the sheet ``conformal`` has one."""
+    found: dict[str, dict[str, float]] = {}
+    for frame in (s.frame for s in sheets if s.name == CONFORMAL and f"within_{RAW}" in s.frame):
+        for row in frame[frame[f"within_{RAW}"].notna()].to_dict("records"):
+            found.setdefault(row["evaluator"], {})[row["aspect"]] = float(row[f"within_{RAW}"])
+    return found

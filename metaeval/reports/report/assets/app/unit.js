@@ -87,7 +87,9 @@ function UnitScores({ study, u, chosen }) {
   const cell = (e, a) => {
     const given = units.scoreOf(e, a, u)
     const status = units.statusOf(e, a, u)
-    return given === null ? html`<td class="status">${status}</td>` : html`<td>${score(given)}</td>`
+    if (given === null) return html`<td class="status">${status}</td>`
+    const within = study.within?.[evaluators[e].name]?.[units.rated[a].name]
+    return html`<td>${score(given)}${within !== undefined && html` <span class="note">± ${score(within)}</span>`}</td>`
   }
   return html`<div class="unit-scores"><h3>Truth and scores</h3>
     <${Wide} label="Truth and scores"><table class="scores">
@@ -106,5 +108,6 @@ function UnitScores({ study, u, chosen }) {
           ${units.rated.map((_, a) => cell(e, a))}</tr>`,
         )}
       </tbody>
-    </table></${Wide}></div>`
+    </table></${Wide}>
+    ${study.within && html`<p class="note">90 % of the ratings by new people lie within ± (calibration).</p>`}</div>`
 }

@@ -1,0 +1,193 @@
+"""How far the confidence that a judge states, or its probabilities, can be taken at its word."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.keys import cluster_columns, key_columns
+from metaeval.base.records import Scale
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.figures.figure import GREY, Figure
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.agreement.confidence import BINS, Reliability, reliability
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.weighted.sums import Clusters
+
+if TYPE_CHECKING:
+    from metaeval.engine.alignment.aligned import Bools
+    from metaeval.engine.intervals import Bootstrap
+
+CONFIDENCE = "confidence"
+"""The column of scores that holds it, in 0 … 1; and the sheet."""
+RELIABILITY = "reliability"
+_ALPHA = 0.05
+_HEAD = (Column("evaluator", "Evaluator"), Column("aspect", "Aspect"))
+
+
+def agreed(scores: Floats, ratings: Floats, scale: Scale, within: float | None) -> Bools | None:
+    """Say which scores agree with people; None on a scale without steps, unless ``within`` is given.
+
+    They agree if they are ``within`` so many points; if that is None, or labels are words, if they are the
+    same value of the scale, rounded.
+    """
+    if within is not None and not scale.labels:
+        return np.asarray(np.abs(scores - ratings) <= within + 1e-9)
+    if not scale.integer:
+        return None
+    return np.asarray(np.floor(scores + 0.5) == np.floor(ratings + 0.5))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Confidence:
+    """The confidence of an evaluator in its scores of an aspect."""
+
+    evaluator: str
+    aspect: str
+    n_units: int
+    refused: str = ""
+    """Why it is not measured."""
+    measured: Reliability | None = None
+
+    @property
+    def verdict(self) -> str:
+        """What it is worth, in words."""
+        found = self.measured
+        if found is None:
+            return f"cannot be said: {self.refused}"
+        gap, area = found.gap, found.auroc
+        side = "too high" if gap.low > 0 else "too low" if gap.high < 0 else ""
+        means = f"it is {found.confidence.value:.0%} sure on average, and right in {found.accuracy.value:.0%}"
+        if found.p > _ALPHA:
+            said = f"not seen to be miscalibrated: {means}"
+        else:
+            said = f"{side}: {means}" if side else f"too high in places, too low in others: {means}"
+        if math.isnan(area.value):
+            return said
+        tells = "tells right from wrong" if area.low > 0.5 else "was not seen to tell right from wrong"
+        return f"{said}; it {tells} (AUROC {area.value:.2f})"
+
+
+def confidences(
+    scores: pd.DataFrame,
+    truth: pd.DataFrame,
+    evaluators: Sequence[str],
+    *,
+    scale: Scale,
+    bootstrap: Bootstrap,
+    within: float | None = None,
+) -> Iterator[Confidence]:
+    """Yield the confidence of each evaluator that states one, by aspect; the arguments are long tables."""
+    if CONFIDENCE not in scores:
+        return
+    keys = key_columns(truth)
+    there = scores[
+        scores["score"].notna() & scores[CONFIDENCE].notna() & scores["evaluator"].isin(evaluators)
+    ]
+    rated = there.merge(truth[truth["rating"].notna()], on=[*keys, "aspect"])
+    column = cluster_columns(keys).get(str(bootstrap.cluster))
+    for (evaluator, aspect), own in rated.groupby(["evaluator", "aspect"], sort=False, observed=True):
+        head = (str(evaluator), str(aspect), len(own))
+        said, score, rating = (own[c].to_numpy(np.float64) for c in (CONFIDENCE, "score", "rating"))
+        right = agreed(score, rating, scale.of(str(aspect)), within)
+        of_unit = (
+            own.groupby([column] if column else list(keys), sort=False, observed=True)
+            .ngroup()
+            .to_numpy(np.int64)
+        )
+        clusters = Clusters(of_unit, int(of_unit.max()) + 1)
+        if said.min() < 0 or said.max() > 1:
+            yield Confidence(*head, "its confidence is not between 0 and 1")
+        elif right is None:
+            yield Confidence(*head, "its scale has no steps; say what agrees with --within POINTS")
+        elif clusters.n < 2:
+            yield Confidence(*head, "all units are of one cluster")
+        else:
+            measured = reliability(said, right, clusters, bootstrap.resampler())
+            yield Confidence(*head, measured=measured)
+
+
+_NUMBERS = (
+    *_HEAD,
+    Column("verdict", "Its confidence is"),
+    Column("accuracy", "Right", "share", "accuracy_low", "accuracy_high"),
+    Column("stated", "Confidence", "share"),
+    Column("gap", "Too high by", "share", "gap_low", "gap_high"),
+    Column("ece", "ECE", "share", "ece_low", "ece_high"),
+    Column("p", "p", "p"),
+    Column("brier", "Brier", "decimal", "brier_low", "brier_high"),
+    Column("auroc", "AUROC", "hundredths", "auroc_low", "auroc_high"),
+    Column("n_units", "Units", "count"),
+)
+_BINS = (
+    *_HEAD,
+    Column("bin", "Bin"),
+    Column("stated", "Confidence", "share"),
+    Column("right", "Right", "share", "right_low", "right_high"),
+    Column("n_units", "Units", "count"),
+)
+
+
+def confidence_sheets(
+    found: Sequence[Confidence], *, within: float | None = None, simulated: Simulation = REAL
+) -> list[Sheet]:
+    """Return ``confidence``, with a verdict each, and ``reliability``, by bin; none without a confidence."""
+    if not found:
+        return []
+    rows, bins = [], []
+    for one in found:
+        head: dict[str, Any] = {"evaluator": one.evaluator, "aspect": one.aspect}
+        row = head | {"verdict": one.verdict, "n_units": one.n_units}
+        if (of := one.measured) is not None:
+            row |= {"stated": of.confidence.value, "p": of.p}
+            for name in ("accuracy", "gap", "ece", "brier", "auroc"):
+                row |= getattr(of, name).row(name)
+            bins += [
+                head
+                | {"bin": f"{b / BINS:g} to {(b + 1) / BINS:g}", "stated": of.stated[b]}
+                | {name: values[b] for name, values in of.right.row("right").items()}
+                | {"n_units": int(of.counts[b])}
+                for b in np.flatnonzero(of.counts)
+            ]
+        rows.append(row)
+    same = "the same value of the scale, rounded" if within is None else f"within {within:g} points"
+    notes = (
+        f"Right: score and rating are {same}. Too high by: the mean confidence less the share that is right.",
+        "ECE: the mean distance of confidence and share that is right, over ten bins, less what chance adds.",
+        "p: of a calibrated confidence. Brier: the mean square of confidence less 1 if right, less 0 if not.",
+        "AUROC: how often a right score has a higher confidence than a wrong one; 0.5 is chance.",
+        "Confidence: as the judge states it, or the probability of its score on the scale (expected=True).",
+    )
+    frame = pd.DataFrame(rows)
+    columns = tuple(c for c in _NUMBERS if c.name in frame)
+    sheet = Sheet(CONFIDENCE, "Is a judge as often right as it is sure?", frame, columns, notes, simulated)
+    if not bins:
+        return [sheet]
+    title = "Reliability: how often a judge is right, by its confidence"
+    return [sheet, Sheet(RELIABILITY, title, pd.DataFrame(bins), _BINS, (), simulated)]
+
+
+def reliability_figure(sheets: Sequence[Sheet]) -> Figure | None:
+    """Return the reliability diagram of the sheet ``reliability``, if it is among these."""
+    sheet = next((sheet for sheet in sheets if sheet.name == RELIABILITY), None)
+    if sheet is None:
+        return None
+    import altair as alt
+
+    from metaeval.engine.figures.charts import ROWS, curves, layered, tooltip
+
+    unit, agrees = alt.Scale(domain=[0, 1]), "share that agrees with people"
+    x = alt.X("stated:Q", title="confidence", scale=unit)
+    y = alt.Y("right:Q", title=agrees, scale=unit)
+    ends = alt.Y("right_low:Q", title=agrees, scale=unit), "right_high"
+    lines = tooltip(evaluator="evaluator", right=("right", ".2f"), n_units=("units", ","))
+    ideal = ROWS.mark_rule(color=GREY, strokeDash=[4, 4]).encode(
+        x=alt.XDatum(0, scale=unit), y=alt.YDatum(0, scale=unit), x2=alt.X2Datum(1), y2=alt.Y2Datum(1)
+    )
+    chart = layered(f"{sheet.title}.", ideal, *curves(sheet.frame, x, y, ends, lines))
+    return Figure(sheet, chart, {"aspect": str(sheet.frame["aspect"].iloc[0])})

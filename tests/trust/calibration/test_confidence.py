@@ -1,0 +1,64 @@
+"""The sheets on confidence: a verdict in words, refusals with their reason, and the diagram."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.records import Scale
+from metaeval.engine.intervals import Bootstrap
+from metaeval.trust.calibration.confidence import confidence_sheets, confidences, reliability_figure
+
+BOOT = Bootstrap(resamples=200, cluster="user")
+
+
+def tables(seed=0):
+    rng = np.random.default_rng(seed)
+    u, i = (v.ravel() for v in np.indices((40, 10)))
+    units = pd.DataFrame({"user_id": u, "item_id": i}).astype(str)
+    truth = units.assign(aspect="clear", rating=rng.integers(1, 6, u.size).astype(float))
+    said = np.round(rng.uniform(0.2, 1, u.size), 2)
+    judges = {"honest": (said, said), "boaster": (said - 0.2, said), "percent": (said, 100 * said)}
+    frames = []
+    for name, (chance, confidence) in judges.items():
+        score = np.where(rng.random(u.size) < chance, truth["rating"], truth["rating"] % 5 + 1)
+        frames.append(units.assign(aspect="clear", evaluator=name, score=score, confidence=confidence))
+    silent = units.assign(aspect="clear", evaluator="silent", score=3.0, confidence=np.nan)
+    return pd.concat([*frames, silent]), truth
+
+
+FIVE = Scale(1, 5)
+
+
+def found(scale=FIVE, within=None, names=("honest", "boaster", "percent", "silent")):
+    scores, truth = tables()
+    return list(confidences(scores, truth, names, scale=scale, bootstrap=BOOT, within=within))
+
+
+def test_each_verdict_is_a_sentence() -> None:
+    verdicts = {one.evaluator: one.verdict for one in found()}
+    assert verdicts["honest"].startswith("not seen to be miscalibrated")
+    assert verdicts["boaster"].startswith("too high: it is")
+    assert "tells right from wrong" in verdicts["boaster"]
+    assert verdicts["percent"] == "cannot be said: its confidence is not between 0 and 1"
+    assert "silent" not in verdicts
+
+
+def test_on_a_scale_without_steps_it_must_be_said_what_agrees() -> None:
+    [one] = found(Scale(1, 5, integer=False), names=["honest"])
+    assert one.verdict == "cannot be said: its scale has no steps; say what agrees with --within POINTS"
+    [one] = found(Scale(1, 5, integer=False), within=4, names=["honest"])
+    assert one.measured is not None
+    assert one.measured.accuracy.value == 1
+
+
+def test_the_diagram_is_of_the_bins() -> None:
+    sheets = confidence_sheets(found())
+    assert [sheet.name for sheet in sheets] == ["confidence", "reliability"]
+    figure = reliability_figure(sheets)
+    assert figure is not None
+    assert figure.vega_lite["layer"]
+    assert set(sheets[1].frame["evaluator"]) == {"honest", "boaster"}
+    assert sheets[1].frame["n_units"].sum() == 800
+    assert confidence_sheets([]) == []
+    assert reliability_figure([]) is None
