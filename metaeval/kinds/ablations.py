@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -11,11 +12,7 @@ from metaeval.base.errors import SpecError, unknown
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.base.validation import Line, Strict
 from metaeval.kinds.registry import ShortNames
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from metaeval.kinds.study import Study
+from metaeval.kinds.study import Study
 
 
 class Ablation(Strict):

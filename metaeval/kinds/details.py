@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from metaeval.analysis.agreement.measures import measures
 from metaeval.analysis.agreement.people import people
 from metaeval.analysis.agreement.reliability import MadeOf, reliability
 from metaeval.analysis.agreement.variance import variance
 from metaeval.base.records import USER_RATER
 from metaeval.base.spec import EvaluatorSpec
-
-if TYPE_CHECKING:
-    from metaeval.engine.sheet import Sheet
-    from metaeval.kinds.scored import Scored
-    from metaeval.kinds.study import Study
+from metaeval.engine.sheet import Sheet
+from metaeval.kinds.scored import Scored
+from metaeval.kinds.study import Study
 
 
 def details(scored: Scored[Study]) -> list[Sheet]:

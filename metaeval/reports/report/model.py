@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,16 +12,14 @@ import pandas as pd
 from metaeval.base.records import Kind
 from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board, SecondEstimate
+from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.engine.figures.figure import Figure, figure_payload
+from metaeval.engine.ranking import PeopleLine, RankedCell
 from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.engine.standings import BLOCKS
+from metaeval.reports.report.calls import Calls
 from metaeval.reports.report.units import Sample, Units, decimals, listed_groups, number, numbers
 from metaeval.reports.sheets import cells, is_text
-
-if TYPE_CHECKING:
-    from metaeval.engine.drilldown import GroupColumn, Groups
-    from metaeval.engine.ranking import PeopleLine, RankedCell
-    from metaeval.reports.report.calls import Calls
 
 COSTS = (
     Column("unread", "unread", "share"),

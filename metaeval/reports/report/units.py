@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from metaeval.engine.drilldown import Groups, UnitView
 from metaeval.evaluators.grid import NO_ROW, OK, STATUSES, Grid
 from metaeval.stats.coefficients.tables import Floats, Ints
-
-if TYPE_CHECKING:
-    from metaeval.engine.drilldown import Groups, UnitView
-
 
 MOST_UNITS = 5_000
 """So many units a page holds; of more, a sample."""

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import altair as alt
+import pandas as pd
 
 from metaeval.base.errors import one_of
+from metaeval.base.records import Kind
+from metaeval.base.simulation import Simulation
+from metaeval.engine.board import Board
 from metaeval.engine.figures.figure import Figure, first_choices
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.explanations.figures.ensembles import ensembles
@@ -13,18 +20,8 @@ from metaeval.kinds.explanations.figures.judges import cost, prompting
 from metaeval.kinds.explanations.figures.likeness import likeness
 from metaeval.kinds.explanations.figures.ranking import ranking
 from metaeval.kinds.explanations.figures.scores import distributions, user_bias
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import altair as alt
-    import pandas as pd
-
-    from metaeval.base.records import Kind
-    from metaeval.base.simulation import Simulation
-    from metaeval.engine.board import Board
-    from metaeval.kinds.explanations.study import ExplanationStudy
-    from metaeval.kinds.scored import Scored
+from metaeval.kinds.explanations.study import ExplanationStudy
+from metaeval.kinds.scored import Scored
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import FIRST, SECOND, TIE, Status
-from metaeval.evaluators.grid import CODES, OK, STATUSES, Grid, rows_of
+from metaeval.evaluators.grid import CODES, OK, STATUSES, CodeArray, FloatArray, Grid, rows_of
 from metaeval.evaluators.strengths import strengths, strengths_by_group
 from metaeval.evaluators.verdicts import FAILED, FLIP, NO_VERDICT, OUTCOMES, WINNERS, Flips, outcomes, points
+from metaeval.judging.model_evaluator import Question
 from metaeval.judging.outcome import COSTS, Outcome, QuestionResult
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.text.texts import explanations_of
 from metaeval.stats.ranking.comparisons import Games
 from metaeval.stats.resampling.draws import permutation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from metaeval.evaluators.grid import CodeArray, FloatArray
-    from metaeval.judging.model_evaluator import Question
-    from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 
 ALL, SAMPLED, SWISS = SELECTIONS = ("all", "sampled", "swiss")
 
