@@ -84,7 +84,7 @@ class Ensemble(BaseEvaluator):
         return ScoreTable(frame, {}, {name: self.kind})
 
     def _combined(self, tables: Sequence[ScoreTable], data: DataSet, aspects: Sequence[str]) -> Grid:
-        data.scale.check_numbers(aspects, "mean")
+        self.check(data, aspects)
         grids = [
             grid_of(table.frame, data, aspects, f"the scores of {part.spec}")
             for table, part in zip(tables, self.parts, strict=True)
@@ -99,13 +99,22 @@ class Ensemble(BaseEvaluator):
         result[(codes == NO_ROW).all(axis=0)] = NO_ROW
         scores = np.full(result.shape, np.nan)
         wanted = result == OK
-        values = np.stack([g.scores[wanted] for g in grids])
-        scores[wanted] = self.middle(np.where(scored[:, wanted], values, np.nan))
+        given = np.where(scored, np.stack([g.scores for g in grids]), np.nan)
+        for a, cells in enumerate(wanted):
+            if cells.any():
+                scores[a, cells] = self.middle(given[:, a, cells])
         return Grid(scores, result.astype(np.int8))
+
+    def check(self, data: DataSet, aspects: Sequence[str]) -> None:
+        """Raise `DataError` if scores of these aspects cannot be combined."""
+        data.scale.check_numbers(aspects, "mean")
 
     @abstractmethod
     def middle(self, values: FloatArray) -> FloatArray:
-        """Return a value per column of ``values`` (parts × cells); NaN is left out, no column is all NaN."""
+        """Return a value per column of ``values`` (parts × units), of one aspect.
+
+        NaN is left out; no column is all NaN.
+        """
 
 
 @dataclass(frozen=True, repr=False, init=False)

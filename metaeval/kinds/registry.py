@@ -39,6 +39,9 @@ COMMON = Registry(
     "evaluator",
     {
         "Annotator": Annotator,
+        "DawidSkene": "metaeval.evaluators.crowd:DawidSkene",
+        "GLAD": "metaeval.evaluators.crowd:GLAD",
+        "MACE": "metaeval.evaluators.crowd:MACE",
         "Majority": Majority,
         "Mean": Mean,
         "Median": Median,
