@@ -41,6 +41,7 @@ def compare(run_folder: Path, name: str) -> None:
     assert made == kept
 
 
+@pytest.mark.slow
 def test_recexp(real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     import_recexp(real_data / "recexp", "data/recexp")

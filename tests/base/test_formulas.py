@@ -75,6 +75,7 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_every_result_of_a_run(evil: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("leaderboard", "details", "generators", "compare"):
         options = ["--resamples", "20"] if command == "generators" else []
@@ -93,6 +94,7 @@ def test_every_result_of_a_run(evil: Path, capsys: pytest.CaptureFixture[str]) -
     assert "'@clear" in Path("out/correlations.csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_is_read_back_is_what_was_written(evil: Path) -> None:
     assert "@clear" in set(read_back("out").correlations.frame["aspect"])
     assert main(["-q", "score", "tiny", "S* star".join(["Recorded('", "')"]), "--out", "s.csv"]) == 0
@@ -104,6 +106,7 @@ def test_what_is_read_back_is_what_was_written(evil: Path) -> None:
     assert "=1+1" in set(added["item_id"])
 
 
+@pytest.mark.slow
 def test_data_sets_are_exact(evil: Path) -> None:
     data = me.load("tiny")
     save(data, "copy", "csv")

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import ROOT
 from tests.study.runs import QUICK
 from tests.tiny import write_study
@@ -60,6 +62,7 @@ def lines_of(command: list[str]) -> list[str]:
     return [line.strip() for line in re.split(r"[\r\n]+", _CODES.sub("", text)) if line.strip()]
 
 
+@pytest.mark.slow
 def test_every_phase_is_shown(tiny: Path) -> None:
     judge = "[\"Judge('simulated/a,latency=0.1')\", \"Annotator('1')\"]"
     write_study(tiny.parent / "s.yaml", **{**QUICK, "evaluators": judge, "details": "true"})

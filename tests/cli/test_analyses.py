@@ -110,6 +110,7 @@ def typed(
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", PRINTED)
 def test_tables_are_printed_and_the_same_again(typed, line: str) -> None:
     code, out, err = typed(line, "--format", "md")
@@ -121,6 +122,7 @@ def test_tables_are_printed_and_the_same_again(typed, line: str) -> None:
     assert typed(line, "--format", "md")[1] == out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", KEYS)
 def test_json_and_files_have_every_table(typed, line: str) -> None:
     code, out, _ = typed(line, "--json")

@@ -162,6 +162,7 @@ def test_what_nobody_foresaw_is_one_sentence_with_a_file_that_holds_the_tracebac
     assert "in fails" in Path(told.rpartition(" ")[2].strip()).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_a_terminal_cannot_print_is_replaced(tiny: Path) -> None:
     (tiny / "dataset.yaml").write_text(MANIFEST.replace("name: tiny", "name: 的\u2014x"), encoding="utf-8")
     done = subprocess.run(

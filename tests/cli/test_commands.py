@@ -63,11 +63,13 @@ def test_a_dry_run_writes_nothing(study: Path, capsys: pytest.CaptureFixture[str
     assert sorted(Path().rglob("*")) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--quiet", "run", "s.yaml"], ["run", "s.yaml", "-q"]])
 def test_quiet_says_nothing(study: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     assert ok(capsys, *arguments) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--json", "run", "s.yaml"], ["run", "--json", "s.yaml"]])
 def test_json_is_one_object(study: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     found = json.loads(ok(capsys, *arguments))
@@ -83,6 +85,7 @@ def test_the_demo_prints_its_table_and_where_the_report_lies(demo: Path) -> None
     assert (demo / "results" / "demo" / "report.html").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl"])
 def test_score_then_correlate(
     tiny: Path, capsys: pytest.CaptureFixture[str], study: Path, suffix: str
@@ -138,6 +141,7 @@ def test_leaderboard(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {"evaluator", "estimate", "mark", "printed"} <= set(found["values"][0])
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_enough_is_no_error(study: Path) -> None:
     assert main(["run", str(study)]) == 0
     read, write = os.pipe()

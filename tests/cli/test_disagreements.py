@@ -48,6 +48,7 @@ def typed(*arguments: str) -> str:
 PANEL = [word for judge in JUDGES for word in ("--judge", judge)]
 
 
+@pytest.mark.slow
 def test_json_has_the_units_in_order(run: Path) -> None:
     found = json.loads(typed(str(run), *PANEL, "--n", "5", "--aspect", "clear", "--level", "user", "--json"))
     assert set(found) == {"disagreements", "panel", "gain"}
@@ -104,6 +105,7 @@ def test_people_label_the_units_on_a_page(run: Path) -> None:
     assert sorted(map(tuple, ratings[names].to_numpy())) == sorted((*r[:3], r[4]) for r in rows)
 
 
+@pytest.mark.slow
 def test_people_decide_the_pairs_on_which_a_pairwise_judge_flips(run: Path) -> None:
     judge = "Pairwise('simulated/x,first_bias=0.1')"
     folder = tiny_run(run.parent, "pairs", evaluators=f'["{judge}"]')

@@ -27,6 +27,7 @@ def typed(*arguments: object) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_every_figure_and_its_data_are_written(run: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     told = typed(run, "--out", tmp_path / "a").splitlines()

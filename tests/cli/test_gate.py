@@ -93,6 +93,7 @@ def accepted(typed):
     return typed
 
 
+@pytest.mark.slow
 def test_the_same_judge_twice_passes(accepted) -> None:
     code, out = accepted("again", "--baseline", "b/main.json")
     assert code == 0

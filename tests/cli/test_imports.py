@@ -98,6 +98,7 @@ def test_coat_and_movielens(real_data: Path, tmp_path: Path, capsys) -> None:
     assert "labels: all since 2016-" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_study_of_the_bundled_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     study = read_study(ROOT / "studies" / "relevance.yaml").model_dump(exclude_unset=True)

@@ -150,6 +150,7 @@ FIVE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIVE)
 def test_from_a_table_to_a_report(here: Path, name: str, capsys) -> None:
     make, aspects, raters, tools = FIVE[name]
@@ -342,6 +343,7 @@ def test_a_saved_folder_is_left_alone_and_a_study_is_known(here: Path, capsys) -
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [False, True])
 def test_a_data_set_gets_a_study_and_stays_where_it_is(
     here: Path, monkeypatch: pytest.MonkeyPatch, saved: bool

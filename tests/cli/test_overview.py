@@ -68,6 +68,7 @@ def test_what_a_data_set_lacks_is_said(tiny: Path, say: Any, capsys: pytest.Capt
     assert "did you mean 'slates'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_runs_are_listed_finished_or_not(tiny: Path, say: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs"]) == 2
     assert "there is no folder results" in capsys.readouterr().err

@@ -53,6 +53,7 @@ def test_pairwise_prints_its_tables(tiny: Path) -> None:
     assert found["pairs"][0]["pairs"] == 18
 
 
+@pytest.mark.slow
 def test_a_pairwise_judge_is_held_against_people(tiny: Path) -> None:
     run = tiny_run(tiny.parent, "run", evaluators="[\"Pairwise('simulated/x')\"]")
     session = label_set("tiny", rater="anna", aspects=["clear"], pairs=True)
@@ -131,6 +132,7 @@ def told(folder: Path, lost: int, capsys: pytest.CaptureFixture[str]) -> dict[st
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("table")
 def test_what_was_not_read_is_said_with_its_bounds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -41,6 +41,7 @@ def write(path: Path, rows: list[dict]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_real_replies_are_read_as_the_reader_reads_them(real_data: Path, folder: Path) -> None:
     file = real_data / "replies" / "summaries.jsonl"
     given = [json.loads(line) for line in file.read_bytes().splitlines()]

@@ -58,6 +58,7 @@ def test_the_commands_of_the_readme_keep_its_promise() -> None:
     assert named - {"figures", "view"} <= set(TABLES)
 
 
+@pytest.mark.slow
 def test_a_leaderboard_is_written(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_study(tiny.parent / "s.yaml", bootstrap="null", tests="null", details="false")
     assert main(["-q", "run", "s.yaml", "--out", "out"]) == 0
@@ -73,6 +74,7 @@ def test_a_leaderboard_is_written(tiny: Path, capsys: pytest.CaptureFixture[str]
     assert "its suffix may be .txt, .md, .csv, .tex, .html, .json" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_is_simulated_is_said_once_on_a_terminal_and_wrapped_at_words(tiny: Path) -> None:
     judge = "[\"Judge('simulated/any')\"]"
     write_study(tiny.parent / "s.yaml", bootstrap="null", tests="null", details="false", evaluators=judge)

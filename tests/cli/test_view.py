@@ -45,6 +45,7 @@ def interrupted(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+@pytest.mark.slow
 def test_it_is_served_until_it_is_interrupted(run: Path) -> None:
     process = view(run, "--no-browser")
     try:

@@ -92,6 +92,7 @@ def test_the_page_says_what_is_so(page: str, folder: Path) -> None:
     assert Reader(page, folder).follow() == fences(page)
 
 
+@pytest.mark.slow
 def test_sharing(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # The library keeps copies of modules; Python remembers where they lie.
     monkeypatch.setattr("evaluate.config.HF_MODULES_CACHE", tmp_path / "modules")
@@ -129,6 +130,7 @@ class _Installs(Reader):
             super().type(step, block, wanted)
 
 
+@pytest.mark.slow
 def test_a_package_of_ones_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "site").mkdir()
     monkeypatch.syspath_prepend(str(folder / "site"))
@@ -146,6 +148,7 @@ def test_batches(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         assert len(server.made()) == 1
 
 
+@pytest.mark.slow
 def test_a_shared_store(folder: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     import psycopg
 

@@ -30,6 +30,7 @@ def test_differences_are_those_of_the_correlations(level, aspect):
         np.testing.assert_allclose(found.difference, expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
 def test_differences_between_generators_whose_means_tie(coefficient):
     """Standardized scores are rounded; the means of generators tie where those of their scores do."""

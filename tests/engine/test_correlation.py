@@ -65,6 +65,7 @@ def expected(scores, truth, evaluator, aspect, level, coefficient, missing, unde
     return used.mean() if len(used) else np.nan, len(frame), len(groups), n_missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["likert", "thirds", "continuous", "offset", "constant"])
 @pytest.mark.parametrize("undefined", ["skip", "zero"])
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def test_estimates_stay_and_lie_within_their_intervals(method):
     assert frame[["ci_low", "ci_high"]].abs().max(axis=None) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["user", "item"])
 def test_intervals_are_those_of_frames_put_together_from_the_drawn_clusters(cluster):
     scores, truth = frames(users=8)

@@ -10,6 +10,7 @@ from metaeval.engine.paired_tests import Comparisons
 from tests.engine.known_judges import judges
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("correction", "name"), [("holm", "holm"), ("bh", "fdr_bh")])
 def test_corrections_are_those_of_statsmodels(correction, name):
     found = me.compare(*judges(users=6), correction=correction, permutations=200)

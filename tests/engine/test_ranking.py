@@ -30,6 +30,7 @@ def cluster_of(sheet):
     return dict(zip(sheet.frame["evaluator"], sheet.frame["cluster"], strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["dataset", "user", "pair"])
 def test_twins_share_a_cluster_and_a_shuffled_judge_is_with_random(level):
     """In nearly all studies: at 5 %, a study in forty tells twins apart by chance."""

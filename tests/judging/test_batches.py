@@ -49,6 +49,7 @@ def study(server: BatchServer | Server, judge: str = "Judge('openai/m')", store:
     )
 
 
+@pytest.mark.slow
 def test_a_run_by_batches_is_that_of_ordinary_calls_at_half_the_price(
     server: BatchServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_run_by_batches_is_that_of_ordinary_calls_at_half_the_price(
     assert json.loads(Path("batch", "run.json").read_text())["study"]["judging"]["batch"] is True
 
 
+@pytest.mark.slow
 def test_a_study_may_say_it_and_wait(server: BatchServer) -> None:
     server.looks = 3
     server.fate = lambda before: "completed" if before else "expired"
@@ -85,6 +87,7 @@ def test_a_study_may_say_it_and_wait(server: BatchServer) -> None:
     assert len(server.made()) == 2
 
 
+@pytest.mark.slow
 def test_a_swiss_tournament_takes_a_batch_per_round(server: BatchServer) -> None:
     units = pd.read_csv("tiny/explanations.csv")
     units["explanation"] += [f" ({i})" for i in range(len(units))]  # so that no two pairs are alike
@@ -98,6 +101,7 @@ def test_a_swiss_tournament_takes_a_batch_per_round(server: BatchServer) -> None
     assert set(server.paid().values()) == {1}
 
 
+@pytest.mark.slow
 def test_calls_that_no_batch_answers_are_lost_and_asked_again(
     server: BatchServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,6 +118,7 @@ def test_calls_that_no_batch_answers_are_lost_and_asked_again(
     assert len(server.made()) == 2
 
 
+@pytest.mark.slow
 def test_waiting_outlives_a_server_that_is_away_for_a_while(
     server: BatchServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +177,7 @@ def test_a_dry_run_says_both_prices(server: BatchServer, capsys: pytest.CaptureF
         me.run(study(server), "out", wait=True)
 
 
+@pytest.mark.slow
 def test_a_batch_of_which_nothing_can_be_read_is_not_sent_again(
     server: BatchServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -118,6 +118,7 @@ def test_all_judges_together(tiny: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(capsys.readouterr().out)["total"]["usd_likely"] == pytest.approx(total.usd_likely)
 
 
+@pytest.mark.slow
 def test_what_judges_ask_alike_is_counted_once(tiny: Path) -> None:
     with serving(lambda *_: Act(text=JSON_OF_TWO)) as server:
         alike = [judge(server, f"attempts={n}") for n in (1, 2, 3)]

@@ -76,6 +76,7 @@ def study_on(
     return "s.yaml"
 
 
+@pytest.mark.slow
 def test_it_is_said_last_and_in_every_head_and_asked_again(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(lossy) as server:
         study = study_on(server)
@@ -110,6 +111,7 @@ def test_it_is_said_last_and_in_every_head_and_asked_again(capsys: pytest.Captur
         assert len(server.log) - asked == LOST
 
 
+@pytest.mark.slow
 def test_whoever_means_it_may_go_on(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(lossy) as server:
         study = study_on(server)
@@ -157,6 +159,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.slow
 def test_other_commands_say_it_beside_what_they_print(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(lossy) as server:
         main(["run", study_on(server), "--out", "out", "-q"])
@@ -199,6 +202,7 @@ def test_a_server_that_goes_away_is_asked_again_when_it_is_back(
     assert sum(asked.values()) <= UNITS + 2  # those that were under way when it went
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_what_was_lost_is_not_kept_when_the_run_breaks_off(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

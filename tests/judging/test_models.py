@@ -301,6 +301,7 @@ def study_on(server: Server, **more: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_a_run_says_its_models_and_is_run_again_from_its_folder(tiny: Path) -> None:
     with serving(answer) as server:
         study = study_on(server)

@@ -190,6 +190,7 @@ def test_a_lost_sample_is_asked_for_again(tiny: Path) -> None:
     assert len(server.log) == asked + prompts
 
 
+@pytest.mark.slow
 def test_each_sample_of_a_run_is_shown_and_exported(tiny: Path) -> None:
     judge = "Judge('simulated/noise=0.5', samples=3, temperature=1)"
     study = write_study(tiny.parent / "s.yaml", evaluators=f'{{j: "{judge}"}}', bootstrap="null")
@@ -205,6 +206,7 @@ def test_each_sample_of_a_run_is_shown_and_exported(tiny: Path) -> None:
         assert len(store.get_many(keys)) == len(keys)
 
 
+@pytest.mark.slow
 def test_tokens_of_thought_are_in_the_costs(tiny: Path) -> None:
     rated = json.dumps({"clear": 3, "fitting": 2})
 

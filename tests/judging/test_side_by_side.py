@@ -42,6 +42,7 @@ def judge(server: Server, *more: str, model: str = "openai/m") -> str:
     return f"Judge({', '.join([repr(model), *more, f'base_url={server.openai!r}'])})"
 
 
+@pytest.mark.slow
 def test_judges_of_every_form_ask_at_once_and_the_numbers_are_the_same(data: me.ExplanationSet) -> None:
     """No server answers before all were asked: one after the other, this would never end."""
     every, met = threading.Barrier(3), threading.Semaphore(3)

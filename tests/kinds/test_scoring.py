@@ -101,6 +101,7 @@ def test_positions_of_units():
         unit_positions(DATA.units, twice)
 
 
+@pytest.mark.slow
 def test_importing_the_package_of_evaluators_loads_no_heavy_library():
     heavy = ["sacrebleu", "rouge_score", "nltk", "evaluate", "datasets", "joblib", "scipy", "torch"]
     heavy += ["psycopg"]

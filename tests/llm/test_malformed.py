@@ -46,6 +46,7 @@ print(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("send", [http(b" " * (50 << 20)), bomb()], ids=["50 MB", "gzip bomb"])
 def test_what_is_too_long_takes_no_memory(tmp_path: Path, send: Send) -> None:

@@ -147,6 +147,7 @@ def test_of_two_texts_it_prefers_the_one_that_it_would_rate_higher() -> None:
     assert compare("noise=0,out_of_range=1", LONG, SHORT, schema=PAIR_SCHEMA) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bias", "expected"), [(0.0, 0.5), (0.3, 0.65), (1.0, 1.0), (-0.4, 0.3)])
 def test_a_planted_preference_for_a_place_has_the_share_that_was_asked_for(
     bias: float, expected: float

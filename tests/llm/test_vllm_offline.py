@@ -194,6 +194,7 @@ def test_without_a_gpu_or_the_extra_a_sentence_says_so(store: Store, monkeypatch
         asked(store, *questions(1))
 
 
+@pytest.mark.slow
 def test_a_study_has_a_judge_in_this_process(tiny: Path, engine: Engine) -> None:
     path = write_study(
         tiny.parent / "study.yaml",

@@ -63,6 +63,7 @@ def set_in_type(folder: Path, name: str, options: str) -> tuple[str, str]:
     return log, words.stdout
 
 
+@pytest.mark.slow
 @needs_latex
 @pytest.mark.parametrize("options", ["a4paper", "a4paper,twocolumn"])
 def test_the_leaderboard_of_a_run_compiles_as_it_is(tiny: Path, tmp_path: Path, options: str) -> None:

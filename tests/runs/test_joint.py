@@ -148,6 +148,7 @@ def without_users(base: Path) -> Path:
     return tiny_run(folder, "nobody")
 
 
+@pytest.mark.slow
 def test_runs_with_nothing_in_common(base: Path) -> None:
     one = tiny_run(base, "one", exclude="{user_id: [u1]}", aspects="[clear]")
     rest = tiny_run(base, "rest", exclude="{user_id: [u2, u3]}", aspects="[clear]")

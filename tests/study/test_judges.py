@@ -216,6 +216,7 @@ def runs_on(dialect: Behave, judges: dict[str, str], out: str) -> tuple[Server, 
         return server, main(["run", str(study), "--out", out])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", [reasoning, anthropic, gemini])
 def test_servers_that_refuse_parameters(data: Path, dialect: Behave) -> None:
     rated = json.dumps(dict.fromkeys(ASPECTS, 3))
@@ -302,6 +303,7 @@ def test_dry_run_sends_nothing_and_says_what_it_would_take(
     assert judge["usd"] == 0
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_run_with_exit_3_and_more_of_it_goes_on(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -344,6 +346,7 @@ def test_the_limits_of_a_study_reach_the_run(data: Path) -> None:
         assert settings.limits == Limits(**times, **others)
 
 
+@pytest.mark.slow
 def test_the_key_is_nowhere(data: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with serving(answer) as server:
         study = study_on(server)

@@ -121,6 +121,7 @@ def test_the_numbers_are_those_of_scipy(study: Path, tiny: Path) -> None:
             )
 
 
+@pytest.mark.slow
 def test_the_same_study_gives_the_same_bytes(study: Path) -> None:
     first = contents(me.run(study, out="a").folder)
     assert first == contents(me.run(study, out="b").folder)
@@ -309,6 +310,7 @@ def test_an_interrupt_says_how_to_go_on(slow_study: Path) -> None:
     assert json.loads(Path("out/run.json").read_text(encoding="utf-8"))["status"] == "stopped"
 
 
+@pytest.mark.slow
 def test_the_second_of_two_runs_into_one_folder_is_refused(slow_study: Path) -> None:
     first = start("one", 60)
     try:

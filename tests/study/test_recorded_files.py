@@ -47,6 +47,7 @@ def study_of(place, file, **keys):
     return write_study(file, dataset=str(place), **(given | keys))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys",
     [
@@ -78,6 +79,7 @@ def test_tables_are_those_of_memory(tmp_path, place, keys):
     assert me.run(study, tmp_path / "duckdb", engine="duckdb").already
 
 
+@pytest.mark.slow
 def test_many_scores_stay_in_their_file(tmp_path, place, monkeypatch):
     study = study_of(place, tmp_path / "study.yaml")
     folder = me.run(study, tmp_path / "few").folder

@@ -35,6 +35,7 @@ def told_in(text: str) -> list[str]:
     return [form for form in FORMS if form in text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named_in", ["study", "environment"])
 def test_a_study_is_the_same_and_its_password_is_nowhere(
     tiny: Path,

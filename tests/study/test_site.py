@@ -139,6 +139,7 @@ def test_only_the_source_and_the_licence_of_the_data_may_hold_addresses(tmp_path
     assert not (tmp_path / "site").exists()
 
 
+@pytest.mark.slow
 def test_studies_of_one_name_are_told_apart_at_addresses_that_stay(tmp_path: Path, capsys: Any) -> None:
     write_tiny(tmp_path / "tiny")
     first = tiny_run(tmp_path, "mine")

@@ -154,6 +154,7 @@ def test_many_unread_replies_end_with_code_3(low: list[int], capsys: pytest.Capt
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "judge"),
     [

@@ -84,6 +84,7 @@ addEventListener("load", async () => {{
 </script>"""
 
 
+@pytest.mark.slow
 def test_the_report_of_a_stranger_reads_no_other(
     browser: Browser,  # noqa: F811
     tmp_path: Path,

@@ -80,6 +80,7 @@ def rated_anew(data, effects, seed):
     return replace(data, truth=truth[None])
 
 
+@pytest.mark.slow
 def test_equal_generators_share_a_cluster():
     truth = study([0.5, 0.5, -0.5], n_users=25, n_items=2)
     data = ready(truth, scored(truth, same=truth["rating"]))
@@ -119,6 +120,7 @@ def test_the_truth_agrees_with_itself_and_not_with_its_reverse():
     assert found.evaluators[1].ranking.mean == pytest.approx(100 * found.ratings.mean - 7)
 
 
+@pytest.mark.slow
 def test_against_refitting_every_resample():
     rng = np.random.default_rng(3)
     truth = study([0.2, 0.1, 0.0], n_users=8, n_items=2, noise=1, aspects=("fit", "trust"))

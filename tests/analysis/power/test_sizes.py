@@ -118,6 +118,7 @@ def test_whole_users_as_by_hand(
         np.testing.assert_allclose(found[:, column], wanted, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["dataset", "user", "pair", "generator"])
 def test_some_units_of_users_are_spread_as_by_hand(level: str) -> None:
     data = prepared(*frames(12, 9, missing=0.1, aspects=("fit", "clear")), level, "spearman")

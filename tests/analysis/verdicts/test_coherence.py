@@ -117,6 +117,7 @@ def test_transitivity_in_any_order_is_the_mean_over_all_draws_of_one_verdict_per
         assert found.loc["transitivity_any_order", "estimate"] == pytest.approx(kept / of, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "ties"), [(1, 0.0), (6, 0.0), (7, 0.0), (40, 0.0), (9, 0.5)])
 def test_identical_sides_are_even_by_chance_as_the_formula_says(n, ties):
     """The estimate of a coin is below 1, for no sample is even."""
@@ -166,6 +167,7 @@ def test_counts_are_those_of_loops(rows, block, seed):
     pd.testing.assert_frame_equal(mixed.loc[found.index], found)
 
 
+@pytest.mark.slow
 def test_an_even_share_is_within_its_interval():
     """A fair coin on identical sides keeps to irreflexivity in full, though no sample shows it."""
     rng = np.random.default_rng(1)
@@ -204,6 +206,7 @@ def test_missing_verdicts_are_left_out_and_counted():
     assert shares(frame)["asymmetry"] == 1.0
 
 
+@pytest.mark.slow
 def test_preferences_of_a_tournament(real_data, tmp_path):
     """27,463 verdicts of GPT-4o, of which many pairs were asked once."""
     (tmp_path / "map.yaml").write_text(

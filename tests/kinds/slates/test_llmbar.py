@@ -37,6 +37,7 @@ def pairs(real_data: Path) -> SlateSet:
     return duels([(name, subset, *OUTPUTS, *utilities) for name, subset, utilities in rows])
 
 
+@pytest.mark.slow
 def test_regret_and_asymmetry_of_every_judge_and_prompt(recorded: pd.DataFrame, pairs: SlateSet) -> None:
     units = pairs.table[["user_id", "order"]]
     verdicts, same, agree = {}, {}, {}
@@ -73,6 +74,7 @@ def test_regret_and_asymmetry_of_every_judge_and_prompt(recorded: pd.DataFrame, 
     assert {name.split()[0] for name, _ in higher} == {"PaLM2"}
 
 
+@pytest.mark.slow
 def test_raw_replies_give_the_same_but_where_the_release_contradicts_them(
     recorded: pd.DataFrame, tmp_path: Path
 ) -> None:

@@ -188,6 +188,7 @@ def test_each_model_has_a_file_of_its_own(store: Store, server: BatchServer) -> 
     assert [len(batch["keys"]) for batch in server.made()] == [4, 4]
 
 
+@pytest.mark.slow
 def test_where_there_is_no_room_smaller_batches_are_sent_later(store: Store, server: BatchServer) -> None:
     server.room, server.looks = 3, 1
     wanted = asked(server, 10)
@@ -336,6 +337,7 @@ def test_a_server_that_drips_is_not_waited_for(
     assert server.paid() == dict.fromkeys((request.key for request in wanted), 1)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_wait_for_a_server_that_drips(tmp_path: Path, server: BatchServer) -> None:
     server.drips = "upload"
     program = (

@@ -118,6 +118,7 @@ def test_a_long_example_is_no_attack() -> None:
     assert len(fill(body, {"examples": [{"text": "word " * 2_000}] * 100})) > 2_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "body",

@@ -139,6 +139,7 @@ def test_print_is_light_and_whole(show: Show) -> None:
         assert page.pdf().startswith(b"%PDF-"), at
 
 
+@pytest.mark.slow
 def test_without_scripts_the_plain_tables_stand_there(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(report_page(payload(3, 4), static="<p>the plain tables</p>"), encoding="utf-8")
@@ -149,6 +150,7 @@ def test_without_scripts_the_plain_tables_stand_there(browser: Browser, tmp_path
     context.close()
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_read_shows_the_plain_tables_and_why(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     damaged = {**payload(3, 4), "board": None}

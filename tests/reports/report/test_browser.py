@@ -480,6 +480,7 @@ def test_the_replies_of_a_judge_that_is_asked_again_are_told_apart(show: Show) -
     ] * 2
 
 
+@pytest.mark.slow
 def test_what_a_phone_cuts_can_be_scrolled_and_says_so(show: Show) -> None:
     page = show(payload(), width=390)
     said = page.get_by_text("There is more to the right")

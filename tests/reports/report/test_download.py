@@ -43,6 +43,7 @@ def test_the_leaderboard_is_saved_with_every_digit(show: Show) -> None:
     assert any(row["evaluator"].startswith("'=cmd") for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["leaderboard?mode=all", "groups", "units", "details"])
 def test_the_tables_of_every_view_are_saved(show: Show, at: str) -> None:
     page = show(payload(units=120, simulated=Simulation(data=True)))

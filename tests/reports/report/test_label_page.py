@@ -244,6 +244,7 @@ def test_two_texts_side_by_side_and_which_is_better(label: Label, tmp_path: Path
         assert row[row["winner"]] == generator[first if row["aspect"] == "clear" else second]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["relevance", "slates", "exposure"])
 def test_every_kind_is_shown_as_its_report_shows_it(label: Label, tmp_path: Path, kind: str) -> None:
     folder = shutil.copytree(ROOT / "data" / kind, tmp_path / kind)
@@ -289,6 +290,7 @@ def test_a_scale_without_keys_has_a_field(label: Label, tmp_path: Path) -> None:
     assert list(page.labels().values()) == [62.5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
 def test_it_fits_is_read_and_turns_with_the_script(
     label: Label, tmp_path: Path, width: int, scheme: str

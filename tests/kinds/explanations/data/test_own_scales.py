@@ -88,6 +88,7 @@ def test_a_judge_asks_once_per_scale_and_names_it(data) -> None:
     assert "1 to 5" in told[2]
 
 
+@pytest.mark.slow
 def test_a_run_reports_on_them(data, tmp_path) -> None:
     save(data, tmp_path / "mixed")
     (tmp_path / "study.yaml").write_text(

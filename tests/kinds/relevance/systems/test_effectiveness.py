@@ -33,6 +33,7 @@ ALIKE = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_measures_of_the_deep_learning_track_are_those_of_ir_measures(dl21):
     labels = dl21.judgements.labels["human"]
     found = effectiveness(dl21.runs, labels, [measure_named(name) for name in ALIKE]).of_user

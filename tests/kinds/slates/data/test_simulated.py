@@ -28,6 +28,7 @@ def plain(large):
     return table.merge(said).assign(gap=lambda t: t["utility_first"] - t["utility_second"])
 
 
+@pytest.mark.slow
 def test_the_bundled_duels_are_made_by_their_script(tmp_path) -> None:
     bundled, made = ROOT / "data" / "slates", tmp_path / "new"
     done = subprocess.run(

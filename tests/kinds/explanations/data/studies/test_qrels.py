@@ -100,6 +100,7 @@ def challenge(real_data: Path, tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_one_leaderboard_of_all_submissions_has_the_known_numbers(challenge: Path) -> None:
     sheets = {s.name: s for s in calibration_of(challenge, Calibrating(resamples=100))}
     board = sheets["labels"].frame.set_index("evaluator")

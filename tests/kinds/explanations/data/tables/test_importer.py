@@ -174,6 +174,7 @@ def test_a_wrong_long_table(run, old, new, where):
     assert where in [p[:3] for p in caught.value.problems]
 
 
+@pytest.mark.slow
 def test_hanna_without_a_line_of_code(real_data, tmp_path):
     table = real_data / "hanna" / "hanna_wide.csv"
     made = import_table(table, ROOT / "studies" / "maps" / "hanna.yaml", tmp_path / "hanna")
