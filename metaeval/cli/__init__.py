@@ -47,6 +47,7 @@ _MODULES = {
     "disagreements": "analyses",
     "off-policy": "data",
     "loop": "run",
+    "drift": "gate",
     "gate": "gate",
     "reparse": "run",
     "runs": "runs",

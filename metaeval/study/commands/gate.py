@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pandas as pd
+
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import author_key
 from metaeval.base.records import Kind, Status
 from metaeval.runs.finished import OpenRun, open_run
+from metaeval.study.commands.drift import anchor_units
 from metaeval.study.plan import column_of
 from metaeval.trust.calibration.identity import changes as identity_changes
 from metaeval.trust.calibration.identity import identity
@@ -18,6 +21,7 @@ from metaeval.trust.calibration.record import judge_notes
 from metaeval.trust.gate.baseline import CALL_DIGITS, Baseline, GateScores, cells_of, read_baseline
 from metaeval.trust.gate.baseline import write_baseline as write_file
 from metaeval.trust.gate.checks import GateResult, gate
+from metaeval.trust.gate.drift import marked
 from metaeval.trust.gate.rules import Rules, joined, lowered
 
 
@@ -37,6 +41,8 @@ class GateRequest:
     """Where the run's data set lies, if not where its study says."""
     calibration: Path | None = None
     """A calibration, or the run folder that holds one; the run's own, if None."""
+    anchors: Path | None = None
+    """An older run, whose judge is the baseline's: its drift on units with the same texts is subtracted."""
 
     def rules(self, kept: Rules | None) -> Rules:
         """Return the rules asked for; what is None is as ``kept``, or the default."""
@@ -54,9 +60,11 @@ def gate_run(
 ) -> GateResult:
     """Hold the finished run of a system as it is now against thresholds and a baseline.
 
-    The baseline is a file of `baseline_of_run`, or the last accepted run; without it, only means are checked.
+    The baseline is a file of `baseline_of_run`, or the last accepted run, else that of the anchors; without
+    any, only means are checked.
     """
     run = open_run(folder, rated=True)
+    baseline = request.anchors if baseline is None else baseline
     kept = _baseline(run, request, Path(baseline)) if baseline is not None else None
     by = request.by or (kept.by if kept else "")
     cluster = request.cluster or (kept.cluster if kept else None)
@@ -75,12 +83,15 @@ def gate_run(
     rules = request.rules(kept.rules if kept else None)
     if kept:
         rules = joined(rules, kept.rules, cells_of(current, kept.scored, by), str(baseline))
-        notes += _judge_changes(current, kept.scored, accept_judge_change)
+        corrected = request.anchors is not None
+        notes += _judge_changes(current, kept.scored, accept_judge_change or corrected, corrected=corrected)
     if run.scores.kinds.get(current.evaluator) in (Kind.JUDGE, Kind.ENSEMBLE):
         signature = run.scores.signatures[current.evaluator]
         aspects = list(dict.fromkeys(a for a, _ in cells_of(current, None, "")))
         notes += judge_notes(request.calibration or run.folder, current.evaluator, signature, aspects)
-    return gate(current, kept.scored if kept else None, rules, by=by, cluster=cluster, notes=notes)
+    anchors = _anchors(run, request.anchors, request, kept) if kept and request.anchors else None
+    before = kept.scored if kept else None
+    return gate(current, before, rules, by=by, cluster=cluster, notes=notes, anchors=anchors)
 
 
 def baseline_of_run(
@@ -108,16 +119,40 @@ def baseline_of_run(
     return written, lowered(rules, kept.rules, cells) if kept else []
 
 
-def _judge_changes(current: GateScores, before: GateScores, accepted: bool) -> list[str]:
+def _anchors(run: OpenRun, place: Path, request: GateRequest, kept: Baseline) -> pd.DataFrame:
+    """Return the anchors of a run and an older one: key columns, ``aspect``, ``score`` and ``then``."""
+    then, name = open_run(place, rated=True), kept.scored.evaluator
+    one_of(name, then.scores.evaluators, f"the run {place} has no evaluator")
+    if differs := identity_changes(identity(then.scores.signatures[name]), kept.scored.identity):
+        raise MetaevalError(
+            f"the anchors of {place} were not judged by the judge of the baseline: {'; '.join(differs)}"
+        )
+    known = anchor_units(then, run, request.data)
+    own, old = (
+        marked(r.scores.frame.loc[r.scores.frame["evaluator"] == name, [*known, "aspect", "score"]], known)
+        for r in (run, then)
+    )
+    old = old.rename(columns={"score": "then"}).drop(columns="anchor")
+    return own[own["anchor"]].drop(columns="anchor").merge(old, on=[*known, "aspect"])
+
+
+def _judge_changes(
+    current: GateScores, before: GateScores, accepted: bool, *, corrected: bool = False
+) -> list[str]:
     """Note that the judge is not the one of the baseline, or refuse to compare the two."""
     changed = "; ".join(identity_changes(before.identity, current.identity))
     if changed and not accepted:
         raise MetaevalError(
             f"the judge {current.evaluator} is not the one of the baseline: {changed}; scores of two judges "
-            "are not comparable: run the accepted system with the new one and write a new baseline, or give "
-            "--accept-judge-change"
+            "are not comparable: run the accepted system with the new one and write a new baseline, give "
+            "--anchors OLD, a run of which some texts were judged again, or --accept-judge-change"
         )
-    note = f"THE JUDGE CHANGED since the baseline: {changed}; a drop may come from the judge, not the system."
+    what = (
+        "drops are less its drift on anchors"
+        if corrected
+        else "a drop may come from the judge, not the system"
+    )
+    note = f"THE JUDGE CHANGED since the baseline: {changed}; {what}."
     return [note] if changed else []
 
 

@@ -35,6 +35,7 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.resampling.significance import holm
 from metaeval.trust.gate.baseline import GateScores, cell, cells_of, ends, paired
+from metaeval.trust.gate.drift import marked, split
 from metaeval.trust.gate.rules import Rules
 from metaeval.trust.gate.tests_of_means import cluster_mean
 
@@ -108,11 +109,14 @@ def gate(
     by: str = "",
     cluster: str | None = None,
     notes: Iterable[str] = (),
+    anchors: pd.DataFrame | None = None,
 ) -> GateResult:
     """Check a system's scores against thresholds and a baseline, without which only means are checked.
 
     With ``by``, the name of ``category``, each category is checked beside each whole aspect. ``cluster`` is
-    the noun for the clusters of units, such as ``user``; ``unit`` if all units are independent.
+    the noun for the clusters of units, such as ``user``; ``unit`` if all units are independent. ``anchors``
+    are units judged then and now (key columns, ``aspect``, ``score``, ``then``): their mean change is the
+    judge's, and is subtracted from that of the other units.
     `MetaevalError` is raised if there is nothing to check, a threshold is of nothing, or the two cannot be
     paired.
     """
@@ -125,6 +129,9 @@ def gate(
         raise MetaevalError(f"units cannot be clustered by {cluster!r}; give {have} or unit")
     both, unmatched = paired(current, baseline) if baseline else (None, [])
     how: dict[str, Any] = {"rules": rules, "cluster": columns[cluster], "limits": ends(current, baseline)}
+    if both is not None and anchors is not None:
+        both = marked(both, anchors[current.keys])
+        how["anchors"] = anchors[anchors["score"].notna() & anchors["then"].notna()]
     found: list[Check] = []
     for place in cells:
         bound, drop = rules.least_of(*place), rules.max_drop_of(*place)
@@ -143,7 +150,18 @@ def gate(
     verdicts = [check.verdict for check in checks]
     verdict = next(v for v in _ORDER if v in verdicts)
     simulated = current.simulated | (baseline.simulated if baseline else REAL)
-    return GateResult(verdict, checks, current.evaluator, rules, cluster, by, (*unmatched, *notes), simulated)
+    told = (*unmatched, *notes, *(_drift_notes(how["anchors"]) if "anchors" in how else ()))
+    return GateResult(verdict, checks, current.evaluator, rules, cluster, by, told, simulated)
+
+
+def _drift_notes(anchors: pd.DataFrame) -> Iterator[str]:
+    """Say what is subtracted from drops."""
+    change = (anchors["score"] - anchors["then"]).groupby(anchors["aspect"]).agg(["mean", "count"])
+    drifts = [f"{aspect} {row['mean']:+.2f} on {row['count']:,.0f}" for aspect, row in change.iterrows()]
+    yield (
+        "Drops are of units that are no anchors, less the judge's drift, the mean change on anchors "
+        f"({'; '.join(drifts) or 'none has a score'}); its uncertainty is in the interval (jackknife)."
+    )
 
 
 def _checked(
@@ -155,18 +173,33 @@ def _checked(
     rules: Rules,
     cluster: str,
     limits: tuple[float, float],
+    anchors: pd.DataFrame | None = None,
 ) -> Check:
     """Test the units of a cell, by the clusters of a key column, if any; the verdict comes later."""
+    unchanged = kind == "drop" and len(own) > 0 and bool((own["same"] & own["score"].notna()).all())
+    if kind == "drop" and anchors is not None:
+        own = own[~own["anchor"]]
     scored, alpha, (least, most) = own[own["score"].notna()], rules.alpha, limits
-    missing, before = len(own) - len(scored), math.nan
-    clusters = scored[cluster].astype(str).tolist() if cluster else np.arange(len(scored))
-    score = scored["score"].to_numpy(float)
+    missing, before, why = len(own) - len(scored), math.nan, ""
+
+    def clusters_of(frame: pd.DataFrame, apart: str = "") -> list[str]:
+        return [*frame[cluster].astype(str)] if cluster else [f"{apart}{i}" for i in range(len(frame))]
+
+    clusters, score = clusters_of(scored), scored["score"].to_numpy(float)
     if kind == "least":
         mean = cluster_mean(score, clusters, least=least, most=most)
         now = mean.value
     else:
-        change = score - scored["before"].to_numpy(float)
-        mean = cluster_mean(change, clusters, least=least - most, most=most - least)
+        then = scored["before"].to_numpy(float)
+        if anchors is None:
+            mean = cluster_mean(score - then, clusters, least=least - most, most=most - least)
+        else:
+            same = anchors[anchors["aspect"] == place[0]]
+            change = (same["score"] - same["then"]).to_numpy(float)
+            parts = split((change, clusters_of(same, "anchor ")), (score, clusters), (then, clusters), limits)
+            mean, few = parts.system, parts.judge.n_clusters < 2
+            why = "fewer than two clusters of anchors, so the judge's drift is not known" if few else ""
+            why = why if len(scored) else "every unit is an anchor: nothing is left of the system"
         now, before = (float(scored[c].mean()) if len(scored) else math.nan for c in ("score", "before"))
     below = mean.p_below(bound)
     check = Check(
@@ -185,9 +218,9 @@ def _checked(
         now,
         before,
         "inconclusive",
-        "",
+        why,
     )
-    if kind == "drop" and len(scored) and bool(scored["same"].all()) and not missing:
+    if unchanged:
         # The texts and the judge are those of the baseline: nothing was left to chance.
         nan = math.nan
         return replace(check, p_pass=0.0, p_fail=nan, p_fail_alone=nan, low=0.0, high=0.0, why=SAME)
@@ -204,6 +237,8 @@ def _decided(check: Check, p: float, rules: Rules, tested: int) -> Check:
         why = f"{check.n_missing:,} of {asked:,} units have no score"
     elif check.p_pass <= rules.alpha:
         verdict, why = "pass", check.why
+    elif check.why:
+        why = check.why
     elif check.n_clusters < 2:
         why = "all units are of one cluster" if check.n_units else "there is no unit"
     elif check.p_fail_alone <= rules.alpha:
