@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from benchmarks import coherence, generator_means, many_clusters, off_policy, rankings, system_orders, trust
+from benchmarks import (
+    coherence,
+    confidence_and_drift,
+    generator_means,
+    many_clusters,
+    off_policy,
+    rankings,
+    system_orders,
+    trust,
+)
 from benchmarks.shares import COVERS, SIZE, row
 from metaeval.base.records import COEFFICIENTS
 from metaeval.stats.coefficients.levels import Grouping, estimate
@@ -147,6 +156,7 @@ def run(studies: int = STUDIES, *, quick: bool = False) -> Iterator[dict[str, An
     yield from rankings.run(studies, quick=quick)
     yield from system_orders.run(studies, quick=quick)
     yield from trust.run(studies, quick=quick)
+    yield from confidence_and_drift.run(studies, quick=quick)
     yield from coherence.coverage(studies, quick=quick)
     yield from off_policy.run(studies, quick=quick)
     yield from many_clusters.coverage(studies)

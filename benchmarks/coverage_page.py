@@ -26,6 +26,8 @@ _NAMES = {
     "bootstrap": "τ, bootstrap",
     "first_position": "first position",
     "user_mean": "mean over users",
+    "ece": "ECE",
+    "gap": "too sure by",
     "near_one": "Pearson near 1",
     "rare": "rare share",
 }
@@ -38,6 +40,7 @@ _SECTIONS = (
     ("Generators", ("rankings of", "means of", "equal generators", "prediction-powered")),
     ("Orders of systems", ("order of",)),
     ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
+    ("Confidence, single ratings and drift", ("confidence", "drift")),
     ("Coherence of verdicts", ("coherence",)),
     ("Off-policy values", ("off-policy",)),
     ("Many clusters", ("many clusters",)),
