@@ -15,6 +15,7 @@ from metaeval.judging.cluster import workers_of
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.explanations.text.texts import check_tokenizer
 from metaeval.kinds.known.similarity import text_vectors
+from metaeval.kinds.registry import build
 from metaeval.llm.calls.client import client_for
 from metaeval.llm.providers import Connection
 from metaeval.llm.store.database import database_at
@@ -41,6 +42,7 @@ def _log(tmp_path: Path, sample: Path) -> None:
 
 
 NEEDS: dict[str, tuple[str, str, Callable[[Path, Path], object]]] = {
+    "crowd": ("crowdkit", "DawidSkene", lambda *_: build("DawidSkene(Annotator('1'))").check(None, ())),
     "duckdb": ("duckdb", "engine 'duckdb'", lambda *_: database().__enter__()),
     "embeddings": ("sentence_transformers", "embeddings by 'x'", lambda *_: text_vectors(["a"], "x")),
     "figures": ("vl_convert", "drawing figures", lambda *_: check_drawing()),
@@ -59,7 +61,9 @@ def test_a_missing_library_is_answered_with_the_install_command(
     extra: str, tmp_path: Path, sample: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library, what, need = NEEDS[extra]
-    for name in [n for n in sys.modules if n == library or n.startswith("metaeval.llm.store.postgres")]:
+    for name in [
+        n for n in sys.modules if n.split(".")[0] == library or n.startswith("metaeval.llm.store.postgres")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingExtraError) as said:

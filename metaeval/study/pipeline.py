@@ -24,7 +24,7 @@ from metaeval.judging.cost import calls_in, lost_calls, replies_state
 from metaeval.judging.settings import judging_of, under
 from metaeval.kinds.scoring import Scoring, joined, judges_of
 from metaeval.kinds.study import Study
-from metaeval.runs.folder import RECORD, RunFolder, read_record
+from metaeval.runs.folder import RECORD, RunFolder, digest_of, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
 from metaeval.study.completion import code, finished, inputs_of, libraries, replaces
 from metaeval.study.plan import Plan, plan, study_of
@@ -211,7 +211,10 @@ def truth_ratings(truth: ScoreTable) -> pd.DataFrame:
 
 def _score(folder: RunFolder, scoring: Scoring, fingerprint: str, done: list[str]) -> ScoreTable:
     """Score, and keep the scores of each evaluator in the run folder as they come."""
-    keys = {n: _key(fingerprint, n, scoring.aspects, scoring.signature(n)) for n in scoring.named}
+    keys = {
+        name: _key(fingerprint, name, scoring.aspects, scoring.signature(name), source_of(evaluator))
+        for name, evaluator in scoring.named.items()
+    }
     for name, key in keys.items():
         table = folder.part(key)
         if table is not None:
@@ -300,6 +303,12 @@ def _reply_facts(
         return {**facts, "lost": lost, "again": again}
     state = replies_state(store, calls_in([scores.frame, scores.verdicts]), judge_tables.values())
     return {**facts, "replies": state}
+
+
+def source_of(evaluator: object) -> str:
+    """Return the SHA-256 of the file that an evaluator's class stands in, which may be the user's own."""
+    file = Path(getattr(sys.modules.get(type(evaluator).__module__), "__file__", None) or "")
+    return digest_of(file) if file.is_file() else ""
 
 
 def _key(*parts: object) -> str:

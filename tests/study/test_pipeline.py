@@ -21,7 +21,7 @@ from metaeval.base.errors import DataError, RunFolderError, StoppedError, StudyE
 from metaeval.cli import main
 from metaeval.engine.correlation import Correlation
 from metaeval.runs.folder import DETAILS, OUTPUTS, RATERS, TESTS, RunFolder
-from metaeval.study.pipeline import rerun
+from metaeval.study.pipeline import rerun, source_of
 from metaeval.study.results import read_back
 from tests.tiny import write_study
 
@@ -327,3 +327,15 @@ def test_the_second_of_two_runs_into_one_folder_is_refused(slow_study: Path) -> 
     # The lock went with the process that held it.
     with RunFolder.claim(Path("out")):
         pass
+
+
+def test_a_mended_evaluator_of_ones_own_has_another_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_readability.py").write_text("class Mine:\n    worth = 1\n", encoding="utf-8")
+    mine = __import__("my_readability").Mine()
+    before = source_of(mine)
+    (tmp_path / "my_readability.py").write_text("class Mine:\n    worth = 2\n", encoding="utf-8")
+    assert before != source_of(mine)
+    assert source_of(1) == ""
