@@ -97,9 +97,9 @@ def _agreement(panel: Panel, resampler: Resampler) -> dict[str, Any]:
     elif known >= _TENTATIVE:
         said = "agree enough for tentative conclusions"
     elif found.low > 0:
-        said = "agree more than by chance, and little: many labels per unit are needed"
+        said = "agree little, and more than by chance: a unit needs many labels"
     else:
-        said = "are not shown to agree at all: no judge can be measured by them"
+        said = "are not shown to agree on single units: only means of many can measure a judge"
     counts = {"people": len(panel.people), "n_units": int(several.sum())}
     return {"aspect": panel.aspect, "verdict": said, **found.row("alpha"), **counts}
 

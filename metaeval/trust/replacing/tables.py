@@ -165,8 +165,8 @@ def replacing_sheets(
                     **(held.advantage if usable else NOTHING).row("advantage"),
                     "people": len(held.people),
                     "n_units": held.n_units,
-                    "more_units": more,
-                    "more_units_by_twice_the_people": of_twice,
+                    "more_units": _finite(more),
+                    "more_units_by_twice_the_people": _finite(of_twice),
                 }
             )
             if usable:
@@ -193,6 +193,10 @@ def replacing_sheets(
         ),
     ]
     return [sheet for sheet in sheets if len(sheet.frame)]
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else math.nan
 
 
 _VERDICTS = (*_HEAD, Column("verdict", "It"))

@@ -27,12 +27,12 @@ def test_a_rater_who_guesses_lowers_alpha() -> None:
     for scale in (Scale(0, 3), Scale(0, 3, labels=("a", "b", "c", "d"))):
         panel = _panel(np.stack([_like(0.95), _like(0.95), _like(0.0)]), scale)
         agree, raters = raters_sheets([panel], Resampler(0, 200), REAL)
-        assert agree.frame["verdict"][0].startswith("agree more than by chance, and little")
+        assert agree.frame["verdict"][0].startswith("agree little, and more than by chance")
         assert (raters.frame["gain_low"] > 0).tolist() == [False, False, True]
 
 
 def test_people_agree_or_not() -> None:
-    for share, said in ((1.0, "agree well enough"), (0.0, "are not shown to agree at all")):
+    for share, said in ((1.0, "agree well enough"), (0.0, "are not shown to agree")):
         panel = _panel(np.stack([_like(share) for _ in range(2)]), Scale(0, 3))
         [agree] = raters_sheets([panel], Resampler(0, 200), REAL)
         assert agree.frame["verdict"][0].startswith(said)

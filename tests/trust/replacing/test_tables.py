@@ -63,3 +63,10 @@ def test_experts_have_a_larger_epsilon() -> None:
     said = _verdict(_rated(0.9), ReplacingOptions(experts=("1", "2")))
     assert said.startswith("replaces an expert (ω = 1.00 at ε = 0.2); ")
     assert "a crowd worker (ω = 0.00 at ε = 0.1)" in said
+
+
+def test_units_that_no_study_has_are_no_number() -> None:
+    for noise in (0.9, 1.0, 1.1):
+        panel = Panel("judge", "clear", Scale(1, 5), ("1", "2", "3", "4"), PEOPLE, _rated(noise), WHO, USERS)
+        rates = replacing_sheets([panel], ReplacingOptions(), Resampler(0, 100), REAL)[1].frame
+        assert np.isfinite(rates["more_units"].fillna(0)).all()
