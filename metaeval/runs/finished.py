@@ -191,13 +191,17 @@ def read_table(path: Path, record: Record) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(counts, "int64"))
 
 
-def refuse_unrated(folder: Path, kind: str) -> None:
-    """Raise `MetaevalError` if scores of a kind are no ratings; a kind that is not known here has ratings."""
+def is_rated(kind: str) -> bool:
+    """Say whether scores of a kind are ratings; those of a kind that is not known here are."""
     try:
-        rated = kind_named(kind).rated
+        return bool(kind_named(kind).rated)
     except MetaevalError:
-        rated = True
-    if not rated:
+        return True
+
+
+def refuse_unrated(folder: Path, kind: str) -> None:
+    """Raise `MetaevalError` if scores of a kind are no ratings."""
+    if not is_rated(kind):
         raise MetaevalError(
             f"this takes ratings, and {folder} is of kind {kind!r}, whose scores are verdicts on two: "
             "`metaeval details` shows the measures of a run of it"

@@ -23,10 +23,9 @@ from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.details import made_of
 from metaeval.kinds.files.loading import load
-from metaeval.kinds.kind import kind_named
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import known_for, score
-from metaeval.runs.finished import open_run, refuse_unrated
+from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import SCORES, read_record
 from metaeval.sources.hub import FILE
 from metaeval.study.pipeline import truth_ratings
@@ -110,7 +109,7 @@ def calibration_of(
     bands = Bands.read(options.bands)
     check_measure(options.measure)
     of_data = (path / FILE).is_file()
-    rated = of_data or kind_named(read_record(path).study.kind).rated
+    rated = of_data or is_rated(read_record(path).study.kind)
     labelled = _of_data(path, options) if of_data else _of_run(path, options, rated=rated)
     if not rated:
         of_verdicts = _confidence(labelled, options, options.evaluators or labelled.scores.evaluators)

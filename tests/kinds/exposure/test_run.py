@@ -8,9 +8,11 @@ import pytest
 
 import metaeval as me
 from data.make_exposure import simulate
+from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
 from metaeval.kinds.exposure.commands import make_pairs
 from metaeval.kinds.exposure.data.loading import save
+from metaeval.study.commands.calibration import Calibrating, calibration_of
 from tests.study.test_report import payload_of
 
 STUDY = """\
@@ -184,3 +186,16 @@ def test_only_the_judge_that_makes_things_up_is_caught(run):
     audit = pd.read_csv(run / "evidence.csv").query("order == 'both'").set_index("evaluator")["complete"]
     assert audit[["two", "three"]].eq(1).all()
     assert 0.7 < audit["one"] < 0.9
+
+
+def test_calibrate_measures_the_confidence_of_verdicts_alone(place, tmp_path):
+    run = shutil.copytree(place / "run", tmp_path / "run")
+    sheets = calibration_of(run, Calibrating(resamples=50))
+    assert [sheet.name for sheet in sheets] == ["confidence", "reliability"]
+    assert {"one", "two"} <= set(sheets[0].frame["evaluator"])
+    assert not (run / "calibration.json").exists()
+    assert main(["calibrate", str(run), "--resamples", "50", "--figure", str(tmp_path / "d.svg")]) == 0
+    assert "share that agrees with people" in (tmp_path / "d.svg").read_text(encoding="utf-8")
+    assert "reliability" in {figure["name"] for figure in payload_of(run / "report.html")["figures"]}
+    with pytest.raises(MetaevalError, match="this takes ratings"):
+        calibration_of(run, Calibrating(evaluators=("coin",)))

@@ -225,6 +225,14 @@ def test_the_unit_shows_truth_scores_and_why_there_is_none(show: Show) -> None:
     assert rows[0][1:] == [f"{t['values'][t['codes'][53]]:g}" for t in truth]
 
 
+def test_a_unit_has_the_interval_of_a_rating_beside_a_score(show: Show) -> None:
+    given = payload() | {"within": {"Judge(n=3)": {ASPECTS[0]: 1.5}}}
+    page = show(given, "#/unit?unit=1")
+    rows = [row.split("\t") for row in page.locator("table.scores tbody").inner_text().split("\n")]
+    assert [cell.endswith("± 1.5") for row in rows for cell in row[1:]].count(True) == 1
+    assert page.get_by_text("90 % of the ratings by new people lie within ±").is_visible()
+
+
 @pytest.mark.parametrize("width", [1400, 390])
 def test_two_generators_for_one_user_and_item_stand_side_by_side(show: Show, width: int) -> None:
     given = payload()

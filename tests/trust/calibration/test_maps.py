@@ -9,7 +9,7 @@ import pytest
 from metaeval.base.records import Scale
 from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.engine.intervals import Bootstrap
-from metaeval.trust.calibration.maps import map_fits, map_sheet
+from metaeval.trust.calibration.maps import conformal_sheet, half_widths, map_fits, map_sheet
 
 SCALE = Scale(1, 5)
 
@@ -50,3 +50,15 @@ def test_the_sheet_has_a_row_an_evaluator() -> None:
     assert row["added_to_own_low"] == found["harsh"].added_to_own.low
     assert {c.name for c in sheet.columns} <= set(sheet.frame.columns)
     assert map_sheet([]) is None
+
+
+def test_intervals_of_single_ratings_are_about_the_score_the_map_and_the_mean() -> None:
+    sheet = conformal_sheet(list(fits().values()))
+    assert sheet is not None
+    rows = sheet.frame.set_index("evaluator")
+    assert rows.loc["harsh", "within_map"] < rows.loc["harsh", "within_raw"]
+    assert rows.loc["harsh", "within_map"] < rows.loc["harsh", "within_mean"]
+    assert np.isnan(rows.loc["big", "within_raw"])  # not on the scale
+    assert (rows[["coverage_map", "coverage_mean"]] > 0.85).all(axis=None)
+    assert half_widths([sheet]) == {n: {"clear": rows.loc[n, "within_raw"]} for n in ("harsh", "blind")}
+    assert conformal_sheet([]) is None
