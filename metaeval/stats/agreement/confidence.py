@@ -124,7 +124,7 @@ def _less_bias(statistic: ClusterSums, resampler: Resampler, *, tells: bool) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Within:
+class RatingInterval:
     """A conformal interval of single ratings: prediction ± ``half_width``."""
 
     half_width: float
@@ -147,7 +147,7 @@ def half_width(errors: Floats, of_unit: Ints, n_clusters: int, level: float = LE
     return float(errors[order[at]]) if at < len(order) else np.inf
 
 
-def conformal(errors: Floats, clusters: Clusters, resampler: Resampler, level: float = LEVEL) -> Within:
+def conformal(errors: Floats, clusters: Clusters, resampler: Resampler, level: float = LEVEL) -> RatingInterval:
     """Return the half-width of all clusters, and how often those of other clusters hold.
 
     Parameters
@@ -157,7 +157,7 @@ def conformal(errors: Floats, clusters: Clusters, resampler: Resampler, level: f
     """
     q = half_width(errors, clusters.of_unit, clusters.n, level)
     if np.isinf(q):
-        return Within(q, NOTHING)
+        return RatingInterval(q, NOTHING)
     folds = min(FOLDS, clusters.n)
     fold = np.random.default_rng(resampler.seed).permutation(clusters.n) % folds
     held: NDArray[np.bool_] = np.zeros(len(errors), dtype=bool)
@@ -171,4 +171,4 @@ def conformal(errors: Floats, clusters: Clusters, resampler: Resampler, level: f
     there = (sizes > 0).astype(np.float64)
     covered = mean_of(np.nan_to_num(share)[None], there[None])
     [coverage] = each(bootstrap(covered, resampler.of(clusters.n), bounds=(0.0, 1.0), stretch=False))
-    return Within(q, coverage)
+    return RatingInterval(q, coverage)

@@ -31,7 +31,7 @@ from metaeval.sources.hub import FILE
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.plan import column_in, column_of
 from metaeval.study.specs import recorded_names
-from metaeval.trust.calibration.confidence import confidence_sheets, confidences
+from metaeval.trust.calibration.confidence import confidence_sheets
 from metaeval.trust.calibration.maps import conformal_sheet, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     CALIBRATION,
@@ -161,16 +161,15 @@ def calibration_of(
 def _confidence(labelled: LabelledScores, how: Calibrating, evaluators: Sequence[str]) -> list[Sheet]:
     """Return the sheets on the confidence of evaluators; none if they state none."""
     truth, bootstrap = labelled.truth, labelled.bootstrap
-    found = confidences(
+    return confidence_sheets(
         labelled.scores.frame,
         truth[truth["aspect"].isin(how.aspects)] if how.aspects else truth,
         evaluators,
         scale=labelled.scale,
         bootstrap=bootstrap.by(bootstrap.cluster or labelled.cluster or noun(key_columns(truth)[0])),
         within=how.within,
+        simulated=labelled.scores.simulation.among(evaluators),
     )
-    simulated = labelled.scores.simulation.among(evaluators)
-    return confidence_sheets(list(found), within=how.within, simulated=simulated)
 
 
 def states_of(

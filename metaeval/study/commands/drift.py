@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pandas as pd
 
@@ -16,7 +15,7 @@ from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.commands.analyses import show_in_report
 from metaeval.study.plan import data_of
 from metaeval.trust.calibration.identity import changes, identity
-from metaeval.trust.gate.drift import drift_sheets, drifts
+from metaeval.trust.gate.drift import drift_sheets
 
 Place = str | os.PathLike[str] | None
 
@@ -44,16 +43,20 @@ def drift_of(
     anchors = anchor_units(old, new, data, old_data)
     by = {noun: key for key, noun in new.nouns.items()} | {"unit": ""}
     key = by[one_of(cluster, list(by), "units cannot be clustered by", "but by")] if cluster else new.cluster
-    frames = old.scores.frame, new.scores.frame
-    found = [
-        replace(
-            one, changes=tuple(changes(*(identity(r.scores.signatures[one.evaluator]) for r in (old, new))))
-        )
-        for one in drifts(*frames, anchors, names, cluster=key, limits=_limits(new))
-    ]
-    if not found:
+    known_changes = {
+        name: changes(*(identity(run.scores.signatures[name]) for run in (old, new))) for name in names
+    }
+    sheets = drift_sheets(
+        *(old.scores.frame, new.scores.frame, anchors, names),
+        cluster=key,
+        limits=_limits(new),
+        notes=[
+            f"Known to have changed of {n}: {'; '.join(c) or 'nothing'}." for n, c in known_changes.items()
+        ],
+        simulated=new.scores.simulation.among(names),
+    )
+    if not sheets:
         raise MetaevalError("no judge has scores of one aspect in both runs")
-    sheets = drift_sheets(found, simulated=new.scores.simulation.among(names))
     show_in_report(new.folder, "drift", sheets)
     return sheets
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,73 +42,20 @@ def agreed(scores: Floats, ratings: Floats, scale: Scale, within: float | None) 
     return np.asarray(np.floor(scores + 0.5) == np.floor(ratings + 0.5))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Confidence:
-    """The confidence of an evaluator in its scores of an aspect."""
-
-    evaluator: str
-    aspect: str
-    n_units: int
-    refused: str = ""
-    """Why it is not measured."""
-    measured: Reliability | None = None
-
-    @property
-    def verdict(self) -> str:
-        """What it is worth, in words."""
-        found = self.measured
-        if found is None:
-            return f"cannot be said: {self.refused}"
-        gap, area = found.gap, found.auroc
-        side = "too high" if gap.low > 0 else "too low" if gap.high < 0 else ""
-        means = f"it is {found.confidence.value:.0%} sure on average, and right in {found.accuracy.value:.0%}"
-        if found.p > _ALPHA:
-            said = f"not seen to be miscalibrated: {means}"
-        else:
-            said = f"{side}: {means}" if side else f"too high in places, too low in others: {means}"
-        if math.isnan(area.value):
-            return said
-        tells = "tells right from wrong" if area.low > 0.5 else "was not seen to tell right from wrong"
-        return f"{said}; it {tells} (AUROC {area.value:.2f})"
-
-
-def confidences(
-    scores: pd.DataFrame,
-    truth: pd.DataFrame,
-    evaluators: Sequence[str],
-    *,
-    scale: Scale,
-    bootstrap: Bootstrap,
-    within: float | None = None,
-) -> Iterator[Confidence]:
-    """Yield the confidence of each evaluator that states one, by aspect; the arguments are long tables."""
-    if CONFIDENCE not in scores:
-        return
-    keys = key_columns(truth)
-    there = scores[
-        scores["score"].notna() & scores[CONFIDENCE].notna() & scores["evaluator"].isin(evaluators)
-    ]
-    rated = there.merge(truth[truth["rating"].notna()], on=[*keys, "aspect"])
-    column = cluster_columns(keys).get(str(bootstrap.cluster))
-    for (evaluator, aspect), own in rated.groupby(["evaluator", "aspect"], sort=False, observed=True):
-        head = (str(evaluator), str(aspect), len(own))
-        said, score, rating = (own[c].to_numpy(np.float64) for c in (CONFIDENCE, "score", "rating"))
-        right = agreed(score, rating, scale.of(str(aspect)), within)
-        of_unit = (
-            own.groupby([column] if column else list(keys), sort=False, observed=True)
-            .ngroup()
-            .to_numpy(np.int64)
-        )
-        clusters = Clusters(of_unit, int(of_unit.max()) + 1)
-        if said.min() < 0 or said.max() > 1:
-            yield Confidence(*head, "its confidence is not between 0 and 1")
-        elif right is None:
-            yield Confidence(*head, "its scale has no steps; say what agrees with --within POINTS")
-        elif clusters.n < 2:
-            yield Confidence(*head, "all units are of one cluster")
-        else:
-            measured = reliability(said, right, clusters, bootstrap.resampler())
-            yield Confidence(*head, measured=measured)
+def _verdict(found: Reliability) -> str:
+    """Return what a confidence is worth, in words."""
+    gap, area = found.gap, found.auroc
+    side = (
+        "too high" if gap.low > 0 else "too low" if gap.high < 0 else "too high in places, too low in others"
+    )
+    side = side if found.p <= _ALPHA else "not seen to be miscalibrated"
+    said = (
+        f"{side}: it is {found.confidence.value:.0%} sure on average, and right in {found.accuracy.value:.0%}"
+    )
+    if math.isnan(area.value):
+        return said
+    tells = "tells right from wrong" if area.low > 0.5 else "was not seen to tell right from wrong"
+    return f"{said}; it {tells} (AUROC {area.value:.2f})"
 
 
 _NUMBERS = (
@@ -134,27 +80,52 @@ _BINS = (
 
 
 def confidence_sheets(
-    found: Sequence[Confidence], *, within: float | None = None, simulated: Simulation = REAL
+    scores: pd.DataFrame,
+    truth: pd.DataFrame,
+    evaluators: Sequence[str],
+    *,
+    scale: Scale,
+    bootstrap: Bootstrap,
+    within: float | None = None,
+    simulated: Simulation = REAL,
 ) -> list[Sheet]:
-    """Return ``confidence``, with a verdict each, and ``reliability``, by bin; none without a confidence."""
-    if not found:
+    """Return ``confidence``, with a verdict each, and ``reliability``, by bin; none without a confidence.
+
+    Scores and truth are long tables; ``within`` is as of `agreed`.
+    """
+    if CONFIDENCE not in scores:
         return []
+    keys = key_columns(truth)
+    there = scores[
+        scores["score"].notna() & scores[CONFIDENCE].notna() & scores["evaluator"].isin(evaluators)
+    ]
+    rated = there.merge(truth[truth["rating"].notna()], on=[*keys, "aspect"])
+    column = cluster_columns(keys).get(str(bootstrap.cluster))
     rows, bins = [], []
-    for one in found:
-        head: dict[str, Any] = {"evaluator": one.evaluator, "aspect": one.aspect}
-        row = head | {"verdict": one.verdict, "n_units": one.n_units}
-        if (of := one.measured) is not None:
-            row |= {"stated": of.confidence.value, "p": of.p}
+    for (evaluator, aspect), own in rated.groupby(["evaluator", "aspect"], sort=False, observed=True):
+        head: dict[str, Any] = {"evaluator": str(evaluator), "aspect": str(aspect)}
+        said, score, rating = (own[c].to_numpy(np.float64) for c in (CONFIDENCE, "score", "rating"))
+        right = agreed(score, rating, scale.of(str(aspect)), within)
+        of_unit = own.groupby([column] if column else list(keys), sort=False, observed=True).ngroup()
+        clusters = Clusters(of_unit.to_numpy(np.int64), int(of_unit.max()) + 1)
+        row = head | {"n_units": len(own)}
+        rows.append(row)
+        if said.min() < 0 or said.max() > 1:
+            row["verdict"] = "cannot be said: its confidence is not between 0 and 1"
+        elif right is None:
+            row["verdict"] = "cannot be said: its scale has no steps; say what agrees with --within POINTS"
+        elif clusters.n < 2:
+            row["verdict"] = "cannot be said: all units are of one cluster"
+        else:
+            of = reliability(said, right, clusters, bootstrap.resampler())
+            row |= {"verdict": _verdict(of), "stated": of.confidence.value, "p": of.p}
             for name in ("accuracy", "gap", "ece", "brier", "auroc"):
                 row |= getattr(of, name).row(name)
-            bins += [
-                head
-                | {"bin": f"{b / BINS:g} to {(b + 1) / BINS:g}", "stated": of.stated[b]}
-                | {name: values[b] for name, values in of.right.row("right").items()}
-                | {"n_units": int(of.counts[b])}
-                for b in np.flatnonzero(of.counts)
-            ]
-        rows.append(row)
+            table = pd.DataFrame({"stated": of.stated, **of.right.row("right"), "n_units": of.counts})
+            names = [f"{b / BINS:g} to {(b + 1) / BINS:g}" for b in range(BINS)]
+            bins.append(table.assign(bin=names, **head)[of.counts > 0])
+    if not rows:
+        return []
     same = "the same value of the scale, rounded" if within is None else f"within {within:g} points"
     notes = (
         f"Right: score and rating are {same}. Too high by: the mean confidence less the share that is right.",
@@ -166,10 +137,9 @@ def confidence_sheets(
     frame = pd.DataFrame(rows)
     columns = tuple(c for c in _NUMBERS if c.name in frame)
     sheet = Sheet(CONFIDENCE, "Is a judge as often right as it is sure?", frame, columns, notes, simulated)
-    if not bins:
-        return [sheet]
     title = "Reliability: how often a judge is right, by its confidence"
-    return [sheet, Sheet(RELIABILITY, title, pd.DataFrame(bins), _BINS, (), simulated)]
+    by_bin = [Sheet(RELIABILITY, title, pd.concat(bins), _BINS, (), simulated)] if bins else []
+    return [sheet, *by_bin]
 
 
 def reliability_figure(sheets: Sequence[Sheet]) -> Figure | None:

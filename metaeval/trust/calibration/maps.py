@@ -17,7 +17,7 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.policy import Prepared
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.stats.agreement.confidence import LEVEL, Within, conformal
+from metaeval.stats.agreement.confidence import LEVEL, RatingInterval, conformal
 from metaeval.stats.agreement.raters import mean_absolute_error
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.stats.coefficients.tables import Floats
@@ -57,7 +57,7 @@ class MapFit:
     """RMSE of ``mean`` minus RMSE of ``map``: what the evaluator adds for users without labels."""
     added_to_own: Estimate[float]
     """RMSE of ``own_mean`` minus RMSE of ``own_map``."""
-    within: Mapping[str, Within]
+    within: Mapping[str, RatingInterval]
     """Conformal intervals about ``raw``, ``map`` and ``mean``, for a single rating of a new cluster."""
 
 

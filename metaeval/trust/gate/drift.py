@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +19,6 @@ from metaeval.stats.resampling.significance import holm
 from metaeval.trust.gate.tests_of_means import ClusterMean
 
 ALPHA = 0.05
-_NOT_JUDGED = "cannot be said: no anchor has a score in both runs"
 
 Clustered: TypeAlias = tuple[Floats, Sequence[Any]]
 """Values, and the cluster of each."""
@@ -87,80 +86,28 @@ def split(anchors: Clustered, now: Clustered, then: Clustered, limits: tuple[flo
 
 
 def p_of(part: ClusterMean) -> float:
-    """Return the two-sided p-value of no change."""
+    """Return the two-sided p-value of no change; NaN without a standard error."""
+    if math.isnan(part.se):
+        return math.nan
     if part.se == 0 and part.value == 0:
         return 1.0
     return min(1.0, 2 * min(part.p_above(0.0), part.p_below(0.0)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Drift:
-    """How the scores of a judge changed between two runs, by an aspect."""
-
-    evaluator: str
-    aspect: str
-    split: Split
-    same: float
-    """The share of anchors with the same score."""
-    n_then: int
-    """Other units of the older run."""
-    changes: tuple[str, ...] = field(default=())
-    """What changed of the judge, as far as its signature says."""
-
-    def verdict(self, p_judge: float, p_system: float) -> str:
-        """Return the answer in a sentence, given corrected p-values."""
-        of = self.split
-        if math.isnan(of.judge.value):
-            return _NOT_JUDGED
-        if math.isnan(p_judge):
-            return "cannot be said: all anchors are of one cluster"
-        said = f"the judge {_moved('drift', 'drifted', of.judge, p_judge)}"
-        if self.same == 1:
-            said = "the judge gave all anchors the same score"
-        if math.isnan(of.whole.value):
-            return f"{said}; nothing is said of the system, as there is no other unit in both runs"
-        return f"{said}; the system {_moved('change', 'changed', of.system, p_system)}"
-
-
-def _moved(verb: str, past: str, part: ClusterMean, p: float) -> str:
-    return f"{past} by {part.value:+.2f}" if p <= ALPHA else f"was not seen to {verb} ({part.value:+.2f})"
-
-
-def drifts(
-    then: pd.DataFrame,
-    now: pd.DataFrame,
-    anchors: pd.DataFrame,
-    evaluators: Sequence[str],
-    *,
-    cluster: str,
-    limits: tuple[float, float],
-) -> Iterator[Drift]:
-    """Yield the drift of each evaluator by aspect.
-
-    Parameters
-    ----------
-    then, now
-        Scores of both runs, long.
-    anchors
-        The key columns of the units with equal texts.
-    cluster
-        The key column that units are clustered by; empty if units are independent.
-    """
-    keys = list(anchors.columns)
-    for evaluator in evaluators:
-        old, new = (f[(f["evaluator"] == evaluator) & f["score"].notna()] for f in (then, now))
-        aspects = [a for a in new["aspect"].unique() if (old["aspect"] == a).any()]
-        for aspect in aspects:
-            mine, before = (marked(f[f["aspect"] == aspect][[*keys, "score"]], anchors) for f in (new, old))
-            both = mine[mine["anchor"]].merge(before, on=keys, suffixes=("", "_then"))
-            change = (both["score"] - both["score_then"]).to_numpy(np.float64)
-            rest, rest_then = (f[~f["anchor"]] for f in (mine, before))
-            others, others_then = (
-                (f["score"].to_numpy(np.float64), _clusters(f, cluster, keys)) for f in (rest, rest_then)
-            )
-            found = split((change, _clusters(both, cluster, keys)), others, others_then, limits)
-            same = float((change == 0).mean()) if len(change) else math.nan
-            yield Drift(evaluator, str(aspect), found, same, len(rest_then))
+def _verdict(row: pd.Series[Any], p_judge: float, p_system: float) -> str:
+    """Return the answer in a sentence, given corrected p-values."""
+    if math.isnan(row["judge"]):
+        return "cannot be said: no anchor has a score in both runs"
+    if math.isnan(p_judge):
+        return "cannot be said: all anchors are of one cluster"
+    drifted = "drifted" if p_judge <= ALPHA else "was not seen to drift"
+    changed = "changed" if p_system <= ALPHA else "was not seen to change"
+    said = f"the judge {drifted} ({row['judge']:+.2f})"
+    if row["same"] == 1:
+        said = "the judge gave all anchors the same score"
+    if math.isnan(row["whole"]):
+        return f"{said}; nothing is said of the system, as there is no other unit in both runs"
+    return f"{said}; the system {changed} ({row['system']:+.2f})"
 
 
 def marked(units: pd.DataFrame, anchors: pd.DataFrame) -> pd.DataFrame:
@@ -192,37 +139,73 @@ _PARTS = (
 )
 
 
-def drift_sheets(found: Sequence[Drift], *, simulated: Simulation = REAL) -> list[Sheet]:
-    """Return ``drift``, with a verdict in words each, and ``drift-parts`` with the numbers."""
-    judge, system = (
-        holm([p_of(part) if math.isfinite(part.se) else math.nan for part in parts])
-        for parts in ([d.split.judge for d in found], [d.split.system for d in found])
-    )
+def drift_sheets(
+    then: pd.DataFrame,
+    now: pd.DataFrame,
+    anchors: pd.DataFrame,
+    evaluators: Sequence[str],
+    *,
+    cluster: str,
+    limits: tuple[float, float],
+    notes: Sequence[str] = (),
+    simulated: Simulation = REAL,
+) -> list[Sheet]:
+    """Split the change of each evaluator's mean score, by aspect.
+
+    Parameters
+    ----------
+    then, now
+        Scores of both runs, long.
+    anchors
+        The key columns of the units with equal texts.
+    cluster
+        The key column that units are clustered by; empty if units are independent.
+    notes
+        Of the first sheet.
+
+    Returns
+    -------
+    list of Sheet
+        ``drift``, with a verdict in words each, and ``drift-parts`` with the numbers; empty if no evaluator
+        has scores of one aspect in both runs.
+    """
+    keys = list(anchors.columns)
     rows: list[dict[str, Any]] = []
-    for one, p_judge, p_system in zip(found, judge, system, strict=True):
-        row: dict[str, Any] = {"evaluator": one.evaluator, "aspect": one.aspect}
-        row["verdict"] = one.verdict(float(p_judge), float(p_system))
-        for name in ("judge", "system", "whole"):
-            part = getattr(one.split, name)
-            low, high = part.ends(ALPHA / 2)
-            row |= {name: part.value, f"{name}_low": low, f"{name}_high": high}
-        row |= {"judge_p": p_judge, "system_p": p_system, "same": one.same, "n_then": one.n_then}
-        row |= {"anchors": one.split.judge.n_units, "n_clusters": one.split.judge.n_clusters}
-        rows.append(row | {"n_units": one.split.whole.n_units})
+    for evaluator in evaluators:
+        mine, before = (
+            marked(f[(f["evaluator"] == evaluator) & f["score"].notna()][[*keys, "aspect", "score"]], anchors)
+            for f in (now, then)
+        )
+        for aspect in (a for a in mine["aspect"].unique() if (before["aspect"] == a).any()):
+            new, old = (f[f["aspect"] == aspect] for f in (mine, before))
+            both = new[new["anchor"]].merge(old, on=keys, suffixes=("", "_then"))
+            change = both["score"] - both["score_then"]
+            parts = (both.assign(score=change), new[~new["anchor"]], old[~old["anchor"]])
+            values = [f["score"].to_numpy(np.float64) for f in parts]
+            of, of_new, of_old = zip(values, (_clusters(f, cluster, keys) for f in parts), strict=True)
+            found = split(of, of_new, of_old, limits)
+            row: dict[str, Any] = {"evaluator": evaluator, "aspect": aspect, "same": (change == 0).mean()}
+            for name in ("judge", "system", "whole"):
+                part = getattr(found, name)
+                low, high = part.ends(ALPHA / 2)
+                row |= {name: part.value, f"{name}_low": low, f"{name}_high": high, f"{name}_p": p_of(part)}
+            row |= {"anchors": found.judge.n_units, "n_clusters": found.judge.n_clusters}
+            rows.append(row | {"n_units": found.whole.n_units, "n_then": len(parts[2])})
+    if not rows:
+        return []
     frame = pd.DataFrame(rows)
+    frame["judge_p"], frame["system_p"] = holm(frame["judge_p"]), holm(frame["system_p"])
+    frame["verdict"] = [_verdict(r, r["judge_p"], r["system_p"]) for _, r in frame.iterrows()]
     words = (*_HEAD, Column("verdict", "Since then"))
-    known = dict.fromkeys(
-        f"Known to have changed of {one.evaluator}: {'; '.join(one.changes) or 'nothing'}." for one in found
-    )
-    notes = (
+    of_parts = (
         "Judge's part: the mean change on anchors, units with the same keys and texts in both runs.",
         "Change: of the mean of all other units. System's part: the change less the judge's part.",
         "It takes that the judge drifted on other texts as on anchors, so let these be like the others.",
         "95 % intervals and two-sided tests by the jackknife over clusters; p corrected by Holm.",
         "Anchors must be judged anew: replies from the store are those of then.",
     )
-    title = "Did the judge change, or the system?"
+    title, of_change = "Did the judge change, or the system?", "The change of mean scores and its parts"
     return [
-        Sheet("drift", title, frame, words, tuple(known), simulated),
-        Sheet("drift-parts", "The change of mean scores and its parts", frame, _PARTS, notes, simulated),
+        Sheet("drift", title, frame, words, tuple(notes), simulated),
+        Sheet("drift-parts", of_change, frame, _PARTS, of_parts, simulated),
     ]

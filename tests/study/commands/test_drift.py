@@ -50,7 +50,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def test_the_judge_changed_and_not_the_system(runs: dict[str, Path]) -> None:
     words, parts = drift_of(runs["then"], runs["now"])
-    assert words.frame["verdict"].item().startswith("the judge drifted by -")
+    assert words.frame["verdict"].item().startswith("the judge drifted (-")
     assert "the model changed" in words.notes[0]
     row = parts.frame.iloc[0]
     assert (row["anchors"], row["n_units"]) == (48, 48)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from metaeval.base.records import Scale
 from metaeval.engine.intervals import Bootstrap
-from metaeval.trust.calibration.confidence import confidence_sheets, confidences, reliability_figure
+from metaeval.trust.calibration.confidence import confidence_sheets, reliability_figure
 
 BOOT = Bootstrap(resamples=200, cluster="user")
 
@@ -32,11 +32,11 @@ FIVE = Scale(1, 5)
 
 def found(scale=FIVE, within=None, names=("honest", "boaster", "percent", "silent")):
     scores, truth = tables()
-    return list(confidences(scores, truth, names, scale=scale, bootstrap=BOOT, within=within))
+    return confidence_sheets(scores, truth, names, scale=scale, bootstrap=BOOT, within=within)
 
 
 def test_each_verdict_is_a_sentence() -> None:
-    verdicts = {one.evaluator: one.verdict for one in found()}
+    verdicts = found()[0].frame.set_index("evaluator")["verdict"]
     assert verdicts["honest"].startswith("not seen to be miscalibrated")
     assert verdicts["boaster"].startswith("too high: it is")
     assert "tells right from wrong" in verdicts["boaster"]
@@ -45,20 +45,22 @@ def test_each_verdict_is_a_sentence() -> None:
 
 
 def test_on_a_scale_without_steps_it_must_be_said_what_agrees() -> None:
-    [one] = found(Scale(1, 5, integer=False), names=["honest"])
-    assert one.verdict == "cannot be said: its scale has no steps; say what agrees with --within POINTS"
-    [one] = found(Scale(1, 5, integer=False), within=4, names=["honest"])
-    assert one.measured is not None
-    assert one.measured.accuracy.value == 1
+    [sheet] = found(Scale(1, 5, integer=False), names=["honest"])
+    assert (
+        sheet.frame["verdict"].item()
+        == "cannot be said: its scale has no steps; say what agrees with --within POINTS"
+    )
+    [sheet, _] = found(Scale(1, 5, integer=False), within=4, names=["honest"])
+    assert sheet.frame["accuracy"].item() == 1
 
 
 def test_the_diagram_is_of_the_bins() -> None:
-    sheets = confidence_sheets(found())
+    sheets = found()
     assert [sheet.name for sheet in sheets] == ["confidence", "reliability"]
     figure = reliability_figure(sheets)
     assert figure is not None
     assert figure.vega_lite["layer"]
     assert set(sheets[1].frame["evaluator"]) == {"honest", "boaster"}
     assert sheets[1].frame["n_units"].sum() == 800
-    assert confidence_sheets([]) == []
+    assert found(names=["silent"]) == []
     assert reliability_figure([]) is None

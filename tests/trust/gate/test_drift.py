@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from metaeval.trust.gate.checks import gate
-from metaeval.trust.gate.drift import drift_sheets, drifts, p_of, split
+from metaeval.trust.gate.drift import drift_sheets, p_of, split
 from metaeval.trust.gate.rules import Rules
 from tests.trust.gates import scored
 
@@ -54,14 +54,13 @@ def tables(judge: float = 0.0, system: float = 0.0, *, users: int = 30, anchors:
 @pytest.mark.parametrize(
     ("judge", "system", "said"),
     [
-        (-0.5, 0.0, "the judge drifted by -0.51; the system was not seen to change (+0.02)"),
-        (0.0, -0.5, "the judge was not seen to drift (-0.01); the system changed by -0.48"),
-        (0.5, -0.5, "the judge drifted by +0.49; the system changed by -0.48"),
+        (-0.5, 0.0, "the judge drifted (-0.51); the system was not seen to change (+0.02)"),
+        (0.0, -0.5, "the judge was not seen to drift (-0.01); the system changed (-0.48)"),
+        (0.5, -0.5, "the judge drifted (+0.49); the system changed (-0.48)"),
     ],
 )
 def test_the_verdict_names_who_changed(judge: float, system: float, said: str) -> None:
-    [one] = drifts(*tables(judge, system), ["judge"], cluster="user_id", limits=LIMITS)
-    words, parts = drift_sheets([one])
+    words, parts = drift_sheets(*tables(judge, system), ["judge"], cluster="user_id", limits=LIMITS)
     assert words.frame["verdict"].tolist() == [said]
     row = parts.frame.iloc[0]
     assert row["judge"] + row["system"] == pytest.approx(row["whole"])
@@ -70,15 +69,15 @@ def test_the_verdict_names_who_changed(judge: float, system: float, said: str) -
 
 def test_refusals_are_words() -> None:
     then, now, anchors = tables()
-    [none] = drifts(then, now, anchors[:0], ["judge"], cluster="user_id", limits=LIMITS)
-    assert drift_sheets([none])[0].frame["verdict"].item() == (
-        "cannot be said: no anchor has a score in both runs"
-    )
-    [all_] = drifts(then, then, then[["user_id", "item_id"]], ["judge"], cluster="user_id", limits=LIMITS)
-    assert drift_sheets([all_])[0].frame["verdict"].item() == (
+    how = {"cluster": "user_id", "limits": LIMITS}
+    [none, _] = drift_sheets(then, now, anchors[:0], ["judge"], **how)
+    assert none.frame["verdict"].item() == "cannot be said: no anchor has a score in both runs"
+    [every, _] = drift_sheets(then, then, then[["user_id", "item_id"]], ["judge"], **how)
+    assert every.frame["verdict"].item() == (
         "the judge gave all anchors the same score; nothing is said of the system, as there is no other unit "
         "in both runs"
     )
+    assert drift_sheets(then, now, anchors, ["nobody"], **how) == []
 
 
 def gated(shift: float, n_anchors: int, drift: float = -0.6):
