@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.llm.replies.fields import EVIDENCE, Choice, Field, Given, Number, Text
-from metaeval.llm.replies.names import ANY_NAME, LEAD, NUMBER, Names, number_of, tidy, value_of
+from metaeval.llm.replies.names import ANY_NAME, LEAD, NUMBER, Names, number_of, numbers_in, tidy, value_of
 
 if TYPE_CHECKING:
     from metaeval.base.records import Scale
@@ -38,6 +38,7 @@ _SENTENCE = re.compile(r"[.!?](?=\s)|。")
 _LABEL = re.compile(r"[:=]\W*$")
 _CLOSES = re.compile(r"[^()\w]*\)\W*?(?:$|[:.,;|–—-])")
 _NOT = re.compile(r"(?:\bnot|n't|(?:^|[:=\s])[<>~≤≥])\s*$", re.IGNORECASE)
+_DENIALS = ("not", "n't", *"<>~≤≥")
 _MINUS = re.compile(r"(?:[-–—‑]|\bminus)\s*$", re.IGNORECASE)
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _LIST = re.compile(
@@ -88,7 +89,7 @@ def _numbers(text: str, scales: Mapping[str, Scale], names: Names, only: str | N
         if len(line) < _LEFT and (head := names.alone.fullmatch(line)):
             heading = names.field(head["name"]) if head["name"] else only or heading
             continue
-        if here := list(NUMBER.finditer(line)):
+        if here := numbers_in(line):
             yield from _in_line(here, scales, names, only, heading)
             seen += [(i, match) for match in here]
         heading = None if only and line.strip() else heading
@@ -152,7 +153,8 @@ def _is_scale(match: re.Match[str], scale: Scale) -> bool:
 
 def _denied(left: str, scale: Scale) -> bool:
     """Say whether what stands before a number denies it, or may be its sign on a scale below 0."""
-    return _NOT.search(left) is not None or (scale.min < 0 and _MINUS.search(left) is not None)
+    may = left.rstrip().lower().endswith(_DENIALS)  # the search alone takes ten times as long
+    return (may and _NOT.search(left) is not None) or (scale.min < 0 and _MINUS.search(left) is not None)
 
 
 def _outer(
