@@ -223,20 +223,12 @@ def disagreements(
     metavar="CALIBRATION",
 )
 @option("--save", "Calibration file to write.  [default: calibration.json in RUN]", PATH)
-@option("--figure", "Draw the reliability diagram of confidences too.", PATH, metavar="FILE.svg|png|pdf")
 @option("--resamples", "Number of resamples.  [default: the run's, else 10000]", click.IntRange(1))
 @option("--seed", "Seed of the resamples.  [default: the run's, else 0]", click.IntRange(0))
 @sheet_options
 @talk
 def calibrate(
-    folder: Path,
-    *,
-    check: Path | None,
-    save: Path | None,
-    figure: Path | None,
-    suffix: str,
-    out: Path | None,
-    **options: Any,
+    folder: Path, *, check: Path | None, save: Path | None, suffix: str, out: Path | None, **options: Any
 ) -> None:
     """Measure how far the evaluators of a finished run, or of a data set of labels, agree with people.
 
@@ -246,9 +238,9 @@ def calibrate(
     model, the prompt, the rubric or the parser of a judge changes. --check tests this, and exits with 1 if a
     judge is uncalibrated.
     """
-    from metaeval.study.commands.analyses import draw_figure, show_in_report
+    from metaeval.study.commands.analyses import show_in_report
     from metaeval.study.commands.calibration import Calibrating, calibration_of, states_of
-    from metaeval.trust.calibration.confidence import reliability_figure
+    from metaeval.trust.calibration.confidence import reliability_figures
     from metaeval.trust.calibration.maps import half_widths
     from metaeval.trust.calibration.record import is_calibrated
     from metaeval.trust.calibration.sheets import state_sheet
@@ -256,17 +248,13 @@ def calibrate(
     begin()
     if check is None:
         sheets = calibration_of(folder, Calibrating(**options), save=save)
-        drawn = reliability_figure(sheets)
-        figures = [drawn] if drawn else []
-        show_in_report(folder, "calibration", sheets, figures=figures, within=half_widths(sheets))
-        if figure is not None:
-            draw_figure(drawn, figure, "no evaluator states a confidence, so there is no reliability diagram")
+        show_in_report(folder, "calibration", sheets, reliability_figures(sheets), within=half_widths(sheets))
         tell_sheets(sheets, suffix, out)
         tell_lost(folder)
         return
     only = options.pop("evaluators")
     options.pop("bands")  # has a default
-    if save or figure or any(value not in (None, (), "") for value in options.values()):
+    if save or any(value not in (None, (), "") for value in options.values()):
         raise click.UsageError("--check calibrates nothing; combine it with --evaluator only")
     states = states_of(folder, check, only=only)
     tell_sheets([state_sheet(states.items())], suffix, out)

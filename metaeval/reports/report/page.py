@@ -57,20 +57,13 @@ def with_sheets(
     page: str,
     view: str,
     sheets: Sequence[Mapping[str, Any]],
-    *,
     figures: Sequence[Mapping[str, Any]] = (),
     within: Mapping[str, Mapping[str, float]] | None = None,
 ) -> str:
     """Return a page with other sheets in a view; what it shows without scripts stays.
 
-    Parameters
-    ----------
-    sheets
-        What `metaeval.reports.report.model.sheets_payload` returned.
-    figures
-        Payloads of figures that are added, or take the place of those of the same name.
-    within
-        Evaluator → what is rated → how far ratings may be from a score, which is shown with each unit.
+    ``sheets`` are what `metaeval.reports.report.model.sheets_payload` returned, ``figures`` take the place of
+    those of the same name. ``within`` (evaluator → what is rated → half-width) is shown with each unit.
     """
     payload = payload_of(page)
     payload["sheets"] = [s for s in payload["sheets"] if s.get("view") != view] + [*sheets]

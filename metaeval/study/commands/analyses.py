@@ -24,7 +24,7 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Sheet
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.kind import kind_named
-from metaeval.reports.drawing import FIGURE_FORMATS, check_drawing, draw
+from metaeval.reports.drawing import check_drawing, draw
 from metaeval.reports.report.model import sheets_payload
 from metaeval.reports.report.page import with_sheets
 from metaeval.reports.sheets import sheet_to_csv
@@ -196,20 +196,10 @@ def write_figures(
     return written
 
 
-def draw_figure(figure: Figure | None, path: Path, without: str) -> None:
-    """Draw a figure as its file's name ends; raise `MetaevalError`, which says ``without``, if it is None."""
-    if figure is None:
-        raise MetaevalError(without)
-    suffix = one_of(path.suffix.removeprefix("."), FIGURE_FORMATS, "a figure cannot be drawn as")
-    with replacing(path) as temporary:
-        temporary.write_bytes(draw(figure, suffix))
-
-
 def show_in_report(
     folder: str | os.PathLike[str],
     view: str,
     sheets: Sequence[Sheet],
-    *,
     figures: Sequence[Figure] = (),
     within: Mapping[str, Mapping[str, float]] | None = None,
 ) -> None:

@@ -62,22 +62,14 @@ def drift_of(
 
 
 def anchor_units(old: OpenRun, new: OpenRun, data: Place = None, old_data: Place = None) -> pd.DataFrame:
-    """Return the units that have the same keys and the same texts in two runs.
+    """Return the units that have the same keys and texts in two runs; `MetaevalError` if none has.
 
     Data sets are loaded, from where the studies or ``data`` and ``old_data`` say, if they are not the same.
-
-    Raises
-    ------
-    MetaevalError
-        If the runs have other keys or scales, their data sets are not found, or no unit is the same.
     """
     keys = list(key_columns(new.truth))
-    for what, a, b in (
-        ("units are named by", keys, list(key_columns(old.truth))),
-        ("the scale is", _limits(new), _limits(old)),
-    ):
+    for a, b in ((list(key_columns(old.truth)), keys), (_limits(old), _limits(new))):
         if a != b:
-            raise MetaevalError(f"{old.folder} and {new.folder} cannot be compared: {what} {b} and {a}")
+            raise MetaevalError(f"{old.folder} and {new.folder} cannot be compared: {a} is not {b}")
     if old.record.data.fingerprint == new.record.data.fingerprint:
         return new.scores.frame[keys].astype(str).drop_duplicates()
     texts = []

@@ -142,11 +142,8 @@ def confidence_sheets(
     return [sheet, *by_bin]
 
 
-def reliability_figure(sheets: Sequence[Sheet]) -> Figure | None:
-    """Return the reliability diagram of the sheet ``reliability``, if it is among these."""
-    sheet = next((sheet for sheet in sheets if sheet.name == RELIABILITY), None)
-    if sheet is None:
-        return None
+def reliability_figures(sheets: Sequence[Sheet]) -> list[Figure]:
+    """Return the reliability diagram, if the sheet ``reliability`` is among these."""
     import altair as alt
 
     from metaeval.engine.figures.charts import ROWS, curves, layered, tooltip
@@ -159,5 +156,12 @@ def reliability_figure(sheets: Sequence[Sheet]) -> Figure | None:
     ideal = ROWS.mark_rule(color=GREY, strokeDash=[4, 4]).encode(
         x=alt.XDatum(0, scale=unit), y=alt.YDatum(0, scale=unit), x2=alt.X2Datum(1), y2=alt.Y2Datum(1)
     )
-    chart = layered(f"{sheet.title}.", ideal, *curves(sheet.frame, x, y, ends, lines))
-    return Figure(sheet, chart, {"aspect": str(sheet.frame["aspect"].iloc[0])})
+    return [
+        Figure(
+            sheet,
+            layered(f"{sheet.title}.", ideal, *curves(sheet.frame, x, y, ends, lines)),
+            {"aspect": str(sheet.frame["aspect"].iloc[0])},
+        )
+        for sheet in sheets
+        if sheet.name == RELIABILITY
+    ]

@@ -37,20 +37,11 @@ class Split:
 
 
 def split(anchors: Clustered, now: Clustered, then: Clustered, limits: tuple[float, float]) -> Split:
-    """Split a change of mean scores.
+    """Split a change of mean scores: changes of anchors, scores of other units, the ends of the scale.
 
     A cluster has one weight in all parts, so that units of one user are paired, whichever part they are in.
     Standard errors are by the jackknife over clusters; the degrees of freedom are one less than the clusters
     of the part that has the fewest.
-
-    Parameters
-    ----------
-    anchors
-        The change of each anchor.
-    now, then
-        Scores of other units.
-    limits
-        The lowest and the highest score possible.
     """
     parts = (anchors, now, then)
     codes, names = pd.factorize(np.concatenate([np.asarray(of, dtype=str) for _, of in parts]))
@@ -152,22 +143,11 @@ def drift_sheets(
 ) -> list[Sheet]:
     """Split the change of each evaluator's mean score, by aspect.
 
-    Parameters
-    ----------
-    then, now
-        Scores of both runs, long.
-    anchors
-        The key columns of the units with equal texts.
-    cluster
-        The key column that units are clustered by; empty if units are independent.
-    notes
-        Of the first sheet.
+    ``then`` and ``now`` are scores, long; ``anchors`` has the key columns of the units with equal texts.
+    Units are clustered by the key column ``cluster``, or independent if it is empty.
 
-    Returns
-    -------
-    list of Sheet
-        ``drift``, with a verdict in words each, and ``drift-parts`` with the numbers; empty if no evaluator
-        has scores of one aspect in both runs.
+    Returns ``drift``, with a verdict in words each, and ``drift-parts`` with the numbers; none if no
+    evaluator has scores of one aspect in both runs.
     """
     keys = list(anchors.columns)
     rows: list[dict[str, Any]] = []

@@ -7,7 +7,7 @@ import pandas as pd
 
 from metaeval.base.records import Scale
 from metaeval.engine.intervals import Bootstrap
-from metaeval.trust.calibration.confidence import confidence_sheets, reliability_figure
+from metaeval.trust.calibration.confidence import confidence_sheets, reliability_figures
 
 BOOT = Bootstrap(resamples=200, cluster="user")
 
@@ -57,10 +57,9 @@ def test_on_a_scale_without_steps_it_must_be_said_what_agrees() -> None:
 def test_the_diagram_is_of_the_bins() -> None:
     sheets = found()
     assert [sheet.name for sheet in sheets] == ["confidence", "reliability"]
-    figure = reliability_figure(sheets)
-    assert figure is not None
+    [figure] = reliability_figures(sheets)
     assert figure.vega_lite["layer"]
     assert set(sheets[1].frame["evaluator"]) == {"honest", "boaster"}
     assert sheets[1].frame["n_units"].sum() == 800
     assert found(names=["silent"]) == []
-    assert reliability_figure([]) is None
+    assert reliability_figures([]) == []
