@@ -177,6 +177,7 @@ def _checked(
 ) -> Check:
     """Test the units of a cell, by the clusters of a key column, if any; the verdict comes later."""
     unchanged = kind == "drop" and len(own) > 0 and bool((own["same"] & own["score"].notna()).all())
+    anchors = None if unchanged else anchors
     if kind == "drop" and anchors is not None:
         own = own[~own["anchor"]]
     scored, alpha, (least, most) = own[own["score"].notna()], rules.alpha, limits

@@ -109,6 +109,13 @@ def test_a_gate_without_enough_anchors_is_inconclusive_and_says_why() -> None:
         assert why in result.checks[0].why
 
 
+def test_the_same_texts_and_judge_need_no_anchors() -> None:
+    same = scored(0, aspects=("clear",))
+    anchors = same.frame.assign(then=same.frame["score"])
+    [check] = gate(same, same, Rules({}, {"*": 0.3}), anchors=anchors).checks
+    assert (check.verdict, check.value, check.n_units) == ("pass", 0.0, 160)
+
+
 @pytest.mark.slow
 def test_a_system_that_did_not_change_is_seldom_said_to() -> None:
     rng, users, studies = np.random.default_rng(2), 40, 2000
