@@ -21,6 +21,7 @@ from benchmarks import (
     many_clusters,
     off_policy,
     rankings,
+    replacing,
     system_orders,
     trust,
 )
@@ -156,6 +157,7 @@ def run(studies: int = STUDIES, *, quick: bool = False) -> Iterator[dict[str, An
     yield from rankings.run(studies, quick=quick)
     yield from system_orders.run(studies, quick=quick)
     yield from trust.run(studies, quick=quick)
+    yield from replacing.run(studies, quick=quick)
     yield from confidence_and_drift.run(studies, quick=quick)
     yield from coherence.coverage(studies, quick=quick)
     yield from off_policy.run(studies, quick=quick)

@@ -40,6 +40,7 @@ _SECTIONS = (
     ("Generators", ("rankings of", "means of", "equal generators", "prediction-powered")),
     ("Orders of systems", ("order of",)),
     ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
+    ("Replacing people", ("replacing",)),
     ("Confidence, single ratings and drift", ("confidence", "drift")),
     ("Coherence of verdicts", ("coherence",)),
     ("Off-policy values", ("off-policy",)),
