@@ -48,7 +48,8 @@ class Crowd(Ensemble):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its use of pandas
             found = getattr(models, name)(**self.options).fit_predict(table)
-        return found.reindex(range(values.shape[1])).to_numpy(dtype=np.float64)
+        labelled: FloatArray = found.reindex(range(values.shape[1])).to_numpy(dtype=np.float64)
+        return labelled
 
 
 class DawidSkene(Crowd):

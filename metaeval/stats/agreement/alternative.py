@@ -58,7 +58,7 @@ class Advantages:
 
     def enough(self, least: int = LEAST_UNITS) -> NDArray[np.bool_]:
         """Say which people have enough units to be tested."""
-        return (~np.isnan(self.judge)).sum(axis=1) >= least
+        return np.asarray((~np.isnan(self.judge)).sum(axis=1) >= least)
 
     def take(self, people: NDArray[np.bool_]) -> Advantages:
         """Return the same of some of the people."""
@@ -156,7 +156,7 @@ class Replacing:
     @property
     def clusters(self) -> Ints:
         """Clusters with a unit of each person."""
-        return np.count_nonzero(self.sums[0], axis=-1)
+        return np.asarray(np.count_nonzero(self.sums[0], axis=-1))
 
     @property
     def units(self) -> Ints:

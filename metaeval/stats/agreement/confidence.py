@@ -147,7 +147,9 @@ def half_width(errors: Floats, of_unit: Ints, n_clusters: int, level: float = LE
     return float(errors[order[at]]) if at < len(order) else np.inf
 
 
-def conformal(errors: Floats, clusters: Clusters, resampler: Resampler, level: float = LEVEL) -> RatingInterval:
+def conformal(
+    errors: Floats, clusters: Clusters, resampler: Resampler, level: float = LEVEL
+) -> RatingInterval:
     """Return the half-width of all clusters, and how often those of other clusters hold.
 
     Parameters

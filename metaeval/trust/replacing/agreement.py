@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap, each
@@ -114,7 +115,7 @@ def _agreement(panel: Panel) -> PanelAgreement | None:
     return PanelAgreement(np.stack(parts, axis=1).reshape(-1, panel.n_clusters), ordered, labels)
 
 
-def _sums(x: Floats, y: Floats, use: Floats, labels: int, clusters: Clusters) -> Floats:
+def _sums(x: Floats, y: Floats, use: NDArray[np.bool_], labels: int, clusters: Clusters) -> Floats:
     """Return the sums of two by cluster, shape (sums, clusters)."""
     some = clusters.take(use)
     a, b = x[use], y[use]

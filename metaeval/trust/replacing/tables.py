@@ -90,8 +90,8 @@ class ReplacingTest:
         if not self.panel.on_scale:
             return "cannot be said: its scores are not on people's scale", math.nan, math.nan
         if not self.people:
-            said = f"cannot be said: nobody has {LEAST_UNITS} units that the judge and others rated"
-            return said, math.nan, math.nan
+            nobody = f"cannot be said: nobody has {LEAST_UNITS} units that the judge and others rated"
+            return nobody, math.nan, math.nan
         parts = [self._of_sort(how, expert=expert) for expert in (False, True)]
         said = [part for part in parts if part]
         sorts = {won: [text for w, text in said if w is won] for won in (True, False, None)}
