@@ -41,6 +41,7 @@ _MODULES = {
     "golden": "golden",
     "calibrate": "analyses",
     "replace": "analyses",
+    "escalate": "analyses",
     "biases": "analyses",
     "pairwise": "verdicts",
     "verdicts": "verdicts",

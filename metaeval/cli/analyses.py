@@ -120,6 +120,29 @@ def replace() -> None:
 
 @click.command()
 @run_argument
+@judges("Evaluator to ask; give it once per evaluator, in the order in which they are asked.")
+@aspects
+@option("--alpha", "How often units that no person sees may disagree.", click.FloatRange(0, 0.5), default=0.1)
+@option("--delta", "Probability that more of them do.", click.FloatRange(0.0001, 0.5), default=0.05)
+@option(
+    "--within",
+    "Points within which a score agrees.  [default: the same value of the scale]",
+    click.FloatRange(0),
+)
+@option("--route", "Who decides each unit.  [default: route.csv in RUN]", PATH, metavar="FILE.csv")
+@prints_sheets("study.commands.analyses:escalation_of")
+def escalate() -> None:
+    """Say which units of the finished run in the folder RUN each judge decides, and which a person.
+
+    A unit is handed on where a judge is not sure: by its confidence, or by how far the members of a panel, or
+    repeated samples, are apart. Thresholds are such that units that no person sees agree with people in at
+    least 1 - alpha, with probability 1 - delta, with units in clusters. `metaeval golden label --only` takes
+    the route. The run's report.html shows the tables.
+    """
+
+
+@click.command()
+@run_argument
 @judges("Evaluator to check; may be given again.")
 @several(
     "--family families",

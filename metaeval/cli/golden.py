@@ -63,6 +63,7 @@ def sample(data: str, *, n: int, by: str, out: Path, suffix: Format, force: bool
 @_asked
 @option("--rubric", "Show the questions and anchors of this prompt, or file.", metavar="PROMPT")
 @flag("--pairs", "Show two explanations of the same item for the same user: which is better?")
+@option("--only", "Label only the units of this table, such as a run's route.csv.", PATH, metavar="FILE.csv")
 @served
 @talk
 def label(folder: Path, *, port: int, no_browser: bool, **options: Any) -> None:

@@ -32,6 +32,8 @@ from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import REPORT, rewrite_output
 from metaeval.stats.agreement.alternative import Alignment
 from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.trust.escalating.stages import stages
+from metaeval.trust.escalating.tables import escalating_sheets
 from metaeval.trust.replacing.people import panels
 from metaeval.trust.replacing.raters import raters_sheets
 from metaeval.trust.replacing.tables import ReplacingOptions, replacing_sheets
@@ -241,4 +243,37 @@ def replacing_of(
     [agree, *raters] = raters_sheets(held, resampler, run.scores.simulation.among(()))
     sheets = [agree, *replacing_sheets(held, how, resampler, simulated), *raters]
     show_in_report(folder, "replace", sheets)
+    return sheets
+
+
+def escalation_of(
+    folder: str | os.PathLike[str],
+    judges: Sequence[str] = (),
+    *,
+    aspects: Sequence[str] = (),
+    alpha: float = 0.1,
+    delta: float = 0.05,
+    within: float | None = None,
+    route: str | os.PathLike[str] | None = None,
+) -> list[Sheet]:
+    """Say which units each judge of a run decides, and which a person; options as of `metaeval escalate`.
+
+    The route of each unit is written to ``route``, or to ``route.csv`` in the run folder.
+    """
+    run = open_run(folder, rated=True)
+    names = [one_of(name, list(run.scores.evaluators), "the run has no evaluator") for name in judges]
+    names = list(dict.fromkeys(names or run.judges))
+    if not names:
+        raise MetaevalError("the run has no judge; name who is asked first, second, … with --judge")
+    known = list(map(str, run.truth["aspect"].unique()))
+    wanted = [one_of(aspect, known, "there is no aspect", "there are") for aspect in aspects] or known
+    sheets, frame = escalating_sheets(
+        stages(run.scored, names, wanted, within),
+        alpha=alpha,
+        delta=delta,
+        costs=costs_per_text(run.scores, names),
+        simulated=run.scores.simulation.among(names),
+    )
+    write_text(Path(folder) / "route.csv" if route is None else Path(route), frame.to_csv(index=False))
+    show_in_report(folder, "escalate", sheets)
     return sheets

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
+
+import pandas as pd
 
 from metaeval.base.errors import DataError, MetaevalError, one_of
 from metaeval.base.records import DataOfKind
@@ -16,6 +18,7 @@ from metaeval.llm.prompts.rubric import Rubric
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.reports.templates import template
 from metaeval.runs.server import REFUSED, LocalServer, Page, new_secret
+from metaeval.trust.escalating.tables import PERSON
 from metaeval.trust.labelling.golden import keys_of, ticket
 from metaeval.trust.labelling.label_session import LabelSession
 
@@ -27,11 +30,12 @@ def label_set(
     aspects: Sequence[str] = (),
     rubric: str | None = None,
     pairs: bool = False,
+    only: str | os.PathLike[str] | None = None,
 ) -> LabelSession:
     """Open the data set in a folder: its labels go into a table of its own.
 
     Units come in an order that says nothing of them, and is the same for every rater. The options are those
-    of `metaeval golden label`.
+    of `metaeval golden label`; ``only`` is a table of units, in the order of showing, as of `units_of_route`.
     """
     place = set_in(folder)
     if not place.is_dir():
@@ -52,8 +56,36 @@ def label_set(
     unshown = {key: tuple(dict(zip(data.keys, key, strict=True))[k] for k in own) for key in keys_of(data)}
     order = sorted(unshown, key=lambda key: ticket("order", unshown[key]))
     units = dict.fromkeys(order, tuple(aspects or data.aspects))
+    if only is not None:
+        units = units_of_route(only, data, units)
     shown = _rubric_of(rubric, data, tuple(aspects or data.aspects))
     return LabelSession(kind, data, place, kind.labels, rater=rater, units=units, rubric=shown)
+
+
+def units_of_route(
+    path: str | os.PathLike[str], data: DataOfKind, units: Mapping[tuple[str, ...], Sequence[str]]
+) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Return the units, with their aspects, that a table sends to a person, such as route.csv of a run.
+
+    It has the key columns, and maybe ``aspect``, and ``route``: rows for anybody but `PERSON` are left out.
+    """
+    try:
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (ValueError, pd.errors.ParserError) as error:
+        raise DataError(f"{path} is not a CSV file: {error}") from None
+    if lacking := [key for key in data.keys if key not in frame]:
+        raise DataError(f"{path} has no column {lacking[0]!r}; it needs {', '.join(data.keys)}")
+    if "route" in frame:
+        frame = frame[frame["route"] == PERSON]
+    found: dict[tuple[str, ...], tuple[str, ...]] = {}
+    aspect = frame["aspect"] if "aspect" in frame else [None] * len(frame)
+    for key, name in zip(zip(*(frame[k] for k in data.keys), strict=True), aspect, strict=True):
+        asked = [a for a in units.get(key, ()) if name in (None, a)]
+        if asked:
+            found[key] = tuple(dict.fromkeys((*found.get(key, ()), *asked)))
+    if not found:
+        raise DataError(f"{path} sends no unit of the data set {data.name!r} to a person")
+    return found
 
 
 def _of_pairs(kind: StudyKind, data: DataOfKind, rubric: str | None) -> tuple[StudyKind, DataOfKind]:

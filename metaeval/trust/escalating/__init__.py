@@ -1,0 +1,1 @@
+"""Which units an evaluator decides, and which it hands on."""

@@ -1,0 +1,70 @@
+"""`metaeval escalate`: who decides each unit, and a page that shows what is left to a person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.base.errors import DataError
+from metaeval.cli import main
+from metaeval.study.commands.labelling import label_set
+
+USERS, PER = 100, 8
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three members that agree with people where they agree with each other, and one judge alone."""
+    folder = tmp_path_factory.mktemp("escalate")
+    rng = np.random.default_rng(0)
+    n = USERS * PER
+    keys = pd.DataFrame({"item_id": [f"i{k}" for k in range(n)], "user_id": np.repeat(range(USERS), PER)})
+    keys = keys.assign(generator="g")
+    rating = rng.integers(1, 6, n)
+    hard = rng.random(n) < 0.4
+    (folder / "data").mkdir()
+    (folder / "data" / "dataset.yaml").write_text(
+        "name: d\nscale: {min: 1, max: 5, integer: true}\naspects: {clear: It is clear.}\n", encoding="utf-8"
+    )
+    keys.assign(explanation="text").to_csv(folder / "data" / "explanations.csv", index=False)
+    of_user = keys.assign(rater="user", aspect="clear", rating=rating)
+    of_user.to_csv(folder / "data" / "ratings.csv", index=False)
+    scores = [
+        keys.assign(evaluator=name, aspect="clear", score=np.where(hard, rng.integers(1, 6, n), rating))
+        for name in "abc"
+    ]
+    pd.concat(scores).to_csv(folder / "data" / "scores.csv", index=False)
+    (folder / "study.yaml").write_text(
+        "dataset: data\nbootstrap: null\ntests: null\ndetails: false\nevaluators:\n"
+        "  a: Recorded('a')\n  b: Recorded('b')\n  c: Recorded('c')\n"
+        "  panel: Mean(Recorded('a'), Recorded('b'), Recorded('c'))\n",
+        encoding="utf-8",
+    )
+    me.run(folder / "study.yaml", out=folder / "run")
+    return folder
+
+
+def test_a_panel_decides_where_it_agrees_and_people_the_rest(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["escalate", str(study / "run"), "--judge", "a", "--judge", "panel"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "panel decides" in said
+    assert "refused: nothing says" in said
+    route = pd.read_csv(study / "run" / "route.csv", dtype=str)
+    assert set(route["route"]) == {"panel", "person"}
+    assert 0.2 < (route["route"] == "person").mean() < 0.5
+    session = label_set(study / "data", rater="ann", only=study / "run" / "route.csv")
+    assert len(session.units) == (route["route"] == "person").sum()
+
+
+def test_a_route_without_keys_is_refused(study: Path) -> None:
+    bad = study / "bad.csv"
+    bad.write_text("unit\n1\n", encoding="utf-8")
+    with pytest.raises(DataError, match="has no column"):
+        label_set(study / "data", rater="ann", only=bad)
+    assert main(["escalate", str(study / "run"), "--judge", "nobody"]) == 2
