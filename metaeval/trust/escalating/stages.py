@@ -70,7 +70,7 @@ def stages(
                 refused[name] = why
                 continue
             sure = np.where(np.isnan(score), np.nan, sure)
-            parts[name] = (source, sure, np.where(there, right, np.nan))
+            parts[name] = (source, sure, np.where(there, np.asarray(right, dtype=np.float64), np.nan))
         shape = (len(parts), len(units))
         found.append(
             Stages(
