@@ -42,6 +42,7 @@ _MODULES = {
     "calibrate": "analyses",
     "replace": "analyses",
     "escalate": "analyses",
+    "plan": "analyses",
     "biases": "analyses",
     "pairwise": "verdicts",
     "verdicts": "verdicts",

@@ -143,6 +143,29 @@ def escalate() -> None:
 
 @click.command()
 @run_argument
+@option("--better", "Is A better than B? Two generators, or values of another key.", nargs=2, required=True)
+@option("--judge", "Evaluator whose scores are corrected.  [default: the first judge]", metavar="NAME")
+@option("--aspect", "Aspect of the question.  [default: the first]")
+@option(
+    "--labels",
+    "Ratings so far, such as the set's ratings.csv.  [default: the run's]",
+    PATH,
+    metavar="FILE.csv",
+)
+@option("--alpha", "Probability that it stops falsely.", click.FloatRange(0.0001, 0.5), default=0.05)
+@seed
+@prints_sheets("study.commands.analyses:plan_of")
+def plan() -> None:
+    """Say which units of the finished run in the folder RUN people should label next, and when to stop.
+
+    Units are drawn with known probabilities, more often where the judge is in doubt, so that the corrected
+    difference is unbiased. plan.csv in RUN has their order: `metaeval golden label --only` takes it. With
+    labels, it is said whether the question is decided; one may ask after each label.
+    """
+
+
+@click.command()
+@run_argument
 @judges("Evaluator to check; may be given again.")
 @several(
     "--family families",

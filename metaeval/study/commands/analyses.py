@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
+
 from metaeval.analysis.ensembles.frontier import Choosing
 from metaeval.analysis.ensembles.sheets import ensemble_sheets
 from metaeval.analysis.ensembles.subsets import Costs, Unit, ensembles
@@ -34,6 +36,7 @@ from metaeval.stats.agreement.alternative import Alignment
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.trust.escalating.stages import stages
 from metaeval.trust.escalating.tables import escalating_sheets
+from metaeval.trust.planning.tables import planning_sheet
 from metaeval.trust.replacing.people import panels
 from metaeval.trust.replacing.raters import raters_sheets
 from metaeval.trust.replacing.tables import ReplacingOptions, replacing_sheets
@@ -277,3 +280,36 @@ def escalation_of(
     write_text(Path(folder) / "route.csv" if route is None else Path(route), frame.to_csv(index=False))
     show_in_report(folder, "escalate", sheets)
     return sheets
+
+
+def plan_of(
+    folder: str | os.PathLike[str],
+    better: tuple[str, str],
+    *,
+    judge: str | None = None,
+    aspect: str | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> list[Sheet]:
+    """Say what to label next, and write ``plan.csv`` into the run folder; options as of `metaeval plan`."""
+    run = open_run(folder)
+    evaluators = list(run.scores.evaluators)
+    if judge is None and not run.judges:
+        raise MetaevalError(
+            "the run has no judge; name the evaluator whose scores are corrected with --judge"
+        )
+    name = one_of(judge or run.judges[0], evaluators, "the run has no evaluator")
+    known = list(map(str, run.scores.frame["aspect"].unique()))
+    wanted = one_of(aspect or known[0], known, "there is no aspect", "there are")
+    given = run.truth
+    if labels is not None:
+        keys = list(run.scores.keys)
+        given = pd.read_csv(labels, dtype=dict.fromkeys(keys, str))
+        if lacking := [c for c in (*keys, "aspect", "rating") if c not in given]:
+            raise MetaevalError(f"{labels} has no column {lacking[0]!r}")
+        given = given.groupby([*keys, "aspect"], as_index=False)["rating"].mean()
+    sheet, plan = planning_sheet(run.scored, given, name, wanted, better, alpha=alpha, seed=seed)
+    write_text(Path(folder) / "plan.csv", plan.to_csv(index=False))
+    show_in_report(folder, "plan", [sheet])
+    return [sheet]

@@ -1,0 +1,1 @@
+"""What people should label next, and whether they need label more."""

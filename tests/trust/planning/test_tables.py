@@ -1,0 +1,64 @@
+"""`metaeval plan`: the order of labels, and the answer after some of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.cli import main
+from metaeval.study.commands.analyses import plan_of
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of two generators, of which the first is better by a point, and a judge biased by one."""
+    folder = tmp_path_factory.mktemp("plan")
+    rng = np.random.default_rng(0)
+    keys = pd.DataFrame({"user_id": [f"u{k // 8:02}" for k in range(480)], "item_id": range(480)})
+    keys["generator"] = np.tile(["good", "bad"], 240)
+    rating = np.clip(np.rint(rng.normal(3.5, 1, 480)) - (keys["generator"] == "bad"), 1, 5)
+    score = np.clip(rating + np.where(keys["generator"] == "bad", 2, 0), 1, 5)
+    (folder / "data").mkdir()
+    (folder / "data" / "dataset.yaml").write_text(
+        "name: d\nscale: {min: 1, max: 5, integer: true}\naspects: {clear: It is clear.}\n", encoding="utf-8"
+    )
+    keys.assign(explanation="text").to_csv(folder / "data" / "explanations.csv", index=False)
+    of_user = keys.assign(rater="user", aspect="clear", rating=rating)
+    of_user.to_csv(folder / "data" / "ratings.csv", index=False)
+    scores = keys.assign(evaluator="a", aspect="clear", score=score)
+    scores.to_csv(folder / "data" / "scores.csv", index=False)
+    (folder / "study.yaml").write_text(
+        "dataset: data\nbootstrap: null\ntests: null\ndetails: false\nevaluators: {a: Recorded('a')}\n",
+        encoding="utf-8",
+    )
+    me.run(folder / "study.yaml", out=folder / "run")
+    return folder
+
+
+def test_a_biased_judge_is_corrected_and_half_of_the_labels_decide(run: Path) -> None:
+    [sheet] = plan_of(run / "run", ("good", "bad"), judge="a")
+    row = sheet.frame.iloc[0]
+    assert row["verdict"] == "decided: good is better than bad; stop labelling"
+    assert row["n_labelled"] <= 240
+    plan = pd.read_csv(run / "run" / "plan.csv")
+    assert plan["order"].is_monotonic_increasing
+    assert plan["probability"].between(0, 1, inclusive="neither").all()
+
+
+def test_labels_count_in_the_order_of_the_plan(run: Path, tmp_path: Path) -> None:
+    plan_of(run / "run", ("good", "bad"), judge="a")
+    plan = pd.read_csv(run / "run" / "plan.csv", dtype=str)
+    ratings = pd.read_csv(run / "data" / "ratings.csv", dtype=str)
+    first = ratings.merge(plan.head(10)[["user_id", "item_id", "generator"]])
+    first.to_csv(tmp_path / "few.csv", index=False)
+    [sheet] = plan_of(run / "run", ("good", "bad"), judge="a", labels=tmp_path / "few.csv")
+    assert str(sheet.frame["verdict"][0]).startswith("not decided: label in the order of the plan")
+
+
+def test_wrong_questions_are_one_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(run / "run"), "--better", "good", "none", "--judge", "a"]) == 2
+    assert "no key of the run has both" in capsys.readouterr().err
