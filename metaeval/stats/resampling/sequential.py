@@ -24,7 +24,8 @@ def chances(weights: Floats, doubt: Floats) -> Floats:
     size = np.abs(weights)
     told = size * np.where(np.isnan(doubt), np.nanmean(doubt) if (~np.isnan(doubt)).any() else 1.0, doubt)
     told = told if told.sum() > 0 else size
-    return 0.5 * size / size.sum() + 0.5 * told / told.sum()
+    p: Floats = 0.5 * size / size.sum() + 0.5 * told / told.sum()
+    return p
 
 
 def drawn(p: Floats, n: int, *, seed: int = 0) -> Ints:

@@ -308,7 +308,7 @@ def plan_of(
         given = pd.read_csv(labels, dtype=dict.fromkeys(keys, str))
         if lacking := [c for c in (*keys, "aspect", "rating") if c not in given]:
             raise MetaevalError(f"{labels} has no column {lacking[0]!r}")
-        given = given.groupby([*keys, "aspect"], as_index=False)["rating"].mean()
+        given = given.groupby([*keys, "aspect"])["rating"].mean().reset_index()
     sheet, plan = planning_sheet(run.scored, given, name, wanted, better, alpha=alpha, seed=seed)
     write_text(Path(folder) / "plan.csv", plan.to_csv(index=False))
     show_in_report(folder, "plan", [sheet])
