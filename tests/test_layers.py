@@ -103,6 +103,7 @@ def test_the_map_of_the_docs_names_every_room_and_no_file_that_is_not_there() ->
     assert [p for p in paths if not any((place / p).exists() for place in places)] == []
 
 
+@pytest.mark.slow
 def test_rooms_of_one_floor_have_no_circle() -> None:
     edges = {(room(f), other) for f in FILES for _, other in imported_rooms(f) if other != room(f)}
     level = {(a, b) for a, b in edges if FLOORS[a] == FLOORS[b]}
@@ -135,6 +136,7 @@ def test_help_loads_no_heavy_library() -> None:
     assert done.stdout.endswith("[]\n")
 
 
+@pytest.mark.slow
 def test_no_two_public_classes_have_one_name() -> None:
     found: dict[str, list[str]] = {}
     for file in PACKAGE.rglob("*.py"):

@@ -114,6 +114,7 @@ def test_data_sets_are_exact(evil: Path) -> None:
     assert ",=1+1," in Path("copy/explanations.csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_baseline_comes_back(evil: Path) -> None:
     named = ["--evaluator", "Annotator('1')", "--max-drop", "0.5"]
     assert main(["-q", "gate", "out", *named, "--min", "fitting=1", "--write-baseline", "base.json"]) == 0

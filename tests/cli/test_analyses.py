@@ -136,6 +136,7 @@ def test_json_and_files_have_every_table(typed, line: str) -> None:
         assert "simulated" in Path(f"t.{suffix}").read_text(encoding="utf-8").lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", WRONG)
 def test_what_is_wrong_is_one_line(typed, line: str) -> None:
     code, out, err = typed(line)

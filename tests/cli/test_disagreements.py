@@ -64,6 +64,7 @@ def test_json_has_the_units_in_order(run: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_people_label_the_units_and_the_labels_come_back(run: Path) -> None:
     found = json.loads(typed(str(run), *PANEL, "--n", "3", "--labels", "labels.csv", "--json"))
     with Path("labels.csv").open(encoding="utf-8-sig", newline="") as file:

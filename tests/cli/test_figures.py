@@ -40,6 +40,7 @@ def test_every_figure_and_its_data_are_written(run: Path, tmp_path: Path) -> Non
     assert set(pd.read_csv(tmp_path / "a" / "ranking.csv")["level"]) == {"dataset", "user", "pair"}
 
 
+@pytest.mark.slow
 def test_one_figure_of_one_column_in_two_formats(run: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     options = ["--figure", "ranking", "--aspect", "clear", "--level", "user", "--coefficient", "kendall"]

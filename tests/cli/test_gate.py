@@ -106,6 +106,7 @@ def test_the_same_judge_twice_passes(accepted) -> None:
     assert "the same texts" not in out
 
 
+@pytest.mark.slow
 def test_a_worse_generator_fails(accepted) -> None:
     code, out = accepted("worse", "--baseline", "b/main.json", "--junit", "j.xml", "--summary", "s.md")
     assert code == 1
@@ -139,6 +140,7 @@ def test_a_run_is_a_baseline_too(typed) -> None:
     assert typed("again", "--baseline", "accepted", "--max-drop", "0.01")[0] == 0
 
 
+@pytest.mark.slow
 def test_a_bar_is_lowered_in_the_file_alone(accepted) -> None:
     with pytest.raises(MetaevalError, match=r"a mean of 1.5 for clear instead of 2 is less strict"):
         accepted("again", "--baseline", "b/main.json", "--min", "1.5")
@@ -156,6 +158,7 @@ def test_a_bar_is_lowered_in_the_file_alone(accepted) -> None:
     assert Path("b/main.json").read_text(encoding="utf-8") == after
 
 
+@pytest.mark.slow
 def test_a_judge_that_changed_is_not_compared_silently(accepted, runs: Path, tmp_path: Path) -> None:
     other = str(judged(tmp_path, "other", texts(), "two,noise=0.05"))
     with pytest.raises(

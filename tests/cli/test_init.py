@@ -266,6 +266,7 @@ def test_whoever_stops_in_the_middle_leaves_nothing(here: Path) -> None:
     assert [p.name for p in here.iterdir()] == ["long.csv"]
 
 
+@pytest.mark.slow
 def test_it_asks_on_a_terminal_and_takes_other_answers(here: Path) -> None:
     long(here / "long.csv")
     answers = "textt=reference\ntext=reference\n\nanna, gpt-4, participant\nnone\nhanna\nANNA\n7\n1-7\n"

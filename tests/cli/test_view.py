@@ -62,6 +62,7 @@ def test_it_is_served_until_it_is_interrupted(run: Path) -> None:
         process.communicate()
 
 
+@pytest.mark.slow
 def test_a_browser_is_opened_at_a_file_that_leads_to_the_address(run: Path, tmp_path: Path) -> None:
     browser = tmp_path / "browser"
     browser.write_text(

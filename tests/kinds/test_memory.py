@@ -44,6 +44,7 @@ def test_a_run_takes_functions_and_calls_them_again_each_time(tiny: Path, tmp_pa
     assert len(calls) == 2 * n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["relevance", "slates", "exposure"])
 def test_the_kind_is_that_of_the_data(name: str, tmp_path: Path) -> None:
     study = {"dataset": me.load(f"data/{name}"), "truth": "User()", "evaluators": ["Random()"], **QUICK}

@@ -180,6 +180,7 @@ def test_a_gate_with_a_baseline(place: Path, capsys: pytest.CaptureFixture[str])
     assert "a7" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -202,6 +203,7 @@ def test_other_questions_are_answered_or_refused_in_a_sentence(
     assert told.out or re.fullmatch(refused, told.err)
 
 
+@pytest.mark.slow
 def test_the_report_from_leaderboard_to_raw_reply(place: Path, browser: Browser) -> None:  # noqa: F811
     # Last in this file: the browser's event loop is in the way of the judges'.
     wrong: list[str] = []

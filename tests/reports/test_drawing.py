@@ -30,6 +30,7 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
     return {figure.sheet.name: figure for figure in figures_of_run(open_run(run))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_it_compiles_without_a_warning(figures: dict[str, Figure], name: str, capfd: Any) -> None:
     figures[name].chart.to_dict()  # Altair checks it against the schema
@@ -43,12 +44,14 @@ def test_it_compiles_without_a_warning(figures: dict[str, Figure], name: str, ca
     assert "WARN" not in told, told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", FIGURE_FORMATS)
 def test_it_is_drawn(figures: dict[str, Figure], suffix: str) -> None:
     for figure in figures.values():
         assert draw(figure, suffix, scale=0.5).startswith(MAGIC[suffix])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_the_bytes_of_an_svg_do_not_depend_on_what_was_drawn_before(
     figures: dict[str, Figure], name: str

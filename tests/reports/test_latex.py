@@ -82,6 +82,7 @@ def test_the_leaderboard_of_a_run_compiles_as_it_is(tiny: Path, tmp_path: Path, 
         assert re.search("Pearson.s r", words)  # some fonts do not say what their apostrophe is
 
 
+@pytest.mark.slow
 @needs_latex
 @pytest.mark.parametrize("options", ["a4paper", "letterpaper,12pt", "a4paper,twocolumn"])
 def test_a_wide_board_is_split_in_readable_type(tmp_path: Path, options: str) -> None:

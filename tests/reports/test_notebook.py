@@ -99,6 +99,7 @@ def test_a_leaderboard_has_sixty_rows_at_most(n, rows, left_out):
     assert (left_out or "") in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("below", [True, False])
 def test_a_run_says_where_its_report_lies(tmp_path, monkeypatch, below):

@@ -47,6 +47,7 @@ def joined(*folders: Path) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
+@pytest.mark.slow
 def test_a_run_against_itself_has_no_difference(folder: Path) -> None:
     found = sheets(folder / "base", folder / "base")
     assert list(found) == ["changes", "runs"]
@@ -147,6 +148,7 @@ def test_all_pairs_are_ranked(folder: Path) -> None:
     assert set(one["ranking"].frame["evaluator"]) == set(SHARED)
 
 
+@pytest.mark.slow
 def test_an_aspect_that_one_run_lacks(folder: Path) -> None:
     clear = tiny_run(folder, "clear", aspects="[clear]")
     fitting_first = tiny_run(folder, "ordered", order_by="{aspect: fitting}")

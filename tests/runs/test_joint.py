@@ -37,6 +37,7 @@ def test_names_tell_folders_apart(folders: list[str], names: list[str]) -> None:
     assert run_names(folders) == {name: Path(f) for name, f in zip(names, folders, strict=True)}
 
 
+@pytest.mark.slow
 def test_the_same_units_and_evaluators(base: Path) -> None:
     other = tiny_run(base, "other", evaluators='["Length()", "ChrF()"]')
     joined = join_runs([base / "base", other])
@@ -55,6 +56,7 @@ def test_the_same_units_and_evaluators(base: Path) -> None:
     pd.testing.assert_frame_equal(joined.truth, pd.read_parquet(base / "base" / "truth.parquet"))
 
 
+@pytest.mark.slow
 def test_what_one_run_leaves_out_is_left_out_and_said(base: Path) -> None:
     first = tiny_run(base, "first", exclude="{user_id: [u1]}", aspects="[clear]")
     second = tiny_run(base, "second", exclude="{user_id: [u3], generator: [short]}")
@@ -98,6 +100,7 @@ def changed_data(base: Path, name: str, file: str, old: str, new: str) -> Path:
     return tiny_run(folder, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "file", "old", "new", "message"),
     [

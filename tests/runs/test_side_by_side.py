@@ -32,6 +32,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [me.run(study, place / f"run{i}").folder for i, study in enumerate([*studies, slates])]
 
 
+@pytest.mark.slow
 def test_a_column_per_data_set_and_a_table_per_other_choice(runs: list[Path]) -> None:
     found = read_boards(runs[:2])
     assert found.ranking is None

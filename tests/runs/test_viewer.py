@@ -88,6 +88,7 @@ def server(runs: Path) -> Iterator[Viewer]:
         yield server
 
 
+@pytest.mark.slow
 def test_the_list_leads_to_every_file_that_the_runs_wrote(server: Viewer, runs: Path) -> None:
     page = ask(server, "/").body
     assert "&lt;b&gt;Title&lt;/b&gt; &amp; more" in page
@@ -242,6 +243,7 @@ def test_what_others_may_have_made_has_an_origin_and_a_secret_of_its_own(server:
     assert all(ask(server, "/one/report.html").body.count(secret) == 0 for secret in server.sites)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_run_again_is_shown_anew(runs: Path, tmp_path: Path) -> None:
     write_tiny(tmp_path / "tiny")
     run = tiny_run(tmp_path, "again", title="Before")

@@ -175,6 +175,7 @@ def hub(tmp_path_factory):
         yield here, said, server.asked
 
 
+@pytest.mark.slow
 def test_a_hub_name_and_its_revisions(hub):
     here, said, _ = hub
     assert said["hf://owner/tiny"] == ["tiny", loading.load(here / "new").fingerprint]

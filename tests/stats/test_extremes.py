@@ -56,6 +56,7 @@ def test_one_giant_among_small_ones(size: float) -> None:
     assert found["estimate"].between(-1, 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_the_command_line(size: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -64,6 +64,7 @@ def again(study: Path) -> bool:
     return already
 
 
+@pytest.mark.slow
 def test_it_is_read_back_as_it_was_made(study: Path) -> None:
     first = me.run(study, "new")
     second = me.run(study, "new")
@@ -96,6 +97,7 @@ def test_the_command_says_so_and_where_the_report_lies(
     assert written("new") == before
 
 
+@pytest.mark.slow
 def test_what_is_replaced_is_said_unless_the_study_is_the_same(
     study: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -173,6 +175,7 @@ def test_what_changed_is_done_anew(study: Path, what: str) -> None:
     assert again(study)
 
 
+@pytest.mark.slow
 def test_a_prompt_of_ones_own_that_changed_is_asked_anew(study: Path) -> None:
     text = (ROOT / "prompts" / "multi-aspect.md").read_text(encoding="utf-8")
     Path("mine.md").write_text(text.replace("name: multi-aspect", "name: mine"), encoding="utf-8")
@@ -197,6 +200,7 @@ def test_other_replies_in_the_store_change_nothing(study: Path) -> None:
     assert again(study)
 
 
+@pytest.mark.slow
 def test_a_judge_inside_an_ensemble_alone_counts_too(tiny: Path, own_store: Path) -> None:
     mean = "Mean(Judge('simulated/a'), Annotator('1'), skip_missing=True)"
     study = write_study(tiny.parent / "s.yaml", **{**QUICK, "evaluators": f'["{mean}"]'})
@@ -206,12 +210,14 @@ def test_a_judge_inside_an_ensemble_alone_counts_too(tiny: Path, own_store: Path
     assert not again(study)
 
 
+@pytest.mark.slow
 def test_an_offline_run_is_another(study: Path) -> None:
     assert not me.run(study, "out", offline=True).already
     assert me.run(study, "out", offline=True).already
     assert not again(study)
 
 
+@pytest.mark.slow
 def test_reparse_is_always_done(study: Path) -> None:
     before = written()
     assert main(["reparse", "out", "-q"]) == 0
@@ -294,6 +300,7 @@ class Ones(BaseEvaluator):
         return Grid(np.ones(shape), np.full(shape, OK, np.int8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", ["Ones()", "Mean(Ones(), Annotator('1'))"])
 def test_an_evaluator_of_ones_own_is_always_run(
     tiny: Path, monkeypatch: pytest.MonkeyPatch, spec: str

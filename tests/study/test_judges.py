@@ -164,6 +164,7 @@ def test_interrupted_it_keeps_what_it_has_and_ends_soon(data: Path) -> None:
         assert len(server.log) - n == distinct - answered
 
 
+@pytest.mark.slow
 def test_judges_that_stop_keep_the_others_and_say_so(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused = {"second": 401, "third": 404}
 
@@ -284,6 +285,7 @@ def test_offline_without_replies_is_said(data: Path, capsys: pytest.CaptureFixtu
     assert not Path("results/s").exists()
 
 
+@pytest.mark.slow
 def test_dry_run_sends_nothing_and_says_what_it_would_take(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -323,6 +325,7 @@ def test_a_budget_ends_the_run_with_exit_3_and_more_of_it_goes_on(
         assert len(server.log) == len(stored())
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_ends_the_run_with_exit_3_in_the_time_that_the_study_gives(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

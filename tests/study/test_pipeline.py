@@ -128,6 +128,7 @@ def test_the_same_study_gives_the_same_bytes(study: Path) -> None:
     assert first == contents(rerun("a").folder)
 
 
+@pytest.mark.slow
 def test_a_run_of_a_path_beside_the_study_file_is_made_again_from_every_folder(
     study: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
@@ -209,6 +210,7 @@ def test_an_error_while_scoring_leaves_no_folder(tiny: Path) -> None:
     assert list(Path("results").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_parts_of_something_else_are_not_used(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **_named: object) -> None:
         raise KeyboardInterrupt

@@ -62,6 +62,7 @@ def payload(run: me.Run) -> dict[str, Any]:
     return payload_of(run.folder / "report.html")
 
 
+@pytest.mark.slow
 def test_cells_are_the_correlations(run: me.Run, payload: dict[str, Any]) -> None:
     cells = payload["cells"]
     names = [e["name"] for e in payload["evaluators"]]

@@ -11,6 +11,7 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sample", "relevance", "slates", "exposure"])
 def test_a_data_set_of_every_kind_is_loaded_as_it_was_saved(name: str, tmp_path: Path) -> None:
     data = me.load(f"data/{name}")

@@ -71,6 +71,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Case(root / "out", data, judge)
 
 
+@pytest.mark.slow
 def test_the_command_line_says_it_last(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     study, out = str(case.folder.parent / "s.yaml"), str(case.folder)
     with pytest.MonkeyPatch.context() as patch:

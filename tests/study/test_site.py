@@ -50,6 +50,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+@pytest.mark.slow
 def test_the_index_and_its_files_hold_every_evaluator_of_every_kind(site: Path, runs: list[Path]) -> None:
     table = pd.read_csv(site / "leaderboard.csv")
     records = [read_record(run) for run in runs]
@@ -67,6 +68,7 @@ def test_the_index_and_its_files_hold_every_evaluator_of_every_kind(site: Path, 
     assert all((site / page).is_file() for page in table["page"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--with-addresses"]])
 def test_addresses_are_refused_unless_they_are_asked_for(
     options: list[str], tmp_path: Path, capsys: Any
@@ -182,6 +184,7 @@ def shown(page: Page) -> list[str]:
     return page.locator("#board tbody tr:visible th").all_inner_texts()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [(1440, "light"), (390, "dark")], indirect=True)
 def test_the_index_in_a_browser(page: Page, site: Path) -> None:
     page.goto((site / "index.html").as_uri())

@@ -85,6 +85,7 @@ def test_on_how_many_units_evaluators_are_compared_is_said(
     assert "2 evaluators on 18 units: " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_aspect_that_the_truth_did_not_rate_is_left_out_and_not_asked_about(
     tiny: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

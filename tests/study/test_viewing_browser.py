@@ -32,6 +32,7 @@ def here(server: LocalServer) -> str:
     return f"http://127.0.0.1:{server.server_port}/"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "beside"), [(1400, True), (390, False)])
 def test_the_reports_in_their_frames(
     browser: Browser,  # noqa: F811
@@ -120,6 +121,7 @@ def test_the_report_of_a_stranger_reads_no_other(
     assert not [url for url in asked if url.startswith(elsewhere)]
 
 
+@pytest.mark.slow
 def test_a_report_works_under_the_headers_it_is_sent_with(
     browser: Browser,  # noqa: F811
     server: LocalServer,

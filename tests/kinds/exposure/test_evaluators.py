@@ -75,6 +75,7 @@ def scores(data, server, **options):
     return MatchedPairs("openai/m", base_url=server.openai, **options).score(data, ASPECTS).frame
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "dashscope"])
 @pytest.mark.parametrize("form", ["auto", "json", "text"])
 def test_scores_are_verdicts_by_place_and_a_replay_asks_nobody(provider, form):

@@ -34,6 +34,7 @@ def test_a_run_compares_verdicts_with_outcomes_and_evaluates_the_policies_of_the
     assert {"means", "overlap", "balance"} <= {sheet.name for sheet in details_of(tmp_path / "run")}
 
 
+@pytest.mark.slow
 def test_a_study_fits_propensities_and_evaluates_the_policies_that_it_names(tmp_path):
     mine = tmp_path / "mine.csv"
     items = pd.read_csv("data/exposure/items.csv")["item_id"]

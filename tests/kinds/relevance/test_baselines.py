@@ -85,6 +85,7 @@ def test_labels_of_a_rater_are_kept_and_those_off_the_scale_are_not() -> None:
         Labels(" ")
 
 
+@pytest.mark.slow
 def test_likeness_and_a_simulated_judge_tell_which_coats_people_like(real_data: Path, tmp_path: Path) -> None:
     """The truth are ratings of coats drawn at random; the history, those that people chose themselves."""
     import_coat(real_data / "coat", tmp_path / "coat")

@@ -46,6 +46,7 @@ def finish(store: Store, wanted: list[Request], **options: Any) -> int:
     raise AssertionError("it never ends")
 
 
+@pytest.mark.slow
 @BOTH
 def test_what_is_missing_is_sent_once_and_collected_later(
     store: Store, server: BatchServer, provider: str

@@ -114,6 +114,7 @@ REFUSED = always(error(401, "invalid_api_key", "wrong key"))
 QUICK = Limits(concurrency=8, reply_seconds=0.4, patience_seconds=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("behave", "why"), [(REFUSED, "takes no call"), (always(HANG), "answers no call")])
 def test_a_model_that_takes_no_call_stops_its_own_run(store: Store, behave: Any, why: str) -> None:
     with serving(behave) as bad, serving(delay=0.02) as good:

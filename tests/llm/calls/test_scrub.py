@@ -109,6 +109,7 @@ def test_nothing_else_is_changed(text: str) -> None:
         assert scrub(text, "a key that is not there: 4711") == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "dashscope"])
 def test_no_form_of_it_reaches_the_store_the_log_or_a_message(
     store: Store, provider: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

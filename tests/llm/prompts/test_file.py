@@ -22,6 +22,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("kind", BOMBS)
 def test_a_header_made_to_grow(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:

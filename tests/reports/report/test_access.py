@@ -126,6 +126,7 @@ def test_by_keyboard_from_the_top_to_a_unit(show: Show) -> None:
     assert focused(page).startswith("truth")
 
 
+@pytest.mark.slow
 def test_print_is_light_and_whole(show: Show) -> None:
     page = show(payload(60, 8), scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")

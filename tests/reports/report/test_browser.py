@@ -470,6 +470,7 @@ def test_the_calls_of_many_judges_are_searched_and_all_opened_by_keyboard(show: 
     assert calls.count() == judges
 
 
+@pytest.mark.slow
 def test_the_replies_of_a_judge_that_is_asked_again_are_told_apart(show: Show) -> None:
     given = payload(units=3)
     calls = given["calls"]

@@ -27,6 +27,7 @@ def saved(page: Page, place: int = 0) -> tuple[str, list[dict[str, Any]]]:
         return found.value.suggested_filename, list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_the_leaderboard_is_saved_with_every_digit(show: Show) -> None:
     given = payload(names={0: '=cmd|"/c calc"!A1, or so'})
     name, rows = saved(show(given))

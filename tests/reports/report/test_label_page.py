@@ -279,6 +279,7 @@ def test_every_kind_is_shown_as_its_report_shows_it(label: Label, tmp_path: Path
     assert left == data.items.set_index("item_id").loc[item, "title"]
 
 
+@pytest.mark.slow
 def test_a_scale_without_keys_has_a_field(label: Label, tmp_path: Path) -> None:
     page = label(texts(tmp_path / "gold", 2, (0, 100, False)))
     page.page.keyboard.type("62.5")  # the field has the focus

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.reports.report.pages import settle
 from tests.reports.report.payloads import ASPECTS, payload
 from tests.reports.report.test_download import saved
@@ -58,6 +60,7 @@ def test_rows_are_chosen_and_the_file_has_those_of_the_table(show: Show) -> None
     assert [list(row.values()) for row in rows] == wanted
 
 
+@pytest.mark.slow
 def test_choices_that_leave_nothing_say_so(show: Show) -> None:
     given = long_sheet()
     rows = given["sheets"][0]["rows"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from metaeval.base.records import Kind
 from metaeval.base.simulation import REAL
@@ -211,6 +212,7 @@ def test_a_second_estimate_stands_where_a_cell_has_one(show: Show) -> None:
     assert not page.get_by_text(second.note).count()
 
 
+@pytest.mark.slow
 def test_where_less_is_better_in_some_cells_alone(show: Show) -> None:
     lower = BoardDimension("topic", {t: t for t in ("any", "plot", "cast", "music")}, lower=("plot",))
     found = board()

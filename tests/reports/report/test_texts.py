@@ -93,6 +93,7 @@ def test_a_long_spec_does_not_break_the_layout(show: Show, width: int) -> None:
         assert overflow(page) == 0, at
 
 
+@pytest.mark.slow
 def test_a_study_where_nothing_is_known(show: Show) -> None:
     given = payload(3, 2, failing=[0, 1])
     given.update(groups=[], figures=[], sheets=[], people=[], tests=[])

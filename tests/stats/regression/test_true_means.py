@@ -172,6 +172,7 @@ def test_an_end_has_the_share_of_a_tail_beyond_it(values):
     assert low <= median <= high
 
 
+@pytest.mark.slow
 @one_thread()
 @pytest.mark.parametrize(("rho", "users", "generators"), [(0.9, 40, 8), (0.3, 20, 6)])
 def test_intervals_cover_the_correlation_of_the_true_means(rho, users, generators):

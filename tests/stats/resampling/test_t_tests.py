@@ -38,6 +38,7 @@ def test_tests_of_means_are_students(above) -> None:
     assert np.isnan(np.diag(found.p)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coefficient", ["pearson", "spearman", "kendall"])
 @pytest.mark.parametrize("level", LEVELS[:4])
 def test_p_is_about_that_of_permutations(monkeypatch, level, coefficient) -> None:

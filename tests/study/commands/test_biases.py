@@ -94,6 +94,7 @@ def found_of(sheets: dict[str, pd.DataFrame], judge: str, bias: str) -> pd.DataF
     return tests[(tests["judge"] == judge) & (tests["bias"] == bias)]
 
 
+@pytest.mark.slow
 def test_a_planted_length_bias_is_found_and_as_large_as_it_was_planted(sheets) -> None:
     (wordy,) = found_of(sheets, "wordy", "verbosity").itertuples()
     assert wordy.found == "scores longer texts higher"

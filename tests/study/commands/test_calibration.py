@@ -46,6 +46,7 @@ def by_name(sheets):
     return {s.name: s for s in sheets}
 
 
+@pytest.mark.slow
 def test_its_numbers_are_of_the_units_that_people_rated_and_nothing_is_filled_in(run: Path) -> None:
     sheets = by_name(calibration_of(run, Calibrating(**FEW)))
     opened = open_run(run)
@@ -83,6 +84,7 @@ def test_the_calibration_lies_in_the_folder_and_is_no_foreign_file_there(run: Pa
     check_usable(run)
 
 
+@pytest.mark.slow
 def test_a_later_run_is_told_when_the_judge_changed(run: Path) -> None:
     calibration_of(run, Calibrating(**FEW))
     assert set(states_of(run).values()) == {"calibrated"}

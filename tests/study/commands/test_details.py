@@ -40,6 +40,7 @@ def test_what_an_evaluator_is_made_of(spec: str, annotators: str, mean: bool) ->
     assert (found.annotators, found.mean) == (frozenset(annotators), mean)
 
 
+@pytest.mark.slow
 def test_the_sheets_of_a_run(tiny: Path) -> None:
     folder = run(tiny, evaluators=PEOPLE)
     sheets = {s.name: s for s in details_of(folder)}
@@ -59,6 +60,7 @@ def test_the_sheets_of_a_run(tiny: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_truth_of_annotators_and_replicates_of_a_judge(tiny: Path) -> None:
     judges = [f"Judge('simulated/one,noise=0.4', temperature=1, replicate={r})" for r in range(3)]
     folder = run(

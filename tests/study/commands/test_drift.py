@@ -48,6 +48,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         }
 
 
+@pytest.mark.slow
 def test_the_judge_changed_and_not_the_system(runs: dict[str, Path]) -> None:
     words, parts = drift_of(runs["then"], runs["now"])
     assert words.frame["verdict"].item().startswith("the judge drifted (-")

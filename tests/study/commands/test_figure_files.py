@@ -21,6 +21,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> OpenRun:
     return open_run(drawn_run(tmp_path_factory.mktemp("drawn")))
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_run(run: OpenRun) -> None:
     (ranking,) = figures_of_run(run, names=["ranking"])
     correlations = read_back(run.folder).correlations.frame
@@ -31,6 +32,7 @@ def test_the_numbers_are_those_of_the_run(run: OpenRun) -> None:
     assert "30 resamples" in " ".join(ranking.sheet.notes)
 
 
+@pytest.mark.slow
 def test_no_users_and_an_evaluator_that_gave_nothing(tiny: Path) -> None:
     for name in ("explanations", "ratings", "scores"):
         frame = pd.read_csv(tiny / f"{name}.csv")

@@ -95,6 +95,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(
     assert not Path("out").exists()
 
 
+@pytest.mark.slow
 def test_other_kinds_recorded_verdicts_and_synthetic_data_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

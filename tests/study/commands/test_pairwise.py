@@ -28,6 +28,7 @@ def clear(body: dict[str, Any], _before: int) -> Act:
     return Act(text=json.dumps({"clear": 1 + len(json.dumps(body)) % 2, "fitting": 0}))
 
 
+@pytest.mark.slow
 def test_a_run_holds_its_verdicts(tiny: Path) -> None:
     evaluators = f'{{length: Length(), pair: "{PAIR}", swiss: "{SWISS}", both: "Mean(pair, swiss)"}}'
     folder = tiny_run(tiny.parent, "run", evaluators=evaluators)
@@ -53,6 +54,7 @@ def test_a_run_holds_its_verdicts(tiny: Path) -> None:
         pairwise_of(again, ["pare"])
 
 
+@pytest.mark.slow
 def test_coherence_of_a_run_is_that_of_its_verdicts(tiny: Path) -> None:
     run = tiny_run(tiny.parent, "run", evaluators=f'{{length: Length(), pair: "{PAIR}"}}')
     found = coherence_of(run, resamples=50).frame.set_index(["task", "axiom"])
@@ -63,6 +65,7 @@ def test_coherence_of_a_run_is_that_of_its_verdicts(tiny: Path) -> None:
         coherence_of(other)
 
 
+@pytest.mark.slow
 def test_broken_off_it_goes_on_and_its_replies_can_be_carried(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ def views(run: Path) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+@pytest.mark.slow
 def test_what_was_measured_stands_in_the_report_and_the_run_is_whole(run: Path) -> None:
     before = views(run)
     assert "biases" not in before

@@ -185,6 +185,7 @@ def test_the_rubric_stands_beside_its_aspects(tiny: Path) -> None:
         label_set("tiny", rater="anna", rubric="own.md")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["slates", "exposure"])
 def test_sides_are_shuffled_per_rater_and_what_was_first_is_recorded(tmp_path: Path, kind: str) -> None:
     folder = shutil.copytree(ROOT / "data" / kind, tmp_path / kind)

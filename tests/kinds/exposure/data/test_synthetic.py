@@ -18,6 +18,7 @@ def folder(tmp_path):
     return save(log_of(ABOUT, tables()), tmp_path / "shop", "csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["log", "pairs", "test"])
 def test_a_row_that_says_that_it_is_synthetic_is_an_error_of_its_table(folder, table, capsys):
     frame = pd.read_csv(folder / f"{table}.csv").assign(source="web")
@@ -52,6 +53,7 @@ def test_in_memory_they_are_no_frame_and_no_table_of_a_truth_takes_them(folder):
         SyntheticRows(rows.assign(source="log"))
 
 
+@pytest.mark.slow
 def test_the_truth_of_data_with_synthetic_rows_is_the_log_alone(folder, tmp_path):
     study = {"kind": "exposure", "dataset": str(folder), "evaluators": ["Random(seed=0)"]}
     with pytest.raises(StudyError, match=r"has synthetic rows, .* Recorded\('e'\) may be made of them"):

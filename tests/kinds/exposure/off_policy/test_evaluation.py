@@ -29,6 +29,7 @@ def refused(simulated, wanted=WEIGHTED):
     return {v.estimator.name: {r.reason for r in v.refusals} for v in found.estimates}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", FAILURES)
 def test_every_planted_failure_of_overlap_is_refused(failure):
     rng = np.random.default_rng(1)
@@ -37,6 +38,7 @@ def test_every_planted_failure_of_overlap_is_refused(failure):
         assert all(found[name] & EXPECTED[failure] for name in WEIGHTED.estimators)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("users", "items"), [(200, 12), (400, 30), (600, 200), (1_000, 12), (3_000, 40)])
 def test_no_sound_log_is_refused(users, items):
     rng = np.random.default_rng(users)
@@ -61,6 +63,7 @@ def test_dr_is_unbiased_where_either_model_is_right_and_not_where_none_is():
     assert both > 0.02
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_direct_method_is_of_fits_anew():
     """It is about as wide as that of DR, which has the same model and its noise."""
     rng, widths = np.random.default_rng(5), []

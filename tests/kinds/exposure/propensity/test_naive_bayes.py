@@ -50,6 +50,7 @@ def values(tmp_path_factory):
     return found, truth
 
 
+@pytest.mark.slow
 def test_fitted_propensities_that_the_random_sample_contradicts_are_refused(values):
     found, truth = values
     for name in ("ips", "snips"):

@@ -155,6 +155,7 @@ def test_a_study_maps_judges_to_recall_and_audits_the_maps(folder, tmp_path):
     assert len(pd.read_csv(tmp_path / "calibration_curve.csv")) == 2 * 6 * 8
 
 
+@pytest.mark.slow
 def test_too_few_recommenders_are_said_and_no_map_is_drawn(folder, tmp_path):
     data = me.load(folder)
     few = data.runs[data.runs["system"].isin(["popular", "random", "near-best"])].reset_index(drop=True)

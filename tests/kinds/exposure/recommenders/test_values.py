@@ -68,6 +68,7 @@ def test_sound_logs_are_not_refused_and_sweeps_are_rows_of_their_own(data):
     assert found[found["trim"] == 2000]["value"].to_numpy() == pytest.approx(plain)
 
 
+@pytest.mark.slow
 def test_fitted_propensities_are_fitted_anew_in_each_resample(data):
     few = {"how": Bootstrap(resamples=300), "measures": ["Recall"], "estimators": ["snips"]}
     found = frame_of(data, "fitted", refits=4, **few)

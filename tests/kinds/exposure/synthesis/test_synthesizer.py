@@ -29,6 +29,7 @@ def test_the_order_of_the_log_changes_nothing_and_the_seed_does():
     assert not one.equals(made(seed=1).rows().frame)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraint", ["either", "both", "transition", "similarity"])
 def test_each_row_is_new_to_its_user_and_passes_as_its_reason_says(constraint):
     found = made(constraint=constraint, transition=0.15, similarity=0.2)

@@ -25,6 +25,7 @@ from tests.kinds.relevance.systems.conftest import systems_of
 SAME = MeasurePair("nDCG@10", "nDCG@10")
 
 
+@pytest.mark.slow
 def test_the_file_of_the_deep_learning_track(dl21):
     frame = system_agreement(dl21)
     columns = "evaluator,measure,truth_measure,tau_corrected,ci_low,ci_high,tau,weighted_tau,tau_ap,tau_ap_b"
@@ -107,6 +108,7 @@ def test_a_judge_that_likes_what_is_popular_is_seen_to_favour_popular_systems():
     assert frame.loc["fair", "ci_low"] < 0 < frame.loc["fair", "ci_high"] + 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("systems", [UNRELATED, FAMILIES], ids=["unrelated", "families"])
 def test_intervals_of_tau_hold_the_tau_of_very_many_users(systems):
     found = covered(150, 14, 60, systems, draws=400)

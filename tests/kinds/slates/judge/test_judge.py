@@ -206,6 +206,7 @@ def test_a_prompt_of_ones_own_is_checked(
         next(judge("openai/m", prompt=str(own)).questions(slates(), ASPECTS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "tie"), [("json", False), ("text", True)])
 def test_a_simulated_judge_follows_the_history_with_noise_and_a_lean(form: str, *, tie: bool) -> None:
     data = slates(users=30, duels=6)

@@ -103,6 +103,7 @@ def values(real_data, tmp_path):
     return read
 
 
+@pytest.mark.slow
 def test_men_random_to_bts(values):
     found = values("men", "random", "bts")
     assert {row["refused"] for row in found.values()} == {"False"}

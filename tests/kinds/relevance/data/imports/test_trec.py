@@ -132,6 +132,7 @@ def test_two_files_of_one_name_are_two_raters_only_if_named(folder: Path) -> Non
         imported(folder, qrels=both)
 
 
+@pytest.mark.slow
 def test_the_deep_learning_track(real_data: Path, tmp_path: Path) -> None:
     source = real_data / "dl21"
     qrels = [f"human={source / 'human.qrels'}", source / "judges" / "*"]

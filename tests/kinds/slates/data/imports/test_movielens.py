@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from metaeval.kinds.slates.data.imports.movielens import import_movielens
 from metaeval.kinds.slates.data.loading import load
@@ -38,6 +39,7 @@ def test_the_newest_half_are_candidates_and_the_older_ones_history(tmp_path: Pat
     assert result.lines()[1] == "3 users drawn of 3 with 3 candidates or more"
 
 
+@pytest.mark.slow
 def test_the_small_release(real_data: Path, tmp_path: Path) -> None:
     found = import_movielens(real_data / "movielens", tmp_path / "out", Sampling(identical=1, repeats=1))
     data = found.data
