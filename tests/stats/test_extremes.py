@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.base.errors import DataError
 from metaeval.cli import main
 from metaeval.kinds.explanations.data.loading import save
 
@@ -86,11 +85,3 @@ def test_the_command_line(size: float, tmp_path: Path, monkeypatch: pytest.Monke
         ["power", "out", "--studies", "100"],
     ):
         assert main(["-q", *command]) == 0, command
-
-
-@pytest.mark.parametrize("scale", [(1, 1e300), (-1e300, 1e300)])
-def test_a_scale_without_end_is_refused(scale: tuple[float, float]) -> None:
-    units = UNITS.assign(explanation="It is so.")
-    ratings = UNITS.assign(rater="user", aspect="x", rating=2)
-    with pytest.raises(DataError, match=r"1e.300 is too large: a scale lies between ±1e.50"):
-        me.from_frames(units, ratings, scale=scale)
