@@ -5,17 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from metaeval.base.records import AVERAGE
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.policy import Matched, Prepared
 from metaeval.engine.board import Board, Cell
 from metaeval.engine.correlation import correlated, correlation_board
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared
-
-if TYPE_CHECKING:
-    from metaeval.engine.alignment.policy import Matched
 
 
 class Cells(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from metaeval.base.counts import counted
 from metaeval.base.frames import flat, html_heading, html_table, typed
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
 from metaeval.base.simulation import Simulation
+from metaeval.engine.alignment.policy import Prepared
 from metaeval.engine.board import Board, BoardDimension, Cell, SecondEstimate
 from metaeval.engine.intervals import Bootstrap, IntervalEnds, intervals
 from metaeval.engine.sentences import (
@@ -26,10 +27,6 @@ from metaeval.engine.sentences import (
 )
 from metaeval.stats.coefficients.levels import Estimates, estimate
 from metaeval.stats.coefficients.tables import Floats
-
-if TYPE_CHECKING:
-    from metaeval.engine.alignment.policy import Prepared
-
 
 _BLOCK = 2**22  # scores worked through at a time: bounds the memory of a wide table
 

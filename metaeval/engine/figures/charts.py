@@ -14,9 +14,10 @@ configuration. Import this module only where a chart is made: Altair takes 0.2 s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
+import pandas as pd
 
 from metaeval.base.records import Kind
 from metaeval.base.simulation import MARK
@@ -32,9 +33,6 @@ from metaeval.engine.figures.figure import (
     SKY,
     VERMILION,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ROWS = alt.Chart(alt.NamedData(DATA))
 """A chart of the rows of the sheet."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from metaeval.engine.alignment.policy import (
     sparse,
     under,
 )
+from metaeval.engine.board import Cell
 from metaeval.engine.correlation import Correlations, correlated
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.out_of_core.cube import Loaded
@@ -34,9 +35,6 @@ from metaeval.stats.resampling.bootstrap import Statistic
 from metaeval.stats.resampling.paired import Paired, paired_statistics
 from metaeval.stats.resampling.threads import in_threads
 from metaeval.stats.resampling.weights import Swaps
-
-if TYPE_CHECKING:
-    from metaeval.engine.board import Cell
 
 T = TypeVar("T")
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,10 +25,7 @@ from numpy.typing import ArrayLike
 from metaeval.stats.coefficients.levels import Undefined
 from metaeval.stats.coefficients.tables import Floats, Ints, squarable
 from metaeval.stats.weighted.statistic import coefficients_of_means
-from metaeval.stats.weighted.sums import in_blocks
-
-if TYPE_CHECKING:
-    from metaeval.stats.weighted.sums import Clusters
+from metaeval.stats.weighted.sums import Clusters, in_blocks
 
 LEAST_GENERATORS = 5
 """The spread of fewer true means is not estimated."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from metaeval.stats.coefficients.tables import Floats, Ints, distinct, encode
 from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.weighted.ranks import ByCell, Ranked, ranked_of
 from metaeval.stats.weighted.sums import Clusters, Matrix, by_cluster, dense, in_blocks
-
-if TYPE_CHECKING:
-    from metaeval.stats.coefficients.levels import Grouping, Undefined
 
 _ROUNDING = 1e-13  # a variance below this share of the mean square is what rounding left of zero
 
