@@ -12,7 +12,7 @@ import pandas as pd
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.kinds.slates.data.slate_set import KEYS, PREFERENCE, SlateSet, units_of, utilities_of
 from metaeval.kinds.slates.kind import SLATES
-from metaeval.kinds.slates.study import SlatesStudy
+from metaeval.kinds.slates.measures import SlatesStudy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 
 from metaeval.base.errors import DataError
 from metaeval.evaluators.chance import Preference
+from metaeval.evaluators.grid import FloatArray
 from metaeval.kinds.slates.data.slate_set import ITEM, SLATE, USER, SlateSet
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from metaeval.evaluators.grid import FloatArray
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,19 +12,15 @@ import pandas as pd
 from metaeval.analysis.verdicts.axioms import FIRST_POSITION, IRREFLEXIVITY, JudgeAxioms
 from metaeval.analysis.verdicts.coherence import coherence_of, coherence_sheet
 from metaeval.engine.figures.figure import BLUE, GREY, Figure, first_choices
+from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.slates.judges import judges_of
 from metaeval.kinds.slates.measures import RatedVerdicts, SlatesScored, regret_by_user
 from metaeval.kinds.slates.regret import BY_TASK, ESTIMATE, EVALUATOR, REGRET_AXIS, TASK
 from metaeval.kinds.table import INTERVALS, KindTable
+from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import NOTHING, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import Stack, mean_of, ratio
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from metaeval.engine.intervals import Bootstrap
-    from metaeval.stats.coefficients.tables import Floats
 
 RATING_TRANSITIVITY = "rating_transitivity"
 _RATINGS = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,10 +18,6 @@ from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.agreement.labels import LabelAgreement
 from metaeval.stats.resampling.bootstrap import Statistic, each
 from metaeval.stats.resampling.cluster_sums import Stack, mean_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 _VERDICTS = 3  # the second, a tie, the first
 

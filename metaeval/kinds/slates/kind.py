@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
 
 from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
+from metaeval.engine.sheet import Sheet
 from metaeval.kinds.files.labels import VERDICTS
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.known.items import called, fields_text, histories_text
+from metaeval.kinds.scored import Scored
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.sampling import UTILITIES
 from metaeval.kinds.slates.data.slate_set import (
@@ -22,19 +28,9 @@ from metaeval.kinds.slates.data.slate_set import (
     SlateSet,
     utilities_of,
 )
-from metaeval.kinds.slates.measures import DuelCells, SlatesScored, measured, verdict_rows
-from metaeval.kinds.slates.study import SlatesStudy
+from metaeval.kinds.slates.measures import DuelCells, SlatesScored, SlatesStudy, measured, verdict_rows
 from metaeval.kinds.study import unknown_word
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    import pandas as pd
-
-    from metaeval.engine.sheet import Sheet
-    from metaeval.kinds.scored import Scored
-    from metaeval.kinds.table import KindTable
+from metaeval.kinds.table import KindTable
 
 
 def _slates(data: SlateSet, side: str) -> Iterator[str]:

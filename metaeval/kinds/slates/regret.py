@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.records import Kind
 from metaeval.engine.figures.figure import GREY, Figure, first_choices
+from metaeval.engine.measures import MeasuredUnits
+from metaeval.engine.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.kinds.slates.measures import (
     ACCURACY,
@@ -22,19 +25,13 @@ from metaeval.kinds.slates.measures import (
     regret_by_user,
 )
 from metaeval.kinds.table import INTERVALS, KindTable
+from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import each
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, ratio
 from metaeval.stats.resampling.paired import sign_test
 from metaeval.stats.resampling.significance import benjamini_hochberg, holm
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import EQUAL, Swaps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from metaeval.engine.measures import MeasuredUnits
-    from metaeval.engine.paired_tests import Tests
-    from metaeval.stats.coefficients.tables import Floats
 
 _REGRET = (
     "Regret: the utility of the better slate less that of the preferred one; the mean over duels in both "

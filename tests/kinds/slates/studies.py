@@ -11,8 +11,7 @@ import pandas as pd
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.kinds.slates.data.slate_set import KEYS, PREFERENCE, SlateSet, units_of, utilities_of
 from metaeval.kinds.slates.kind import SLATES
-from metaeval.kinds.slates.measures import SlatesScored
-from metaeval.kinds.slates.study import SlatesStudy
+from metaeval.kinds.slates.measures import SlatesScored, SlatesStudy
 
 DUEL = ["user_id", "duel", "task", "first", "second", "utility_first", "utility_second"]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic import Field
 
 from metaeval.base.errors import Problem, shown
@@ -44,13 +46,7 @@ from metaeval.kinds.slates.data.slate_set import (
 )
 from metaeval.sources.hub import FILE
 from metaeval.sources.tables.entries import Name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.table import Table
 
 
 class DomainModel(Strict):

@@ -13,10 +13,11 @@ bins between the least and the greatest similarity of the user's pairs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic import Field, ValidationInfo, field_validator
 
 from metaeval.base.errors import DataError
@@ -25,13 +26,8 @@ from metaeval.base.validation import Count, Options, Seed, Switch
 from metaeval.kinds.known.items import entries_of
 from metaeval.kinds.known.similarity import cosines, text_vectors, unit_length
 from metaeval.kinds.slates.data.slate_set import BOTH, DUEL, ITEM, ORDERING, POSITION, SET, SLATE, USER
+from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.draws import generator
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from metaeval.stats.coefficients.tables import Floats
-
 
 UTILITIES = {
     SET: "which items: the sum of rescaled ratings",

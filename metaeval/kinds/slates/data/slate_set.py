@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.records import FIRST, SECOND, USER_RATER, Scale
 from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 USER, DUEL, ORDER = "user_id", "duel", "order"
 KEYS: tuple[str, ...] = (USER, DUEL, ORDER)

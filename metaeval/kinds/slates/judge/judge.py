@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from metaeval.base.errors import SpecError
 from metaeval.base.records import FIRST, SECOND, Status
 from metaeval.evaluators.base import check_flag, check_integer
+from metaeval.judging.prompts import Parts
 from metaeval.judging.unit_judge import HistoryJudge
 from metaeval.kinds.slates.data.slate_set import ORDER, USER, SlateSet
 from metaeval.kinds.slates.judge.prompt import DUEL, PLACEHOLDERS, TAGS, SlatePrompt
+from metaeval.llm.calls.request import Request
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Choice, Field, Given, Text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.judging.prompts import Parts
-    from metaeval.llm.calls.request import Request
 
 REASON = "reason"
 _WORDS: Mapping[Given, Sequence[str]] = {0.0: ("TIE",), 1.0: ("A", "list A"), -1.0: ("B", "list B")}

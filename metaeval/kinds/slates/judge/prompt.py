@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Mapping, Sequence
 
+import pandas as pd
+
+from metaeval.base.errors import Problem
 from metaeval.judging.prompts import PartedPrompt, Parts, check_file
 from metaeval.kinds.known.items import histories_of, items_of, lines_of, user_profiles
 from metaeval.kinds.slates.data.slate_set import (
@@ -18,15 +22,7 @@ from metaeval.kinds.slates.data.slate_set import (
     USER,
     SlateSet,
 )
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-
-    from metaeval.base.errors import Problem
-    from metaeval.llm.prompts.template import PromptTemplate
+from metaeval.llm.prompts.template import PromptTemplate
 
 _OF_DOMAIN = ("platform", "noun", "plural", "popularity", "diversity")
 _COMMON = (

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from metaeval.base.errors import SpecError
 from metaeval.base.records import FIRST, SECOND, Scale, Status
+from metaeval.evaluators.grid import IntArray
+from metaeval.judging.outcome import UnitResults
 from metaeval.kinds.slates.data.slate_set import SLATE, USER, SlateSet
 from metaeval.kinds.slates.judge.judge import SlateJudge
 from metaeval.kinds.slates.judge.prompt import RATED, RATING_PLACEHOLDERS, SlatePrompt
+from metaeval.llm.calls.request import Request
 from metaeval.llm.replies.fields import Field, Given, Number
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.evaluators.grid import IntArray
-    from metaeval.judging.outcome import UnitResults
-    from metaeval.llm.calls.request import Request
 
 RATING = "rating"
 _ALIASES = ("score", "answer")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -14,10 +16,6 @@ from metaeval.kinds.slates.data.imports.collecting import Candidates, importer_o
 from metaeval.kinds.slates.data.sampling import GAIN, Sampling, rescaled
 from metaeval.kinds.slates.data.slate_set import ITEM, Domain
 from metaeval.sources.tables.table import json_lines
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator, Mapping
 
 PRODUCTS = Domain(
     platform="a large e-commerce catalogue",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -15,10 +17,6 @@ from metaeval.kinds.slates.data.loading import FOLDER
 from metaeval.kinds.slates.data.sampling import UTILITIES, Sampling, draw_duels
 from metaeval.kinds.slates.data.slate_set import ITEM, USER, SlateSet
 from metaeval.stats.resampling.draws import drawn
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping, Sequence
 
 
 class Candidates(NamedTuple):

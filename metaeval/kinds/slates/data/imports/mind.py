@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pandas as pd
 
@@ -13,10 +13,6 @@ from metaeval.kinds.slates.data.sampling import GAIN, Sampling
 from metaeval.kinds.slates.data.slate_set import ITEM, USER, Domain
 from metaeval.sources.tables.table import Table, read_headerless
 from metaeval.stats.resampling.draws import drawn
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 NEWS = Domain(
     platform="a large news site",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
@@ -10,9 +10,6 @@ from metaeval.kinds.slates.data.imports.collecting import Candidates, importer_o
 from metaeval.kinds.slates.data.sampling import GAIN, Sampling, rescaled
 from metaeval.kinds.slates.data.slate_set import Domain
 from metaeval.sources.movielens import LICENCE, read_movielens
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILMS = Domain(
     platform="a large film catalogue",

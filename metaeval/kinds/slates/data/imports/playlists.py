@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,11 +16,6 @@ from metaeval.kinds.slates.data.imports.collecting import Candidates, importer_o
 from metaeval.kinds.slates.data.sampling import FOREIGN, GAIN, Sampling, by_position
 from metaeval.kinds.slates.data.slate_set import ITEM, USER, Domain
 from metaeval.stats.resampling.draws import drawn, generator
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
 
 MUSIC = Domain(
     platform="a large music catalogue",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -25,10 +26,6 @@ from metaeval.kinds.slates.data.slate_set import DUEL, ITEM, POSITION, QUESTION,
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.entries import Name
 from metaeval.sources.tables.table import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _TIME = "timestamp"
 _UTILITIES = (f"utility_{FIRST}", f"utility_{SECOND}")
