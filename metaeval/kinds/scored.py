@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from metaeval.base.records import Scale, ScoreTable
     from metaeval.engine.board import Board
-    from metaeval.engine.out_of_core.cube import Loaded
+    from metaeval.engine.out_of_core.loading import Loaded
     from metaeval.kinds.kind import StudyKind
     from metaeval.kinds.study import Study
     from metaeval.kinds.table import KindTable

@@ -19,7 +19,7 @@ from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER, DataSet, Kind, Scale, ScoreTable, Status
 from metaeval.engine.drilldown import GroupColumn, Groups, UnitView
-from metaeval.engine.out_of_core.cube import Loaded
+from metaeval.engine.out_of_core.loading import Loaded
 from metaeval.engine.ranking import Results
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.grid import Grid, grid_of, unit_positions

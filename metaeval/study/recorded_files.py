@@ -12,9 +12,8 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.parallel import DUCKDB, MEMORY
 from metaeval.base.records import DataOfKind, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.out_of_core.cube import Loaded
 from metaeval.engine.out_of_core.files import Parquet, chosen
-from metaeval.engine.out_of_core.loading import load
+from metaeval.engine.out_of_core.loading import Loaded, load
 from metaeval.evaluators.recorded import Recorded
 from metaeval.kinds.kind import StudyKind
 from metaeval.study.specs import parts_of

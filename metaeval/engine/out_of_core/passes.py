@@ -26,9 +26,8 @@ from metaeval.engine.alignment.policy import (
 from metaeval.engine.board import Cell
 from metaeval.engine.correlation import Correlations, correlated
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.out_of_core.cube import Loaded
 from metaeval.engine.out_of_core.files import Engine, Parquet, chosen
-from metaeval.engine.out_of_core.loading import load
+from metaeval.engine.out_of_core.loading import Loaded, load
 from metaeval.engine.paired_tests import Comparisons, Tests, aspects_of, comparisons, scored_alike
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Statistic
