@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -23,9 +24,6 @@ from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.propensity.tables import LOG_TABLES
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import Bin, ExposureStudy, OffPolicy, PropensityOptions
-
-if TYPE_CHECKING:
-    import os
 
 
 def log_alone(data: LogSet, place: str | os.PathLike[str] = "-", **options: Any) -> ExposureScored:  # noqa: ANN401 - keys of a study

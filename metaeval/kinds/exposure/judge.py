@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +23,6 @@ from metaeval.llm.calls.request import Request
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Choice, Field, Given, Number, Text
 
-if TYPE_CHECKING:
-    import os
 TAGS: Mapping[str, str] = {
     "profile_tag": "profile",
     "history_tag": "history",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,15 +15,10 @@ from metaeval.evaluators.base import BaseEvaluator, check_text
 from metaeval.evaluators.grid import CODES, NO_ROW, OK, Grid
 from metaeval.kinds.known.items import fields_of, histories_of, items_of
 from metaeval.kinds.known.similarity import cosines, text_vectors, unit_length
-from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
+from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Collection
 
 OWN_SCALE = "own_scale"
 """What a signature calls the lowest and the highest label of a scale that is not the collection's."""
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from metaeval.kinds.relevance.data.collection import Collection
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,35 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
-from metaeval.base.errors import SpecError, unknown
+from pydantic import AfterValidator, Field
+
+from metaeval.base.errors import MetaevalError, SpecError, one_of, unknown
 from metaeval.base.progress import progress
 from metaeval.base.spec import EvaluatorSpec
+from metaeval.base.validation import Line, Strict
+from metaeval.engine.alignment.policy import Coefficient
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
-from metaeval.kinds.ablations import variants_of
-from metaeval.kinds.correlated import CorrelatedKind
+from metaeval.engine.ranking import Results
+from metaeval.engine.sheet import Sheet
+from metaeval.kinds.ablations import Ablation, variants_of
+from metaeval.kinds.correlated import CorrelatedKind, CorrelatedStudy
 from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.known.items import TITLE, fields_text, histories_text, titles_of
 from metaeval.kinds.relevance.agreement import PairAgreement
 from metaeval.kinds.relevance.baselines import OWN_SCALE
-from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
+from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Collection
 from metaeval.kinds.relevance.data.loading import load
-from metaeval.kinds.relevance.study import RelevanceStudy
+from metaeval.kinds.relevance.measures import MeasurePair, measure_named
 from metaeval.kinds.relevance.systems.systems import Systems, holes_of_study
 from metaeval.kinds.scored import Scored
+from metaeval.kinds.study import distinct
+from metaeval.kinds.table import KindTable
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
-    from metaeval.engine.ranking import Results
-    from metaeval.engine.sheet import Sheet
-    from metaeval.kinds.relevance.data.collection import Collection
-    from metaeval.kinds.table import KindTable
+def _key_column(value: str) -> str:
+    return one_of(value, KEYS, "unknown column", "allowed", error=ValueError)
+
+
+def _measure(name: str) -> str:
+    """See that a measure is known and can be computed; it keeps the name that it was given."""
+    try:
+        return measure_named(name.strip()).name
+    except MetaevalError as error:
+        raise ValueError(str(error)) from None
+
+
+Measured = Annotated[str, AfterValidator(_measure)]
+
+
+class SystemPair(Strict):
+    """What systems are ordered by: a measure by the truth's labels, and one by an evaluator's."""
+
+    truth: Measured
+    judge: Measured
+
+
+class RelevanceStudy(CorrelatedStudy):
+    """A study of relevance: labels to compare, and measures that order systems."""
+
+    exclude: dict[Annotated[str, AfterValidator(_key_column)], list[str]] = Field(default_factory=dict)
+    coefficients: Annotated[list[Coefficient], AfterValidator(distinct)] = Field(
+        default_factory=lambda: ["kendall", "spearman", "pearson"]
+    )
+    measures: Annotated[list[Measured], AfterValidator(distinct)] = Field(
+        default_factory=lambda: ["nDCG@10", "Compat(p=0.95)"]
+    )
+    system_agreement: list[SystemPair] | None = None
+    ablations: list[Ablation] = Field(default_factory=list)
+    least_coverage: float = Field(default=0.9, ge=0, le=1)
+    """The share of the truth's labels in the systems' top that an evaluator needs for a τ."""
+    missing_lists: Literal["zero", "skip"] = "zero"
+    """Whether a user without a list of a system counts as 0, or is left out of its mean."""
+    families: dict[str, list[Line]] = Field(default_factory=dict)
+    """Families of models → words in the names of models and systems, beside those that are known."""
+
+    @property
+    def pairs(self) -> list[MeasurePair]:
+        """The pairs of measures by which systems are ordered: each with itself, if none are named."""
+        chosen = self.system_agreement
+        return (
+            [MeasurePair(p.judge, p.truth) for p in chosen]
+            if chosen
+            else [MeasurePair(m, m) for m in self.measures]
+        )
 
 
 class RelevanceScored(Scored[RelevanceStudy]):

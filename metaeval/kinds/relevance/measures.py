@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from metaeval.base.errors import MetaevalError, nearest
-from metaeval.stats.ranking.effectiveness import MEASURES
-
-if TYPE_CHECKING:
-    from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.ranking.effectiveness import JudgedLists
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.ranking.effectiveness import MEASURES, JudgedLists
 
 OWN_DISCOUNT = "jk"
 """The ``dcg`` of nDCG that ``ir_measures`` does not have."""

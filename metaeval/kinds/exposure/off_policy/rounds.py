@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -27,10 +27,6 @@ from metaeval.kinds.exposure.study import PropensityOptions
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import Table, read_table
 from metaeval.stats.coefficients.tables import Floats, Ints
-
-if TYPE_CHECKING:
-    import os
-
 
 _NOTHING = np.zeros((0, 0)), np.zeros(0, np.int64)
 _PART = 2**20  # rounds worked on at a time

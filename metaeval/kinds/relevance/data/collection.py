@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+import pandas as pd
+
+from metaeval.base.records import Scale
 from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas as pd
-
-    from metaeval.base.records import Scale
 
 USER, ITEM = "user_id", "item_id"
 KEYS: tuple[str, ...] = (USER, ITEM)

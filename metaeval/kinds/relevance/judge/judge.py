@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import SpecError
@@ -14,29 +15,26 @@ from metaeval.evaluators.base import check_integer
 from metaeval.judging.prompts import PartedPrompt
 from metaeval.judging.unit_judge import UnitJudge
 from metaeval.kinds.known.items import fields_of, items_of
-from metaeval.kinds.relevance.data.collection import KEYS
+from metaeval.kinds.relevance.data.collection import KEYS, Collection
 from metaeval.kinds.relevance.judge.prompt import (
     COT,
+    ORDERS,
     PARTS,
     PLACEHOLDERS,
+    RANDOM,
     REASON,
     SUM,
+    Criteria,
     criteria_of,
+    profiles_of,
+    sampled,
     shared_values,
 )
-from metaeval.kinds.relevance.judge.shown import ORDERS, RANDOM, profiles_of, sampled
 from metaeval.kinds.relevance.systems.systems import SCORE_SCALE
 from metaeval.llm.calls.price import reply_limit
+from metaeval.llm.calls.request import Request
 from metaeval.llm.prompts.template import load_prompt
-from metaeval.llm.replies.fields import Number, Text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from metaeval.kinds.relevance.data.collection import Collection
-    from metaeval.kinds.relevance.judge.prompt import Criteria
-    from metaeval.llm.calls.request import Request
-    from metaeval.llm.replies.fields import Field, Given
+from metaeval.llm.replies.fields import Field, Given, Number, Text
 
 _ALIASES = ("interest", "label", "rating", "score", "answer")
 _log = logging.getLogger("metaeval")

@@ -12,14 +12,14 @@ from metaeval.engine.sheet import Column
 from metaeval.kinds.relevance.systems.decisions import SYSTEMS
 from metaeval.kinds.relevance.systems.systems import EVALUATOR, NOTES, PAIR, of_systems
 from metaeval.kinds.table import KindTable
-from metaeval.stats.ranking.orders import weighted_kendall
-from metaeval.stats.ranking.taus import (
+from metaeval.stats.ranking.orders import (
     rank_biased_overlap,
     tau_ap,
     tau_ap_b,
     tau_of,
     tau_of_means,
     top_tau,
+    weighted_kendall,
 )
 from metaeval.stats.regression.true_means import NoInterval, NoisyMeans, Normals, draw, interval_of_draws
 from metaeval.stats.resampling.cluster_sums import ClusterSums

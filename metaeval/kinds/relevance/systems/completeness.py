@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from metaeval.base.progress import progress
 from metaeval.engine.figures.figure import Figure
-from metaeval.engine.sheet import Column
+from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.relevance.data.collection import ITEM, USER
 from metaeval.kinds.relevance.measures import measure_named
 from metaeval.kinds.relevance.systems.decisions import ranks
+from metaeval.kinds.relevance.systems.effectiveness import RankedRuns
 from metaeval.kinds.relevance.systems.systems import (
     ALL_EVALUATORS,
     BY,
     EVALUATOR,
     MEASURE,
     PAIR,
+    Systems,
     of_systems,
     of_truth,
 )
 from metaeval.kinds.table import KindTable
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking.effectiveness import POOLED
-from metaeval.stats.ranking.orders import weighted_kendall
-from metaeval.stats.ranking.taus import tau_of
+from metaeval.stats.ranking.orders import tau_of, weighted_kendall
 from metaeval.stats.resampling.threads import in_threads
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from metaeval.engine.sheet import Sheet
-    from metaeval.kinds.relevance.systems.effectiveness import RankedRuns
-    from metaeval.kinds.relevance.systems.systems import Systems
-    from metaeval.stats.coefficients.tables import Floats, Ints
 
 CUTOFFS = (10, 100)
 """How much of a list is read for the share that has a label."""

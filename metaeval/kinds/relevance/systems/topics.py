@@ -5,8 +5,10 @@ A table has a row per ``evaluator``, whose labels the value rests on, ``measure`
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,11 +23,6 @@ from metaeval.kinds.relevance.systems.systems import Orders, Systems, of_systems
 from metaeval.kinds.table import KindTable
 from metaeval.sources.tables.table import SUFFIXES, read_table
 from metaeval.sources.trec import read_fields
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
-    from typing import Any
 
 _KEYS = ["evaluator", "measure", "system", "topic"]
 _TOPIC = ("topic", "query", "query_id", "qid", "user_id")

@@ -16,8 +16,7 @@ from pandas.testing import assert_frame_equal
 import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.cli import cli
-from metaeval.kinds.exposure.data.check import category_column, time_column
-from metaeval.kinds.exposure.data.loading import load, log_of, save
+from metaeval.kinds.exposure.data.loading import category_column, load, log_of, save, time_column
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.table import from_frame
 from tests.examples import examples

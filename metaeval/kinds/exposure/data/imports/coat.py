@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
-from typing import TYPE_CHECKING
 
 from metaeval.kinds.exposure.data.loading import FOLDER
 from metaeval.kinds.exposure.data.log_set import OUTCOME, PROPENSITY
 from metaeval.kinds.files.loading import Files, importer
 from metaeval.sources.coat import STARS, chosen_propensities, read_coat
 
-if TYPE_CHECKING:
-    import os
 _POSITIVE = 4
 
 

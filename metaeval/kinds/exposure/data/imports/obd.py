@@ -13,9 +13,10 @@ the highest ones. Its probabilities are made in two ways:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -28,8 +29,6 @@ from metaeval.kinds.files.loading import Imported
 from metaeval.sources.tables.table import Table, read_table
 from metaeval.stats.coefficients.tables import Floats
 
-if TYPE_CHECKING:
-    import os
 Campaign: TypeAlias = Literal["men", "women", "all"]
 Logged: TypeAlias = Literal["random", "bts"]
 DRAWS, SEED = 100_000, 12_345

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
 
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.files.loading import Files
-from metaeval.kinds.relevance.data.imports.collecting import importer_of_labels
+from metaeval.kinds.relevance.data.loading import importer_of_labels
 from metaeval.sources.coat import STARS, read_coat
-
-if TYPE_CHECKING:
-    import os
-
 
 _RELEVANT = 4
 

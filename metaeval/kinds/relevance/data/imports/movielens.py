@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -13,13 +14,9 @@ from metaeval.base.errors import DataError
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.files.loading import Files
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
-from metaeval.kinds.relevance.data.imports.collecting import importer_of_labels
+from metaeval.kinds.relevance.data.loading import importer_of_labels
 from metaeval.sources.movielens import LICENCE, read_movielens
 from metaeval.stats.resampling.draws import drawn
-
-if TYPE_CHECKING:
-    import os
-
 
 Split = Literal["user", "time"]
 _LABELS = {str(half): f"{half / 2:g} star{'' if half == 2 else 's'}" for half in range(1, 11)}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -16,17 +16,9 @@ from metaeval.base.records import Scale
 from metaeval.evaluators.recorded import ORIGINS
 from metaeval.kinds.files.loading import Files
 from metaeval.kinds.relevance.data.collection import KEYS, USER
-from metaeval.kinds.relevance.data.imports.collecting import importer_of_labels
-from metaeval.kinds.relevance.data.loading import QUESTION
-from metaeval.sources.tables.table import read_table
-from metaeval.sources.trec import judge_files, read_qrels, read_runs, run_files
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Sequence
-
-    from metaeval.sources.tables.table import Table
-    from metaeval.sources.trec import SystemRuns
+from metaeval.kinds.relevance.data.loading import QUESTION, importer_of_labels
+from metaeval.sources.tables.table import Table, read_table
+from metaeval.sources.trec import SystemRuns, judge_files, read_qrels, read_runs, run_files
 
 _LISTED = 20  # systems in a note
 _SLIPS = 0.01  # share of a model's labels off people's scale, from which on it has a scale of its own

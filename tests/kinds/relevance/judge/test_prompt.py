@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.known.items import items_of
-from metaeval.kinds.relevance.judge.shown import profiles_of, sampled, spread
+from metaeval.kinds.relevance.judge.prompt import profiles_of, sampled, spread
 from tests.kinds.relevance.judge.films import films
 
 if TYPE_CHECKING:
