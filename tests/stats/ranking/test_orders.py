@@ -11,13 +11,17 @@ from scipy.stats import kendalltau
 from metaeval.stats.ranking import orders as ranking
 from metaeval.stats.ranking.orders import (
     label_pairs,
+    rank_biased_overlap,
     rank_clusters,
     soft_pairwise_accuracy,
+    tau_ap,
+    tau_ap_b,
+    tau_of_means,
     tie_calibrated_accuracy,
     tied_share,
+    top_tau,
     weighted_kendall,
 )
-from metaeval.stats.ranking.taus import rank_biased_overlap, tau_ap, tau_ap_b, tau_of_means, top_tau
 from metaeval.stats.resampling.cluster_sums import mean_of
 from metaeval.stats.resampling.weights import Resamples
 from tests.examples import examples

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from metaeval.stats.coefficients.levels import Grouping
-from metaeval.stats.ranking.taus import tau_of_means
+from metaeval.stats.ranking.orders import tau_of_means
 from metaeval.stats.resampling import bootstrap as bootstrap_module
 from metaeval.stats.resampling import many_clusters
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
