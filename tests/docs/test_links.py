@@ -16,8 +16,8 @@ from metaeval.engine.paired_tests import OrderBy
 from metaeval.engine.paired_tests import Tests as How
 from metaeval.judging.models import NamedModel
 from metaeval.judging.settings import JudgingOptions
-from metaeval.kinds.ablations import Ablation
 from metaeval.kinds.explanations.study import ExplanationStudy
+from metaeval.kinds.study import Ablation
 from metaeval.llm.calls.price import Price
 from tests.docs.commands import parse
 from tests.docs.pages import DOCS, PAGES, source

@@ -13,7 +13,6 @@ from metaeval.base.records import FIRST, SECOND
 from metaeval.base.spec import Argument, EvaluatorSpec
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.sheet import Sheet
-from metaeval.kinds.ablations import variants_of
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, USER, WEIGHT, LogSet
 from metaeval.kinds.exposure.judge import DISCARD
@@ -29,7 +28,7 @@ from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.known.items import called, fields_text, histories_text
 from metaeval.kinds.registry import ShortNames
 from metaeval.kinds.scored import Scored
-from metaeval.kinds.study import unknown_word
+from metaeval.kinds.study import unknown_word, variants_of
 from metaeval.kinds.table import KindTable
 
 _JUDGE = "MatchedPairs"

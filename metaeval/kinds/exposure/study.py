@@ -9,8 +9,7 @@ from pydantic import AfterValidator, Field
 
 from metaeval.base.validation import Count, Line, Options, Seed, Share
 from metaeval.engine.board import Cell
-from metaeval.kinds.ablations import Ablation
-from metaeval.kinds.study import Study, distinct
+from metaeval.kinds.study import Ablation, Study, distinct
 from metaeval.stats.off_policy.estimators import (
     CHOSEN,
     PLAIN,

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from metaeval.engine.alignment.policy import Prepared
     from metaeval.engine.intervals import Bootstrap
     from metaeval.engine.paired_tests import Tests
-    from metaeval.kinds.ablations import Ablation
     from metaeval.kinds.relevance.kind import RelevanceScored
+    from metaeval.kinds.study import Ablation
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.resampling.bootstrap import Resampler
 

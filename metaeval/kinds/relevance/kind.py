@@ -19,7 +19,6 @@ from metaeval.engine.alignment.policy import Coefficient
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.ranking import Results
 from metaeval.engine.sheet import Sheet
-from metaeval.kinds.ablations import Ablation, variants_of
 from metaeval.kinds.correlated import CorrelatedKind, CorrelatedStudy
 from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.known.items import TITLE, fields_text, histories_text, titles_of
@@ -30,7 +29,7 @@ from metaeval.kinds.relevance.data.loading import load
 from metaeval.kinds.relevance.measures import MeasurePair, measure_named
 from metaeval.kinds.relevance.systems.systems import Systems, holes_of_study
 from metaeval.kinds.scored import Scored
-from metaeval.kinds.study import distinct
+from metaeval.kinds.study import Ablation, distinct, variants_of
 from metaeval.kinds.table import KindTable
 
 

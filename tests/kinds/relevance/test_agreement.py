@@ -12,8 +12,8 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine import paired_tests
 from metaeval.engine.alignment.policy import Policy, prepare
 from metaeval.engine.intervals import Bootstrap
-from metaeval.kinds.ablations import Ablation
 from metaeval.kinds.relevance.agreement import SHARES, PairAgreement, ablation_frame, overrating
+from metaeval.kinds.study import Ablation
 
 POLICY = Policy.of(["dataset"], ["kendall"], None, "skip", "common")
 OPTIONS = Bootstrap(resamples=200, seed=1)
