@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from metaeval.engine.sheet import Form
-    from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.engine.sheet import Form
+from metaeval.stats.coefficients.tables import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

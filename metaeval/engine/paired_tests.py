@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from metaeval.base.frames import html_heading, html_table
 from metaeval.base.records import AVERAGE
 from metaeval.base.validation import ByKey, Count, Line, Options, Seed, Share
 from metaeval.engine.alignment.policy import Coefficient, Prepared
+from metaeval.engine.board import Cell
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import Floats, GroupSums, squarable
@@ -23,12 +24,6 @@ from metaeval.stats.resampling.paired import AspectScores, Paired, paired_permut
 from metaeval.stats.resampling.significance import benjamini_hochberg, holm, williams
 from metaeval.stats.resampling.weights import Swaps
 from metaeval.stats.weighted.statistic import Clusters
-
-if TYPE_CHECKING:
-    from metaeval.engine.board import Cell
-    from metaeval.stats.coefficients.tables import Floats, GroupSums, squarable
-    from metaeval.stats.resampling.paired import Paired
-
 
 _MOST = 200_000  # permutations at most, however many pairs there are
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import pandas as pd
 
 from metaeval.base.records import Kind
+from metaeval.engine.board import Board, BoardDimension, Cell
 from metaeval.engine.sheet import MARKS_SAID, NOTHING, Column, Mark, Sheet, value_text
-
-if TYPE_CHECKING:
-    from metaeval.engine.board import Board, BoardDimension, Cell
 
 Order = Literal["study", "estimate"]
 

@@ -8,16 +8,13 @@ cluster, so that a resample costs a weighted sum and a small system of equations
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import ratio
-
-if TYPE_CHECKING:
-    from metaeval.stats.weighted.sums import Clusters
+from metaeval.stats.weighted.sums import Clusters
 
 _BLOCK = 2**20  # numbers in the systems that are solved at a time
 

@@ -7,15 +7,12 @@ own shift and slope are estimated without the predicted unit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from metaeval.stats.coefficients.tables import Floats, Ints
-
-if TYPE_CHECKING:
-    from metaeval.stats.weighted.sums import Clusters
+from metaeval.stats.weighted.sums import Clusters
 
 N_FOLDS = 10
 """Folds of clusters, each predicted by a map of the others."""
