@@ -16,7 +16,7 @@ from benchmarks.shares import COVERS, row
 from metaeval.kinds.relevance.measures import MeasurePair
 from metaeval.kinds.relevance.systems.agreement import tau_interval
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness
-from metaeval.stats.ranking.taus import tau_of, tau_of_means
+from metaeval.stats.ranking.orders import tau_of, tau_of_means
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.threads import one_thread
 

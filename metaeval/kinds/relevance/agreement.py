@@ -6,6 +6,7 @@ by the gap between their labels (Figure 5).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,26 +15,23 @@ import pandas as pd
 
 from metaeval.analysis.agreement.measures import are_ratings
 from metaeval.base.spec import EvaluatorSpec
+from metaeval.engine.alignment.policy import Prepared
 from metaeval.engine.figures.figure import BLUE, GREY, VERMILION, Figure, first_choices
+from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.kinds.study import Ablation
 from metaeval.kinds.table import INTERVALS, KindTable
+from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.ranking.orders import label_pairs
-from metaeval.stats.resampling.bootstrap import bootstrap, each
+from metaeval.stats.resampling.bootstrap import Resampler, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.significance import holm
 from metaeval.stats.resampling.weights import Swaps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from metaeval.engine.alignment.policy import Prepared
-    from metaeval.engine.intervals import Bootstrap
-    from metaeval.engine.paired_tests import Tests
     from metaeval.kinds.relevance.kind import RelevanceScored
-    from metaeval.kinds.study import Ablation
-    from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.resampling.bootstrap import Resampler
 
 RELEVANT, ALL = "relevant", "all"
 """Pairs of a relevant and a non-relevant item, and all pairs of different labels; other gaps are numbers."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from metaeval.engine.figures.figure import BLUE, Figure, first_choices
-from metaeval.engine.sheet import Column
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.kinds.relevance.measures import MeasurePair
 from metaeval.kinds.relevance.systems.decisions import SYSTEMS
-from metaeval.kinds.relevance.systems.systems import EVALUATOR, NOTES, PAIR, of_systems
+from metaeval.kinds.relevance.systems.effectiveness import Effectiveness
+from metaeval.kinds.relevance.systems.systems import EVALUATOR, NOTES, PAIR, Orders, Systems, of_systems
 from metaeval.kinds.table import KindTable
+from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.ranking.orders import (
     rank_biased_overlap,
     tau_ap,
@@ -22,23 +27,14 @@ from metaeval.stats.ranking.orders import (
     weighted_kendall,
 )
 from metaeval.stats.regression.true_means import NoInterval, NoisyMeans, Normals, draw, interval_of_draws
+from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import ClusterSums
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.significance import holm
 from metaeval.stats.resampling.threads import in_threads, one_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from numpy.typing import NDArray
-
-    from metaeval.engine.sheet import Sheet
     from metaeval.kinds.relevance.kind import RelevanceScored
-    from metaeval.kinds.relevance.measures import MeasurePair
-    from metaeval.kinds.relevance.systems.effectiveness import Effectiveness
-    from metaeval.kinds.relevance.systems.systems import Orders, Systems
-    from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.resampling.bootstrap import Resampler
 
 TOP = 10
 """τ among the top is that of so many systems, the best by the truth."""

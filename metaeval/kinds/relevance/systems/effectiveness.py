@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from metaeval.kinds.relevance.data.collection import ITEM, USER
+from metaeval.kinds.relevance.measures import SystemMeasure, Ties
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking.effectiveness import JudgedLists, judged
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from metaeval.kinds.relevance.measures import SystemMeasure, Ties
-    from metaeval.stats.coefficients.tables import Floats, Ints
 
 _CELLS = 2**21  # ranks that are worked with at a time
 

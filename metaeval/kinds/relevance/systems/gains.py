@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from metaeval.engine.sheet import Column
 from metaeval.kinds.relevance.data.collection import ITEM
-from metaeval.kinds.relevance.systems.systems import EVALUATOR, PAIR, of_systems
+from metaeval.kinds.relevance.measures import MeasurePair
+from metaeval.kinds.relevance.systems.systems import EVALUATOR, PAIR, Systems, of_systems
 from metaeval.kinds.table import INTERVALS, KindTable
+from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from metaeval.kinds.relevance.kind import RelevanceScored
-    from metaeval.kinds.relevance.measures import MeasurePair
-    from metaeval.kinds.relevance.systems.systems import Systems
-    from metaeval.stats.coefficients.tables import Floats
 
 FAMILIES: dict[str, tuple[str, ...]] = {
     "gpt": ("gpt", "openai", "o1", "o3", "o4"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -15,24 +16,18 @@ import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
-from metaeval.base.records import Kind
+from metaeval.base.records import Kind, Scale, ScoreTable
 from metaeval.engine.sheet import Column
-from metaeval.kinds.relevance.data.collection import ITEM, USER
-from metaeval.kinds.relevance.measures import MeasurePair, measure_named
+from metaeval.kinds.relevance.data.collection import ITEM, USER, Collection
+from metaeval.kinds.relevance.measures import MeasurePair, SystemMeasure, measure_named
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness, RankedRuns, effectiveness
 from metaeval.kinds.table import KindTable
-from metaeval.stats.resampling.bootstrap import Estimate, bootstrap
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic, bootstrap
 from metaeval.stats.resampling.threads import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from metaeval.base.records import Scale, ScoreTable
-    from metaeval.kinds.relevance.data.collection import Collection
     from metaeval.kinds.relevance.kind import RelevanceScored
-    from metaeval.kinds.relevance.measures import SystemMeasure
-    from metaeval.stats.coefficients.tables import Floats
-    from metaeval.stats.resampling.bootstrap import Resampler, Statistic
 
 POOL = 10
 """The first items of a list: the depth of the pool and of popularity, if the collection has no depth."""
