@@ -12,7 +12,7 @@ import pandas as pd
 
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 from metaeval.stats.resampling.many_clusters import jackknife_deviations
 from metaeval.stats.resampling.significance import holm
@@ -20,7 +20,7 @@ from metaeval.trust.gate.tests_of_means import ClusterMean
 
 ALPHA = 0.05
 
-Clustered: TypeAlias = tuple[Floats, Sequence[Any]]
+Clustered: TypeAlias = tuple[Floats, Sequence[Any] | Ints]
 """Values, and the cluster of each."""
 
 
