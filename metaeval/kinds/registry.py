@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Given: TypeAlias = str | EvaluatorSpec | Evaluator | OfFrame | Callable[[Any], Any]
 """How an evaluator may be given: as text, as a spec, ready-made or as a function."""
 
-COMMON = Registry(
+COMMON: Registry[Callable[..., Evaluator]] = Registry(
     "metaeval.evaluators",
     Callable,  # type: ignore[arg-type]
     "a class or a function",
