@@ -20,7 +20,7 @@ from metaeval.trust.gate.tests_of_means import ClusterMean
 
 ALPHA = 0.05
 
-Clustered: TypeAlias = tuple[Floats, Sequence[Any] | Ints]
+Clustered: TypeAlias = "tuple[Floats, Sequence[Any] | Ints]"
 """Values, and the cluster of each."""
 
 
