@@ -55,7 +55,11 @@ def escalating_sheets(
     verdicts, of_stage, curve, routes = [], [], [], []
     for stage in held:
         price = np.array([costs.of_judge[name] for name in stage.judges]) if costs else None
-        chosen = cascade(stage.confidence, stage.right, stage.clusters, alpha=alpha, delta=delta, costs=price)
+        chosen = Cascade(0.0, 0, np.zeros(len(stage.units), dtype=np.int64), ())
+        if stage.judges:
+            chosen = cascade(
+                stage.confidence, stage.right, stage.clusters, alpha=alpha, delta=delta, costs=price
+            )
         names = [*stage.judges, PERSON]
         routes.append(
             stage.units.assign(aspect=stage.aspect, route=np.array(names, dtype=object)[chosen.route])
