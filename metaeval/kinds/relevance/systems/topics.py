@@ -112,7 +112,7 @@ def order_systems(
     pairs: Sequence[Mapping[str, str]] | None = None,
     bootstrap: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """Compare orders of systems by values of topics, as `system_agreement.csv` of a study does.
+    """Compare orders of systems by values of topics, as ``system_agreement.csv`` of a study does.
 
     Parameters
     ----------
