@@ -55,15 +55,13 @@ def test_a_budget_is_kept_by_all_together(store: Store, budget: float, work: lis
     paid: list[float] = []
     study = str(uuid.uuid4())
 
-    async def go() -> list[Purse]:
+    async def go() -> None:
         purses = [Purse(Budget(max_usd=budget), Prices(PRICES), StudyShares(store, study)) for _ in work]
         await asyncio.gather(*(spend(p, shares, paid) for p, shares in zip(purses, work, strict=True)))
-        return purses
 
-    purses = asyncio.run(go())
+    asyncio.run(go())
     calls = sum(map(len, work))
     assert sum(paid) <= budget + 1e-9 * (calls + 1)
-    assert sum(purse.spent for purse in purses) == pytest.approx(sum(paid), abs=1e-9 * (calls + 1))
     if len(paid) == calls:
         return
     # Whoever stopped found less than a call left, but for what others still held: a 64th, or a call, each.
@@ -73,10 +71,11 @@ def test_a_budget_is_kept_by_all_together(store: Store, budget: float, work: lis
 def test_what_is_not_used_is_given_back_and_a_larger_budget_goes_on(store: Store, place: str) -> None:
     async def calls(most: int, opened: Store) -> int:
         purse = Purse(Budget(max_calls=most), Prices(), StudyShares(opened, "s"))
-        while await purse.reserve(ASKED) is not None and purse.calls < 3:
-            pass
+        made = 0
+        while made < 3 and await purse.reserve(ASKED) is not None:
+            made += 1
         await purse.close()
-        return purse.calls
+        return made
 
     with Store(place) as other:
         made = [asyncio.run(calls(300, one)) for one in (store, other) * 2]
