@@ -104,6 +104,8 @@ def correlate_loaded(
     for result in results[1:]:
         if "left_out" in facts:
             facts["left_out"]["missing"].update(result.policy["left_out"]["missing"])
+        if few := result.policy.get("apart"):
+            facts["apart"] = {**facts.get("apart", {}), **few}
         for reason, evaluators in result.policy.get("no_interval", {}).items():
             facts.setdefault("no_interval", {}).setdefault(reason, {}).update(evaluators)
     return replace(
