@@ -146,7 +146,7 @@ def test_without_scripts_the_plain_tables_stand_there(browser: Browser, tmp_path
     file.write_text(report_page(payload(3, 4), static="<p>the plain tables</p>"), encoding="utf-8")
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(file.as_uri())
+    page.main_frame.goto(file.as_uri())  # the page's own waits for a script to have painted
     assert page.get_by_text("the plain tables", exact=True).is_visible()
     context.close()
 
