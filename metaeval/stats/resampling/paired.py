@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from metaeval.stats.resampling.bootstrap import Statistic
 
 
-_BLOCK = 2**22  # numbers worked with at a time
+_BLOCK = 2**20  # numbers worked with at a time
 
 
 Permuted: TypeAlias = "Iterator[tuple[Ints, Ints, Floats]]"
@@ -60,12 +60,14 @@ def linear(statistics: Sequence[Sequence[Linear]], swaps: Swaps) -> Permuted:
     n = len(statistics[0])
     first, second = np.triu_indices(n, 1)
     whole, blocks = _sums(statistics, swaps, n * n)
-    for moved in blocks if n > 1 else ():
+    for block in blocks if n > 1 else ():
 
-        def mean_of(e: int, moved: Sequence[Sequence[Floats]] = moved) -> Floats:
+        def mean_of(
+            e: int, moved: Sequence[Floats] = [np.stack(swapped, axis=-2) for swapped in block]
+        ) -> Floats:
             found = []
             for aspect, total, swapped in zip(statistics, whole, moved, strict=True):
-                mixed = np.stack([total[e] - swapped[e] + other for other in swapped], axis=-2)
+                mixed = (total[e] - swapped[..., e, :])[..., None, :] + swapped
                 values = aspect[e].of_sums(mixed.reshape(*mixed.shape[:-2], -1))
                 found.append(values.reshape(n, -1))
             return np.asarray(np.mean(found, axis=0))
