@@ -201,7 +201,7 @@ def test_symmetries(seed, level, cluster, coefficient, undefined):
         np.testing.assert_allclose(one[np.ix_(order, order)], other, rtol=0, atol=1e-12, err_msg=field)
 
 
-def _against_itself(x, level, coefficient):
+def assert_no_difference(x, level, coefficient):
     """Test evaluators that give the same scores, but for their scale."""
     _, y, groupings, clusters = study(5)
     found = paired_permutation([scored(x, y, groupings[level], clusters["user"])], coefficient, Swaps(8, 100))
@@ -215,7 +215,7 @@ def _against_itself(x, level, coefficient):
 @pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
 def test_the_same_scores_on_another_scale_do_not_differ(level, coefficient):
     x = study(5)[0][0]
-    _against_itself(np.stack([x, 3 * x - 7, x / 10]), level, coefficient)
+    assert_no_difference(np.stack([x, 3 * x - 7, x / 10]), level, coefficient)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -54,7 +54,7 @@ def members_of(k: int) -> list[tuple[int, ...]]:
     return sorted(every, key=lambda c: sum(2**j for j in c))
 
 
-def equal(found: np.ndarray, expected: np.ndarray) -> None:
+def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8, equal_nan=True)
 
 
@@ -75,7 +75,7 @@ def test_it_is_the_estimate_of_the_averaged_scores(study, undefined, cluster) ->
     clusters = Clusters(code, int(code.max()) + 1)
     for level, g in of_level.items():
         found = subset_statistic(x, y, g, clusters, undefined=undefined).at(np.ones((clusters.n, 1)))
-        equal(found[:, 0], expected[level, "pearson"].estimate)
+        assert_close(found[:, 0], expected[level, "pearson"].estimate)
 
 
 @settings(max_examples=examples(80))
@@ -90,9 +90,9 @@ def test_weights_of_clusters_are_those_of_the_engine(study, undefined, cluster) 
             statistic(m, y, g, clusters, ["pearson"], undefined=undefined).at(weights)[0] for m in averaged(x)
         ]
         found = subset_statistic(x, y, g, clusters, undefined=undefined)
-        equal(found.at(weights), np.stack(expected))
+        assert_close(found.at(weights), np.stack(expected))
         some = rng.permutation(len(expected))[:3]
-        equal(found.at(weights, some), np.stack(expected)[some])
+        assert_close(found.at(weights, some), np.stack(expected)[some])
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [subset_statistic(x, y, g, clusters).at(weights) for g in of_level.values()]
     monkeypatch.setattr(subsets, "BLOCK", 10)
     for g, expected in zip(of_level.values(), whole, strict=True):
-        equal(subset_statistic(x, y, g, clusters).at(weights), expected)
+        assert_close(subset_statistic(x, y, g, clusters).at(weights), expected)
 
 
 @pytest.mark.parametrize("factor", [1e-150, 1e150])
@@ -113,7 +113,7 @@ def test_scores_of_any_size(factor: float) -> None:
     x, y = rng.normal(size=(3, 30)), rng.normal(size=30)
     one, clusters = Grouping(np.zeros(30, dtype=int), 1), Clusters(np.arange(30), 30)
     ones = np.ones((30, 1))
-    equal(
+    assert_close(
         subset_statistic(x * factor, y, one, clusters).at(ones),
         subset_statistic(x, y, one, clusters).at(ones),
     )

@@ -22,7 +22,7 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5
 nasty = names | st.sampled_from(["007", "1.0", "NaN", "null", '"', "a,b", "a\rb", "\u2028x", "=1+1", "\\N"])
 
 
-def same(one, two) -> None:
+def assert_same(one, two) -> None:
     assert one.fingerprint == two.fingerprint
     for name in FRAMES:
         left, right = getattr(one, name), getattr(two, name)
@@ -59,7 +59,7 @@ def test_round_trip(data) -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("parquet", "csv", "jsonl"):
-            same(collection, load(save(collection, Path(folder) / kind, kind)))
+            assert_same(collection, load(save(collection, Path(folder) / kind, kind)))
 
 
 @pytest.fixture

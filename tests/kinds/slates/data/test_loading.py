@@ -25,7 +25,7 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5
 nasty = names | st.sampled_from(["007", "1.0", "NaN", "null", '"', "a,b", "a\rb", "\u2028x", "=1+1", "\\N"])
 
 
-def same(one, two) -> None:
+def assert_same(one, two) -> None:
     assert one.fingerprint == two.fingerprint
     for name in FRAMES:
         left, right = getattr(one, name), getattr(two, name)
@@ -65,11 +65,11 @@ def test_round_trip(data) -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("parquet", "csv", "jsonl"):
-            same(made, load(save(made, Path(folder) / kind, kind)))
+            assert_same(made, load(save(made, Path(folder) / kind, kind)))
 
 
 def test_a_folder_says_its_domain_its_tasks_and_the_scale_of_histories(tmp_path: Path) -> None:
-    same(small(), me.load(save(small(), tmp_path / "data")))
+    assert_same(small(), me.load(save(small(), tmp_path / "data")))
     data = small()
     assert data.tasks == {**ASKED, "own": "which list was clicked"}
     assert (data.domain.noun, data.domain.platform) == ("film", "a large catalogue")
