@@ -12,7 +12,8 @@ import metaeval as me
 from benchmarks import inputs, naive
 from benchmarks.engine import LEVELS, RECEXP_UNITS, clock, row
 from metaeval.base.records import COEFFICIENTS
-from metaeval.engine.alignment.policy import Policy, Prepared, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.resampling.paired import AspectScores, paired_permutation
 from metaeval.stats.resampling.threads import one_thread

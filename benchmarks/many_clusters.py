@@ -21,7 +21,8 @@ import pandas as pd
 from benchmarks.engine import clock, row
 from benchmarks.shares import COVERS
 from benchmarks.shares import row as shares_row
-from metaeval.engine.alignment.policy import Policy, Prepared
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.correlation import estimates
 from metaeval.engine.intervals import Bootstrap, intervals, statistics_of
 from metaeval.engine.paired_tests import Tests, compare_prepared, correlation_cell

@@ -12,7 +12,8 @@ from scipy.special import ndtr
 from benchmarks.generator_means import ITEMS, STRONG, TASTE, WEAK, Study, correlations, study
 from benchmarks.shares import AT_MOST, COVERS, row
 from metaeval.analysis.generators.ranking import rank_generators
-from metaeval.engine.alignment.policy import Policy, Prepared, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.engine.intervals import Bootstrap
 from metaeval.stats.regression.prediction_powered import estimate
 from metaeval.stats.resampling.threads import one_thread

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.shares import COVERS, SIZE, row
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import prepare
 from metaeval.stats.agreement.labels import KAPPAS, LabelAgreement
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import mean_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from metaeval.base.records import AVERAGE
-from metaeval.engine.alignment.policy import Matched, Prepared
+from metaeval.engine.alignment.prepared import Matched, Prepared
 from metaeval.engine.board import Board, Cell
 from metaeval.engine.correlation import correlated, correlation_board
 from metaeval.engine.intervals import Bootstrap

@@ -15,7 +15,7 @@ from metaeval.base.counts import counted
 from metaeval.base.frames import flat, html_heading, html_table, typed
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
 from metaeval.base.simulation import Simulation
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.board import Board, BoardDimension, Cell, SecondEstimate
 from metaeval.engine.intervals import Bootstrap, IntervalEnds, intervals
 from metaeval.engine.sentences import (

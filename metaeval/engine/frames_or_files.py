@@ -12,7 +12,8 @@ import pandas as pd
 from metaeval.base.keys import matched, preferred_levels
 from metaeval.base.records import AVERAGE, COEFFICIENTS, ScoreTable
 from metaeval.engine.alignment.aligned import align
-from metaeval.engine.alignment.policy import Policy, plain, prepare, under
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import plain, prepare, under
 from metaeval.engine.correlation import Correlations, correlated
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.out_of_core.files import Engine, FilePath, Parquet, chosen, in_memory, refuse_duckdb

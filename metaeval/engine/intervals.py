@@ -21,7 +21,7 @@ from metaeval.stats.resampling.weights import Method
 from metaeval.stats.weighted.statistic import Clusters, statistic
 
 if TYPE_CHECKING:
-    from metaeval.engine.alignment.policy import Prepared
+    from metaeval.engine.alignment.prepared import Prepared
 
 
 class Bootstrap(Options):

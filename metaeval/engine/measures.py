@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.engine.alignment.aligned import Bools
-    from metaeval.engine.alignment.policy import Matched
+    from metaeval.engine.alignment.prepared import Matched
     from metaeval.engine.intervals import Bootstrap
 
 

@@ -15,7 +15,8 @@ from metaeval.base.errors import one_of
 from metaeval.base.frames import html_heading, html_table
 from metaeval.base.records import AVERAGE
 from metaeval.base.validation import ByKey, Count, Line, Options, Seed, Share
-from metaeval.engine.alignment.policy import Coefficient, Prepared
+from metaeval.engine.alignment.policy import Coefficient
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.board import Cell
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.stats.coefficients.levels import Grouping

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.counts import counted, plural_of
-from metaeval.engine.alignment.policy import LEAST_SHARE
+from metaeval.engine.alignment.prepared import LEAST_SHARE
 from metaeval.stats.regression.true_means import NoInterval
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pandas as pd
 
-from metaeval.engine.alignment.policy import Matched
+from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.sentences import interval_sentence
 
 if TYPE_CHECKING:

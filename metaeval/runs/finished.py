@@ -16,7 +16,7 @@ from metaeval.base.errors import MetaevalError, RunFolderError
 from metaeval.base.formulas import read_csv
 from metaeval.base.parallel import DUCKDB
 from metaeval.base.records import Kind, ScoreTable
-from metaeval.engine.alignment.policy import Matched, Prepared
+from metaeval.engine.alignment.prepared import Matched, Prepared
 from metaeval.engine.board import Board
 from metaeval.engine.out_of_core.files import Parquet, chosen
 from metaeval.engine.paired_tests import Comparisons

@@ -19,7 +19,8 @@ from metaeval.base.keys import key_columns, preferred_levels
 from metaeval.base.progress import progress
 from metaeval.base.records import COEFFICIENTS, DataSet, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.alignment.policy import Policy, allowed, prepare
+from metaeval.engine.alignment.policy import Policy, allowed
+from metaeval.engine.alignment.prepared import prepare
 from metaeval.engine.correlation import Correlations, correlated
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.out_of_core.files import ENGINES, Engine, Parquet, chosen

@@ -8,7 +8,7 @@ import pytest
 
 from metaeval.base.records import ScoreTable
 from metaeval.engine import paired_tests
-from metaeval.engine.alignment.policy import Matched
+from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.measures import Measure, MeasuredCells, share
 from metaeval.engine.ranking import ranking

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from metaeval.base.records import ScoreTable
-from metaeval.engine.alignment.policy import Matched, Policy
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.frames_or_files import compare
 from metaeval.engine.paired_tests import Tests as How  # under its own name it would be collected

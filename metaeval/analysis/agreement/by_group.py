@@ -6,7 +6,7 @@ import numpy as np
 
 from metaeval.base.counts import plural_of
 from metaeval.base.keys import noun
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.correlation import estimates
 from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.stats.coefficients.tables import Floats, Ints

@@ -15,7 +15,7 @@ from metaeval.base.progress import progress
 from metaeval.base.records import Scale, Status
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.aligned import align
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.grid import CODES, STATUSES

@@ -15,7 +15,7 @@ from metaeval.base.keys import PAIR, noun
 from metaeval.base.progress import progress
 from metaeval.base.records import Kind, Scale
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet, by_aspect
 from metaeval.stats.agreement.raters import (

@@ -14,7 +14,8 @@ from metaeval.base.counts import counted, plural_of
 from metaeval.base.keys import ITEM, key_columns, levels_of, noun
 from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import prepare
 from metaeval.engine.correlation import correlated
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sentences import GENERATOR_INTERVALS

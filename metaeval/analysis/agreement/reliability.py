@@ -15,7 +15,7 @@ from metaeval.analysis.agreement.people import annotator_ratings
 from metaeval.base.records import AVERAGE, ScoreTable
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.aligned import align
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.sheet import Column, Sheet, by_aspect
 from metaeval.stats.agreement.raters import disattenuate, intraclass, krippendorff_alpha
 from metaeval.stats.coefficients.grouped import pearson

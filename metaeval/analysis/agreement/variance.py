@@ -10,7 +10,7 @@ import pandas as pd
 from metaeval.base.counts import plural_of
 from metaeval.base.keys import DATASET, PAIR, noun
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.sheet import Column, Sheet, by_aspect
 from metaeval.stats.coefficients.tables import Ints, squarable
 from metaeval.stats.regression.variance import MEAN, RESIDUAL, Design

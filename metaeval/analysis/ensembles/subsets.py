@@ -17,7 +17,7 @@ from metaeval.analysis.ensembles.frontier import Accuracy, Choosing, chosen, fro
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import AVERAGE
 from metaeval.engine.alignment.aligned import Bools
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.stats.coefficients.tables import Floats, squarable
 from metaeval.stats.resampling.cluster_sums import with_average
 from metaeval.stats.resampling.threads import one_thread

@@ -10,7 +10,7 @@ import numpy as np
 
 from metaeval.base.errors import DataError
 from metaeval.engine.alignment.aligned import Bools
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.intervals import Bootstrap
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.regression.effects import UserAdjusted

@@ -13,7 +13,7 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.intervals import Bootstrap
 from metaeval.stats.coefficients.grouped import kendall
 from metaeval.stats.coefficients.tables import Floats, Ints, squarable

@@ -13,7 +13,7 @@ from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE, Kind, Scale, ScoreTable
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.regression.true_means import NoInterval
 

@@ -16,7 +16,8 @@ from metaeval.base.keys import ITEM
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.engine.alignment.policy import Prepared, allowed, whole_number
+from metaeval.engine.alignment.policy import allowed, whole_number
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.correlation import estimates
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.coefficients.tables import Floats

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metaeval.engine.alignment.aligned import Bools
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.stats.coefficients.levels import Grouping, Undefined
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import Statistic

@@ -27,7 +27,7 @@ from metaeval.engine.alignment.aligned import (
     shared_keys,
 )
 from metaeval.engine.alignment.matching import empty_cell, shared_codes
-from metaeval.engine.alignment.policy import plain
+from metaeval.engine.alignment.prepared import plain
 from metaeval.engine.out_of_core.files import (
     ROW,
     DuckDatabase,

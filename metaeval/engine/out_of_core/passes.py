@@ -14,15 +14,8 @@ from metaeval.base.parallel import DUCKDB
 from metaeval.base.progress import progress
 from metaeval.base.records import ScoreTable
 from metaeval.engine.alignment.aligned import shared_keys
-from metaeval.engine.alignment.policy import (
-    Common,
-    Policy,
-    Prepared,
-    prepare,
-    refuse_nothing_common,
-    sparse,
-    under,
-)
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import Common, Prepared, prepare, refuse_nothing_common, sparse, under
 from metaeval.engine.board import Cell
 from metaeval.engine.correlation import Correlations, correlated
 from metaeval.engine.intervals import Bootstrap

@@ -17,7 +17,7 @@ from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, USER, WEIGHT, LogSet
 from metaeval.kinds.exposure.judge import DISCARD
 from metaeval.kinds.exposure.measures import ALL, BIN, IPS, NONE, PAIR_AUC, UNITS, PairCells
-from metaeval.kinds.exposure.off_policy.rounds import policy_place
+from metaeval.kinds.exposure.off_policy.policies import policy_place
 from metaeval.kinds.exposure.pairs import pairs_of_study
 from metaeval.kinds.exposure.recommenders.transport import check
 from metaeval.kinds.exposure.scored import ExposureScored

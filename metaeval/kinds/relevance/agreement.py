@@ -15,7 +15,7 @@ import pandas as pd
 
 from metaeval.analysis.agreement.measures import are_ratings
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.figures.figure import BLUE, GREY, VERMILION, Figure, first_choices
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Tests

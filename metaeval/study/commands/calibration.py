@@ -16,7 +16,8 @@ from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import key_columns, noun
 from metaeval.base.records import USER_RATER, DataSet, Scale, ScoreTable
-from metaeval.engine.alignment.policy import Policy, Prepared, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Sheet

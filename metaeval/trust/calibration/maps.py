@@ -14,7 +14,7 @@ from metaeval.base.counts import plural_of
 from metaeval.base.progress import progress
 from metaeval.base.records import Scale
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.agreement.confidence import LEVEL, RatingInterval, conformal

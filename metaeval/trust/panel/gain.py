@@ -14,7 +14,7 @@ import numpy as np
 from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
-from metaeval.engine.alignment.policy import Prepared
+from metaeval.engine.alignment.prepared import Prepared
 from metaeval.evaluators.ensemble import Ensemble, Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 from metaeval.stats.coefficients.levels import Grouping

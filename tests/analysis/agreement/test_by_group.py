@@ -8,7 +8,8 @@ import pytest
 
 import metaeval as me
 from metaeval.analysis.agreement.by_group import bias_by_group, by_group
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import prepare
 
 
 def frames(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -11,7 +11,8 @@ import pytest
 from metaeval.analysis.agreement.labels import agreements, check_cuts, check_measure, labels_of
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Scale
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import prepare
 from metaeval.engine.intervals import Bootstrap
 from metaeval.stats.agreement.raters import cohen_kappa, krippendorff_alpha
 from metaeval.stats.coefficients.grouped import kendall, spearman

@@ -9,7 +9,8 @@ from scipy.stats import pearsonr
 
 from metaeval.analysis.agreement.reliability import MadeOf, reliability
 from metaeval.base.records import ScoreTable
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import prepare
 from metaeval.stats.agreement.raters import intraclass
 
 ASPECTS = ("clear", "fitting")

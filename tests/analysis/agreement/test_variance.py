@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from metaeval.analysis.agreement.variance import variance
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import prepare
 
 KEYS = ["user_id", "item_id", "generator"]
 

@@ -14,7 +14,8 @@ from metaeval.analysis.ensembles.sheets import ensemble_sheets
 from metaeval.analysis.ensembles.subsets import Costs, ensembles
 from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import Simulation
-from metaeval.engine.alignment.policy import Policy, Prepared, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.engine.frames_or_files import correlate
 from metaeval.stats.subsets.pearson import every_subset
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from metaeval.analysis.generators.draws import _rounded
 from metaeval.analysis.generators.ranking import rank_generators
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import prepare
 from metaeval.engine.intervals import Bootstrap
 
 

@@ -10,7 +10,8 @@ from metaeval.analysis.generators.sheets import best_evaluator, ranking_sheets, 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
 from metaeval.base.simulation import Simulation
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import prepare
 from metaeval.engine.intervals import Bootstrap
 from metaeval.stats.regression.prediction_powered import estimate
 from metaeval.stats.resampling.weights import Resamples, expanded

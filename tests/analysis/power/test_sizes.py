@@ -14,7 +14,8 @@ from metaeval.analysis.power.sizes import Power, power, power_sheet
 from metaeval.analysis.power.substudies import Pair, substudies
 from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import Simulation
-from metaeval.engine.alignment.policy import Policy, Prepared, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.stats.coefficients.levels import Grouping, estimate
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.weights import Resamples

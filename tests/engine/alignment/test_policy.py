@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError, MetaevalError
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import prepare
 
 LEVELS, COEFFICIENTS = ("dataset", "generator"), ("pearson",)
 

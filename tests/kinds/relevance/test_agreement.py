@@ -10,7 +10,8 @@ from metaeval.base.errors import SpecError
 from metaeval.base.records import Scale
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine import paired_tests
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import prepare
 from metaeval.engine.intervals import Bootstrap
 from metaeval.kinds.relevance.agreement import SHARES, PairAgreement, ablation_frame, overrating
 from metaeval.kinds.study import Ablation

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from metaeval.base.records import Scale
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import prepare
 from metaeval.engine.intervals import Bootstrap
 from metaeval.trust.calibration.maps import conformal_sheet, half_widths, map_fits, map_sheet
 

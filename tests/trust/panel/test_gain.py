@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import MetaevalError
-from metaeval.engine.alignment.policy import Policy, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import prepare
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.trust.panel.gain import Fitting, panel_gains
 

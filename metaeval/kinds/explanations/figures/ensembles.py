@@ -20,7 +20,7 @@ from metaeval.kinds.explanations.judge.judge import NONE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from metaeval.engine.alignment.policy import Prepared
+    from metaeval.engine.alignment.prepared import Prepared
     from metaeval.engine.figures.figure import Figure
     from metaeval.kinds.explanations.figures.catalogue import Material
     from metaeval.stats.coefficients.tables import Floats

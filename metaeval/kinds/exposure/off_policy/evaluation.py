@@ -8,17 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from metaeval.engine.intervals import Bootstrap
-from metaeval.kinds.exposure.off_policy.rounds import (
+from metaeval.kinds.exposure.off_policy.policies import (
     EXPECTED,
     PREDICTION,
     UNIFORM,
-    LogArrays,
     Predictions,
     TargetPolicy,
-    numbered,
     predicted,
     uniform,
 )
+from metaeval.kinds.exposure.off_policy.rounds import LogArrays, numbered
 from metaeval.kinds.exposure.study import REFITS, OffPolicy
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import (

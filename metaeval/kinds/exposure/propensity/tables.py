@@ -10,7 +10,7 @@ import pandas as pd
 
 from metaeval.engine.sheet import Column, columns
 from metaeval.kinds.exposure.off_policy.evaluation import evaluate
-from metaeval.kinds.exposure.off_policy.rounds import uniform
+from metaeval.kinds.exposure.off_policy.policies import uniform
 from metaeval.kinds.exposure.propensity.exposures import Features, indicators, popularity_bins
 from metaeval.kinds.exposure.propensity.propensities import ExposureModel, Propensities
 from metaeval.kinds.exposure.study import FEATURES, ExposureStudy, OffPolicy

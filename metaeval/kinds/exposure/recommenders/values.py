@@ -13,7 +13,8 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, columns
 from metaeval.kinds.exposure.data.log_set import PROPENSITY
 from metaeval.kinds.exposure.off_policy.evaluation import ByColumn, contradiction, overlap_of
-from metaeval.kinds.exposure.off_policy.rounds import TargetPolicy, arrays_of
+from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
+from metaeval.kinds.exposure.off_policy.rounds import arrays_of
 from metaeval.kinds.exposure.off_policy.tables import reasons, value_columns
 from metaeval.kinds.exposure.propensity.tables import intervals_sentence
 from metaeval.kinds.exposure.recommenders.sums import Recommended, some

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metaeval.engine.alignment.policy import Policy, Prepared, prepare
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.kinds.explanations.figures.ensembles import ensemble_spread
 from metaeval.kinds.explanations.figures.judges import asked_in_ways, cost_accuracy, judge_names
 

@@ -10,7 +10,7 @@ from benchmarks.simulated_bandits import FAILURES, bandit
 from metaeval.base.errors import MetaevalError
 from metaeval.engine.intervals import Bootstrap
 from metaeval.kinds.exposure.off_policy.evaluation import evaluate
-from metaeval.kinds.exposure.off_policy.rounds import Predictions, uniform
+from metaeval.kinds.exposure.off_policy.policies import Predictions, uniform
 from metaeval.kinds.exposure.study import OffPolicy
 
 WEIGHTED = OffPolicy(estimators=("ips", "snips"))

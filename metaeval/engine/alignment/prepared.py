@@ -1,0 +1,293 @@
+"""The policy of a study applied to aligned scores: what is missing is filled or left out, and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import DataError, nearest, one_of
+from metaeval.base.frames import flat
+from metaeval.base.keys import ITEM, UNIT, Level, cluster_columns, compared_key, index_names, levels_of
+from metaeval.base.records import AVERAGE, COEFFICIENTS, ScoreTable
+from metaeval.engine.alignment.aligned import Aligned, Bools, align
+from metaeval.engine.alignment.policy import Policy, allowed
+from metaeval.stats.coefficients.levels import Estimates, Grouping
+from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.weighted.statistic import Clusters
+
+LEAST_SHARE = 0.05
+"""The share of the rated units that an evaluator needs to be compared with others on their common units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Scores of E evaluators and the truth, for A aspects and U units, as the policy leaves them."""
+
+    policy: Policy
+    evaluators: list[str]
+    aspects: list[str]
+    scores: Floats
+    """Shape (E, A, U); finite everywhere."""
+    truth: Floats
+    """Shape (A, U); finite everywhere."""
+    mask: Bools | None
+    """Shape (E, A, U): units that enter; None if every unit does."""
+    n_missing: Ints
+    """Shape (E, A): units without a score of the evaluator, filled or left out."""
+    truth_missing: Ints
+    """Shape (A,): questions that a person was asked and did not answer."""
+    n_rated: Ints
+    """Shape (A,): units with a truth."""
+    groupings: Mapping[str, Grouping]
+    keys: Mapping[str, Ints]
+    """Key column, in order → the code of each unit's value, shape (U,)."""
+    labels: Mapping[str, pd.Index[Any]]
+    """Key column → what the codes stand for."""
+    n_left_out: Ints | None = None
+    """Shape (A,): rated units left out of all evaluators, as some have no score; None if it was not asked."""
+    apart: frozenset[str] = frozenset()
+    """Evaluators on units of their own, and compared with no other, as they have so few scores."""
+    used: Bools | None = None
+    """Shape (A, U): units that enter for any evaluator, if these are some of the evaluators only."""
+    found: dict[tuple[str, str], Estimates] = field(default_factory=dict, init=False, repr=False)
+    """What `metaeval.engine.correlation.estimates` found: it is asked several times."""
+
+    def __post_init__(self) -> None:
+        """Refuse an aspect that has the name of the mean over aspects."""
+        if AVERAGE in self.aspects:
+            raise DataError(f"no aspect may be called {AVERAGE!r}, the name of their mean; rename the aspect")
+
+    def units(self, evaluator: int, aspect: int) -> Bools | slice:
+        """Return an index of the units that enter."""
+        return slice(None) if self.mask is None else self.mask[evaluator, aspect]
+
+    @property
+    def entering(self) -> Bools:
+        """Which units enter, shape (E, A, U); read-only."""
+        return np.broadcast_to(np.True_, self.scores.shape) if self.mask is None else self.mask
+
+    def places(self, aspects: Iterable[str] | None = None) -> list[int]:
+        """Return the positions of aspects, of all if None; `MetaevalError` if there is no such aspect."""
+        known = self.aspects
+        return [known.index(one_of(a, known, "there is no aspect", "allowed")) for a in aspects or known]
+
+    @property
+    def levels(self) -> Mapping[str, Level]:
+        """The levels that the keys allow, by name."""
+        return levels_of(tuple(self.keys))
+
+    @property
+    def system(self) -> str | None:
+        """The key column whose values are compared by their means, such as ``generator``; None if none is."""
+        return compared_key(tuple(self.keys))
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The values of that column; empty if there is none."""
+        return () if self.system is None else tuple(map(str, self.labels[self.system]))
+
+    @property
+    def has_users(self) -> bool:
+        """Whether the first key names people, not items, which are resampled in their place."""
+        return self.cluster_name() != ITEM
+
+    @property
+    def between(self) -> tuple[str, ...]:
+        """Those of the policy's levels that correlate the means of groups."""
+        return tuple(level for level, g in self.groupings.items() if g.between)
+
+    def cluster_name(self, name: str | None = None) -> str:
+        """Return what is resampled: by default what the first key names, users or else items."""
+        return name or next(iter(cluster_columns(tuple(self.keys))))
+
+    def clusters(self, name: str) -> Clusters:
+        """Return the cluster of each unit: what a key names, such as its ``user``, or the ``unit`` alone.
+
+        Raises `DataError` if no key names it.
+        """
+        columns = cluster_columns(tuple(self.keys))
+        if name not in (*columns, UNIT):
+            raise DataError(
+                f"the data name no {name} to resample by; resample by {', '.join(columns)} or unit"
+                f"{nearest(str(name), [*columns, UNIT])}"
+            )
+        # Numbered by name, so that a seed means the same whatever the order of rows.
+        of_name = {k: np.argsort(np.argsort(v.astype(str)))[self.keys[k]] for k, v in self.labels.items()}
+        if name == UNIT:
+            order = np.lexsort(list(of_name.values())[::-1])
+            codes = np.empty(len(order), dtype=np.int64)
+            codes[order] = np.arange(len(order))
+        else:
+            codes = of_name[columns[name]]
+        entering = self.entering if self.used is None else self.used[None]
+        return Clusters(codes, len(codes)).among(np.logical_or.reduce(entering, axis=(0, 1)))
+
+
+def prepare(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame, policy: Policy) -> Prepared:
+    """Match scores with the truth and apply the policy.
+
+    Raises `DataError` if the frames cannot be matched, or no unit is left.
+    """
+    return under(policy, align(*plain(scores, truth), policy.levels))
+
+
+def plain(scores: ScoreTable | pd.DataFrame, truth: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the frames of scores and truth, with what names units in columns; both have an aspect or none.
+
+    Raises `DataError` if they are no frames, or empty.
+    """
+    if not isinstance(scores, ScoreTable | pd.DataFrame) or not isinstance(truth, pd.DataFrame):
+        raise DataError("scores must be a ScoreTable or a DataFrame, and truth a DataFrame")
+    frame = scores.frame if isinstance(scores, ScoreTable) else scores
+    for name, given in (("scores", frame), ("truth ratings", truth)):
+        if not len(given):
+            raise DataError(f"the {name} are empty: there is nothing to correlate")
+    frame, truth = (flat(given, index_names(given)) for given in (frame, truth))
+    return frame, truth if "aspect" in truth else truth.assign(aspect=_only_aspect(frame))
+
+
+def _only_aspect(scores: pd.DataFrame) -> str:
+    """Return the aspect of a truth that does not name it: that of the scores."""
+    named = sorted(str(a) for a in scores["aspect"].dropna().unique() if a) if "aspect" in scores else []
+    if len(named) > 1:
+        raise DataError(
+            f"the truth has no column 'aspect', and the scores are of {', '.join(named)}: add a column "
+            "'aspect' to the truth"
+        )
+    return named[0] if named else "rating"
+
+
+def under(policy: Policy, data: Aligned) -> Prepared:
+    """Apply a policy to aligned scores, which have its levels; `DataError` if no unit is left."""
+    no_truth = np.isnan(data.truth)
+    asked = data.asked
+    unanswered = no_truth if asked is None else no_truth & asked
+    in_truth: Bools | None = asked
+    if policy.truth == "drop" and unanswered.any():
+        in_truth = ~no_truth
+    truth = np.where(no_truth, 0.0 if policy.truth == "drop" else policy.truth, data.truth)
+
+    none = np.isnan(data.scores)
+    judged = np.ones(data.truth.shape, dtype=bool) if in_truth is None else in_truth
+    candidates = none & judged
+    if data.example is not None:
+        candidates &= ~data.example
+    n_missing = candidates.sum(axis=2)
+    mask: Bools | None = None
+    left_out: Ints | None = None
+    apart: frozenset[str] = frozenset()
+    if in_truth is not None or data.example is not None or (policy.score == "drop" and none.any()):
+        mask = np.broadcast_to(judged, none.shape).copy()
+        if policy.score == "drop":
+            mask &= ~none
+        elif data.example is not None:
+            mask &= ~data.example
+    if none.any():
+        scores = np.where(none, 0.0 if policy.score == "drop" else policy.score, data.scores)
+    else:
+        scores = data.scores
+    if policy.common and mask is not None and len(data.evaluators) > 1:
+        n_units = mask.sum(axis=2)
+        few = sparse(n_units, judged.sum(axis=1))
+        few &= ((n_units > 0) & ~few).any(axis=0)  # not where nobody has more
+        common = Common(*data.truth.shape)
+        common.meet(mask, (n_units > 0) & ~few)
+        refuse_nothing_common(data.aspects, data.evaluators, n_units, common.shared.sum(axis=1))
+        mask &= common.shared | few[:, :, None]
+        left_out = (judged & ~common.shared).sum(axis=1)
+        apart = frozenset(data.evaluators[e] for e in np.flatnonzero(few.any(axis=1)))
+    return Prepared(
+        policy,
+        data.evaluators,
+        data.aspects,
+        scores,
+        truth,
+        mask,
+        n_missing,
+        unanswered.sum(axis=1),
+        judged.sum(axis=1),
+        {level: data.groupings[level] for level in policy.levels},
+        data.keys,
+        data.labels,
+        left_out,
+        apart=apart,
+    )
+
+
+def sparse(n_units: Ints, n_rated: Ints) -> Bools:
+    """Say which evaluators would take nearly all units of an aspect from the others, shape (E, A).
+
+    They are those with units, but with fewer than `LEAST_SHARE` of the rated ones, shape (A,).
+    """
+    return np.asarray((n_units > 0) & (n_units < LEAST_SHARE * n_rated))
+
+
+class Common:
+    """The units that all evaluators with any score for an aspect have, found some evaluators at a time."""
+
+    def __init__(self, n_aspects: int, n_units: int) -> None:
+        self.shared = np.ones((n_aspects, n_units), dtype=bool)
+        self.entering = np.zeros((n_aspects, n_units), dtype=bool)
+        """Units of any evaluator."""
+
+    def meet(self, mask: Bools, scored: Bools) -> None:
+        """Narrow the units down to those of more evaluators; shapes (E, A, U), and (E, A): with any unit."""
+        self.shared &= np.logical_and.reduce(mask | ~scored[:, :, None], axis=0)
+        self.entering |= np.logical_or.reduce(mask, axis=0)
+
+
+def refuse_nothing_common(
+    aspects: Sequence[str], evaluators: Sequence[str], n_units: Ints, n_shared: Ints
+) -> None:
+    """Raise `DataError` if evaluators with units, shape (E, A), share none for an aspect, shape (A,)."""
+    for a, aspect in enumerate(aspects):
+        scored = np.flatnonzero(n_units[:, a]).tolist()
+        if scored and not n_shared[a]:
+            fewest = min(scored, key=lambda e: int(n_units[e, a]))
+            raise DataError(
+                f"no unit has a score for {aspect!r} from every evaluator ({evaluators[fewest]!r} has "
+                f"only {int(n_units[fewest, a])}); leave it out, fill missing scores, or set units: own"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """Scores and the truth under the policy of a study."""
+
+    scores: ScoreTable
+    truth: pd.DataFrame
+    """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
+    policy: Policy
+
+    @cached_property
+    def aligned(self) -> Aligned:
+        """Both over the same units, at the levels of the policy."""
+        return align(*plain(self.scores, self.truth), self.policy.levels)
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """Both as the policy leaves them."""
+        return under(self.policy, self.aligned)
+
+    def chosen(
+        self,
+        *,
+        levels: Sequence[str] | None = None,
+        coefficients: Sequence[str] | None = None,
+        evaluators: Sequence[str] | None = None,
+    ) -> Prepared:
+        """Return the same at other levels, by other coefficients or of some evaluators; errors: `prepare`."""
+        policy = replace(
+            self.policy,
+            levels=tuple(levels or self.policy.levels),
+            coefficients=tuple(coefficients or self.policy.coefficients),
+        )
+        allowed("coefficients", policy.coefficients, COEFFICIENTS)
+        there = set(policy.levels) <= set(self.aligned.groupings)
+        whole = self.aligned if there else align(*plain(self.scores, self.truth), policy.levels)
+        return under(policy, whole if evaluators is None else whole.among(evaluators))
