@@ -25,6 +25,7 @@ from metaeval.stats.coefficients.tables import (
 from metaeval.stats.resampling.threads import one_thread
 
 _FEW_VALUES = 12  # up to here one pass per value is cheaper than one per bit
+_BY_SIGNS = 4_000  # columns up to which signs of all differences are quicker than sorting every two rows
 _SAFE = 1e60  # spreads between 1/_SAFE and _SAFE can be squared and summed without overflow or underflow
 
 
@@ -75,11 +76,26 @@ def correlation_matrix(x: Floats, coefficient: str) -> tuple[Floats, Ints]:
         shifted = np.stack([squarable(row - row[t.argmax()]) for row, t in zip(x, there, strict=True)])
         method: Literal["pearson", "spearman"] = "spearman" if coefficient == "spearman" else "pearson"
         return pd.DataFrame(shifted.T).corr(method, min_periods=2).to_numpy(), n
+    if x.shape[1] <= _BY_SIGNS:
+        return _kendall_by_signs(x, there), n
     r = np.full(n.shape, np.nan)
     for i, j in combinations_with_replacement(range(len(x)), 2):
         both = there[i] & there[j]
         r[i, j] = r[j, i] = kendall(x[i, both], x[j, both])
     return r, n
+
+
+def _kendall_by_signs(x: Floats, there: NDArray[np.bool_]) -> Floats:
+    """Return Kendall's tau-b of every two rows: products of the signs of differences between columns."""
+    codes = np.stack([np.unique(row, return_inverse=True)[1] for row in x]).astype(np.float32)
+    difference, untied = np.zeros((2, len(x), len(x)))  # sums of whole numbers, which are exact
+    for column in range(x.shape[1] - 1):
+        both = (there[:, column + 1 :] & there[:, column, None]).astype(np.float32)
+        signs = np.sign(codes[:, column + 1 :] - codes[:, column, None]) * both
+        difference += signs @ signs.T
+        untied += np.abs(signs) @ both.T
+    with np.errstate(invalid="ignore"):
+        return np.clip(difference / np.sqrt(untied * untied.T), -1.0, 1.0)
 
 
 def grouped(tables: ContingencyTables, coefficients: Sequence[str]) -> Floats:

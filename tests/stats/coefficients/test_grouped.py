@@ -120,8 +120,10 @@ def table(rng):
     return x
 
 
+@pytest.mark.parametrize("by_signs", [4_000, 0])
 @pytest.mark.parametrize("coefficient", naive.COEFFICIENTS)
-def test_a_matrix_has_each_pair_on_what_both_have(coefficient):
+def test_a_matrix_has_each_pair_on_what_both_have(coefficient, by_signs, monkeypatch):
+    monkeypatch.setattr(coefficients, "_BY_SIGNS", by_signs)
     x = table(np.random.default_rng(3))
     r, n = correlation_matrix(x, coefficient)
     for i, a in enumerate(x):
