@@ -89,11 +89,16 @@ def _kendall_by_signs(x: Floats, there: NDArray[np.bool_]) -> Floats:
     """Return Kendall's tau-b of every two rows: products of the signs of differences between columns."""
     codes = np.stack([np.unique(row, return_inverse=True)[1] for row in x]).astype(np.float32)
     difference, untied = np.zeros((2, len(x), len(x)))  # sums of whole numbers, which are exact
+    complete = there.all()
     for column in range(x.shape[1] - 1):
-        both = (there[:, column + 1 :] & there[:, column, None]).astype(np.float32)
-        signs = np.sign(codes[:, column + 1 :] - codes[:, column, None]) * both
+        signs = np.clip(codes[:, column + 1 :] - codes[:, column, None], -1, 1)
+        if not complete:
+            both = (there[:, column + 1 :] & there[:, column, None]).astype(np.float32)
+            signs *= both
+            untied += np.abs(signs) @ both.T
         difference += signs @ signs.T
-        untied += np.abs(signs) @ both.T
+    if complete:
+        untied += np.diag(difference)[:, None]
     with np.errstate(invalid="ignore"):
         return np.clip(difference / np.sqrt(untied * untied.T), -1.0, 1.0)
 

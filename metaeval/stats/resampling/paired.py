@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from metaeval.stats.resampling.bootstrap import Statistic
 
 
-_BLOCK = 2**20  # numbers worked with at a time
+_BLOCK = 2**22  # numbers kept at a time
+_CACHED = 2**17  # numbers worked with at a time
 
 
 Permuted: TypeAlias = "Iterator[tuple[Ints, Ints, Floats]]"
@@ -59,7 +60,7 @@ def linear(statistics: Sequence[Sequence[Linear]], swaps: Swaps) -> Permuted:
     """Swap weighted sums: subtract an evaluator's swapped clusters, add those of the other."""
     n = len(statistics[0])
     first, second = np.triu_indices(n, 1)
-    whole, blocks = _sums(statistics, swaps, n * n)
+    whole, blocks = _sums(statistics, swaps, n)
     for block in blocks if n > 1 else ():
 
         def mean_of(
@@ -82,7 +83,7 @@ def _counted(statistics: Sequence[Sequence[CellCounts]], swaps: Swaps) -> Permut
     first, second = np.triu_indices(n, 1)
     pairs = [*zip(first.tolist(), second.tolist(), strict=True)]
     both = {(a, b): [_beside(s[a], s[b]) for s in statistics] for a, b in pairs}
-    whole, blocks = _sums(statistics, swaps, n)
+    whole, blocks = _sums(statistics, swaps, 1)
     for moved in blocks if n > 1 else ():
 
         def difference(pair: tuple[int, int], moved: Sequence[Sequence[Floats]] = moved) -> Floats:
@@ -106,10 +107,11 @@ def _sums(
 ) -> tuple[list[list[Floats]], Iterator[list[list[Floats]]]]:
     """Return the sums of each aspect and evaluator over all clusters, and, block by block, over the swapped.
 
-    A block's sums can be put together ``times`` times in the memory that there is for them.
+    A block is small enough that what ``times`` of its sums are put together from stays in the cache.
     """
     whole = [[s.sums(np.ones((swaps.n_clusters, 1))) for s in aspect] for aspect in statistics]
-    step = max(1, _BLOCK // max(times * aspect[0].size for aspect in whole))
+    n, size = len(whole[0]), max(aspect[0].size for aspect in whole)
+    step = max(1, min(_CACHED // (times * size), _BLOCK // (n * max(times, size))))
 
     def blocks() -> Iterator[list[list[Floats]]]:
         for block in swaps.blocks():
