@@ -17,6 +17,7 @@ from scipy import stats
 from benchmarks import (
     coherence,
     confidence_and_drift,
+    correcting,
     escalating,
     generator_means,
     many_clusters,
@@ -159,6 +160,7 @@ def run(studies: int = STUDIES, *, quick: bool = False) -> Iterator[dict[str, An
     yield from system_orders.run(studies, quick=quick)
     yield from trust.run(studies, quick=quick)
     yield from replacing.run(studies, quick=quick)
+    yield from correcting.run(studies, quick=quick)
     yield from escalating.run(min(studies, 1_000), quick=quick)
     yield from confidence_and_drift.run(studies, quick=quick)
     yield from coherence.coverage(studies, quick=quick)

@@ -41,6 +41,7 @@ _SECTIONS = (
     ("Orders of systems", ("order of",)),
     ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
     ("Replacing people", ("replacing",)),
+    ("Correcting a judge", ("correcting",)),
     ("Handing units on", ("escalating",)),
     ("Confidence, single ratings and drift", ("confidence", "drift")),
     ("Coherence of verdicts", ("coherence",)),

@@ -41,6 +41,7 @@ _MODULES = {
     "golden": "golden",
     "calibrate": "analyses",
     "replace": "analyses",
+    "correct": "analyses",
     "escalate": "analyses",
     "plan": "analyses",
     "biases": "analyses",

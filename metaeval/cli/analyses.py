@@ -143,6 +143,32 @@ def escalate() -> None:
 
 @click.command()
 @run_argument
+@judges("Evaluator to correct; may be given again: each gets a weight.")
+@aspects
+@option(
+    "--labels",
+    "Ratings of some units, such as a set's ratings.csv; maybe with a column 'probability'.  [default: the "
+    "run's]",
+    PATH,
+    metavar="FILE.csv",
+)
+@option("--labelled", "Keep the labels of so many users only, to see what the rest would have said.", int)
+@option("--at-least least", "Correct the share of ratings of X or more, not the mean.", float, metavar="X")
+@option("--alpha", "1 - confidence of the intervals.", click.FloatRange(0.0001, 0.5), default=0.05)
+@seed
+@prints_sheets("study.commands.analyses:correction_of")
+def correct() -> None:
+    """Say what people would have said of all units of the finished run in the folder RUN.
+
+    Judges scored all units, people labelled some. Means, differences between generators and their order are
+    the judges', corrected by the labels (prediction-powered inference). It is refused, with the reason, where
+    a judge tells nothing, or units with labels are not like the others. Of ranking systems, measures are
+    corrected by topic. The run's report.html shows the tables.
+    """
+
+
+@click.command()
+@run_argument
 @option("--better", "Is A better than B? Two generators, or values of another key.", nargs=2, required=True)
 @option("--judge", "Evaluator whose scores are corrected.  [default: the first judge]", metavar="NAME")
 @option("--aspect", "Aspect of the question.  [default: the first]")

@@ -125,6 +125,11 @@ class StudyKind(ABC):
 
         return details(scored)
 
+    def values_by_cluster(self, scored: Scored[Any]) -> pd.DataFrame | None:
+        """Return values of systems by topic: ``evaluator, measure, system, topic, value``; None of others."""
+        del scored
+        return None
+
     def generators(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return tables that rank what wrote the units; none where the units do not name two or more."""
         del scored

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+import pandas as pd
 from pydantic import AfterValidator, Field
 
 from metaeval.base.errors import MetaevalError, SpecError, one_of, unknown
@@ -155,6 +156,13 @@ class RelevanceKind(CorrelatedKind):
             *(completeness.JUDGED, completeness.UNJUDGED, completeness.LEFT_OUT, decisions.SELECTION),
             *(pairs.AGREEMENT, pairs.ABLATIONS, pairs.OVERRATING, systems.NOTES, topics.TOPICS),
         )
+
+    def values_by_cluster(self, scored: Any) -> pd.DataFrame | None:  # noqa: ANN401 - a `RelevanceScored`
+        """Return the ranking measures of systems by topic; None of a study without systems."""
+        from metaeval.kinds.relevance.systems.topics import TOPICS
+
+        values = scored.table(TOPICS)
+        return values if len(values) else None
 
     def results(self, scored: Any) -> Results:  # noqa: ANN401 - a `RelevanceScored`
         """Correlate labels with the truth's, and order systems by both; holes are files of their own."""

@@ -34,6 +34,8 @@ from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import REPORT, rewrite_output
 from metaeval.stats.agreement.alternative import Alignment
 from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.trust.correcting.samples import samples, samples_by_cluster, withholding
+from metaeval.trust.correcting.tables import correcting_sheets
 from metaeval.trust.escalating.stages import stages
 from metaeval.trust.escalating.tables import escalating_sheets
 from metaeval.trust.planning.tables import planning_sheet
@@ -302,14 +304,58 @@ def plan_of(
     name = one_of(judge or run.judges[0], evaluators, "the run has no evaluator")
     known = list(map(str, run.scores.frame["aspect"].unique()))
     wanted = one_of(aspect or known[0], known, "there is no aspect", "there are")
-    given = run.truth
-    if labels is not None:
-        keys = list(run.scores.keys)
-        given = pd.read_csv(labels, dtype=dict.fromkeys(keys, str))
-        if lacking := [c for c in (*keys, "aspect", "rating") if c not in given]:
-            raise MetaevalError(f"{labels} has no column {lacking[0]!r}")
-        given = given.groupby([*keys, "aspect"])["rating"].mean().reset_index()
+    given = _labels(run, labels)
     sheet, plan = planning_sheet(run.scored, given, name, wanted, better, alpha=alpha, seed=seed)
     write_text(Path(folder) / "plan.csv", plan.to_csv(index=False))
     show_in_report(folder, "plan", [sheet])
     return [sheet]
+
+
+def correction_of(
+    folder: str | os.PathLike[str],
+    judges: Sequence[str] = (),
+    *,
+    aspects: Sequence[str] = (),
+    labels: str | os.PathLike[str] | None = None,
+    labelled: int | None = None,
+    least: float | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> list[Sheet]:
+    """Say what people would have said of all units of a run; the options are those of `metaeval correct`.
+
+    Systems that are measured by labels are corrected by topic, other studies by unit.
+    """
+    run = open_run(folder)
+    values = kind_named(run.record.study.kind).values_by_cluster(run.scored)
+    if values is not None:
+        held = list(samples_by_cluster(values, run.record.truth.spec, judges))
+    else:
+        names = [one_of(name, list(run.scores.evaluators), "the run has no evaluator") for name in judges]
+        if not (names := list(dict.fromkeys(names or run.judges))):
+            raise MetaevalError("the run has no judge; name the evaluators that are corrected with --judge")
+        given = _labels(run, labels)
+        known = list(map(str, run.scores.frame["aspect"].unique()))
+        wanted = [one_of(aspect, known, "there is no aspect", "there are") for aspect in aspects] or known
+        held = list(samples(run.scored, names, wanted, given, least=least))
+    if labelled is not None:
+        held = [withholding(each, labelled, seed) for each in held]
+    simulated = run.scores.simulation.among([name for each in held for name in each.judges])
+    sheets = correcting_sheets(held, alpha=alpha, seed=seed, simulated=simulated)
+    show_in_report(folder, "correct", sheets)
+    return sheets
+
+
+def _labels(run: OpenRun, path: str | os.PathLike[str] | None) -> pd.DataFrame:
+    """Return what people said: that of a table, the mean over raters, or the truth of the run."""
+    if path is None:
+        return run.truth
+    keys = list(run.scores.keys)
+    given = pd.read_csv(path, dtype=dict.fromkeys(keys, str))
+    if lacking := [c for c in (*keys, "aspect", "rating") if c not in given]:
+        raise MetaevalError(f"{path} has no column {lacking[0]!r}")
+    columns = ["rating", *(["probability"] if "probability" in given else [])]
+    given = given.groupby([*keys, "aspect"])[columns].mean().reset_index()
+    if "probability" in given and not given["probability"].dropna().between(0, 1, inclusive="right").all():
+        raise MetaevalError(f"{path} has a probability that is not above 0 and at most 1")
+    return given

@@ -1,0 +1,1 @@
+"""What people would have said of all units: a judge, corrected by people."""

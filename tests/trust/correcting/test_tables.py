@@ -1,0 +1,135 @@
+"""`metaeval correct`: the right answer or refusal for judges and labels of every sort."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import metaeval as me
+from metaeval.base.errors import MetaevalError
+from metaeval.cli import main
+from metaeval.study.commands.analyses import correction_of
+from tests.study.test_report import payload_of
+
+USERS, PER = 60, 6
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fifth of the users rated; a judge a point too high, a person, noise; generator b is better by 1."""
+    folder = tmp_path_factory.mktemp("correct")
+    rng = np.random.default_rng(0)
+    n = USERS * PER
+    user = np.repeat(np.arange(USERS), PER)
+    better = np.tile(np.arange(PER) % 2, USERS)
+    wanted = np.clip(2.2 + 0.7 * rng.normal(size=USERS)[user] + better + 0.7 * rng.normal(size=n), 1, 5)
+    keys = pd.DataFrame(
+        {"item_id": [f"i{k}" for k in range(n)], "user_id": user, "generator": np.where(better, "b", "a")}
+    )
+    scores = {
+        "biased": np.clip(wanted + 1 + 0.3 * rng.normal(size=n), 1, 6),
+        "person": np.clip(wanted + 0.7 * rng.normal(size=n), 1, 5),
+        "noise": rng.uniform(1, 5, n),
+    }
+    keys.assign(wanted=wanted, **scores).to_csv(folder / "all.csv", index=False)
+    (folder / "data").mkdir()
+    (folder / "data" / "dataset.yaml").write_text(
+        "name: d\nscale: {min: 1, max: 5, integer: false}\naspects: {clear: It is clear.}\n", encoding="utf-8"
+    )
+    keys.assign(explanation="text").to_csv(folder / "data" / "explanations.csv", index=False)
+    rated = keys.assign(rater="user", aspect="clear", rating=wanted)[user % 5 == 0]
+    rated.to_csv(folder / "data" / "ratings.csv", index=False)
+    recorded = [keys.assign(evaluator=name, aspect="clear", score=values) for name, values in scores.items()]
+    pd.concat(recorded).to_csv(folder / "data" / "scores.csv", index=False)
+    (folder / "study.yaml").write_text(
+        "dataset: data\nbootstrap: null\ntests: null\ndetails: false\nevaluators: [Recorded('*')]\n",
+        encoding="utf-8",
+    )
+    me.run(folder / "study.yaml", out=folder / "run")
+    return folder
+
+
+def answer(run: Path, *judges: str, **options: object) -> dict[str, object]:
+    sheet = correction_of(run / "run", judges, **options)[0]  # type: ignore[arg-type]
+    [row] = sheet.frame.to_dict("records")
+    return row
+
+
+def truth(run: Path) -> pd.DataFrame:
+    return pd.read_csv(run / "all.csv")
+
+
+@pytest.mark.parametrize("judge", ["biased", "person"])
+def test_a_biased_judge_and_a_person_are_corrected(run: Path, judge: str) -> None:
+    row = answer(run, judge)
+    assert row["refused"] == ""
+    assert row["ci_low"] < truth(run)["wanted"].mean() < row["ci_high"]
+    assert str(row["verdict"]).startswith("people would have given")
+    assert str(row["verdict"]).endswith("b is the best")
+    if judge == "biased":
+        assert row["judge"] > row["ci_high"]
+        assert row["ci_high"] - row["ci_low"] < 0.7 * (row["labels_ci_high"] - row["labels_ci_low"])
+
+
+def test_generators_and_their_difference_are_those_of_all_ratings(run: Path) -> None:
+    _, groups, differences, ways = correction_of(run / "run", ["biased"])
+    means = truth(run).groupby("generator")["wanted"].mean()
+    of = groups.frame.set_index("group").sort_index()
+    assert of["rank"].to_dict() == {"b": 1, "a": 2}
+    assert ((of["ci_low"] < means) & (means < of["ci_high"])).all()
+    [pair] = differences.frame.to_dict("records")
+    assert pair["ci_low"] < means["a"] - means["b"] < pair["ci_high"]
+    assert pair["p_holm"] < 0.001
+    assert ways.frame.loc[ways.frame["chosen"] == "yes", "way"].tolist() == ["PPI++"]
+
+
+def test_noise_is_refused_and_left_out_beside_a_judge(run: Path) -> None:
+    row = answer(run, "noise")
+    assert row["refused"] == "uninformative"
+    assert "tells nothing" in str(row["verdict"])
+    assert row["estimate"] == row["labels"]
+    beside, alone = answer(run, "biased", "noise"), answer(run, "biased")
+    assert beside["estimate"] == pytest.approx(alone["estimate"])
+
+
+def test_labels_of_easy_units_are_refused_unless_their_probabilities_are_known(
+    run: Path, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(1)
+    every = truth(run)
+    p = np.where(every["biased"] > every["biased"].median(), 0.6, 0.06)
+    drawn = every[rng.random(len(every)) < p]
+    labels = drawn[["user_id", "item_id", "generator"]].assign(aspect="clear", rating=drawn["wanted"])
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    row = answer(run, "biased", labels=tmp_path / "labels.csv")
+    assert row["refused"] == "unlike"
+    assert "probability" in str(row["verdict"])
+    labels.assign(probability=p[drawn.index]).to_csv(tmp_path / "labels.csv", index=False)
+    row = answer(run, "biased", labels=tmp_path / "labels.csv")
+    assert row["refused"] == ""
+    assert row["ci_low"] < every["wanted"].mean() < row["ci_high"]
+    labels.assign(probability=0).to_csv(tmp_path / "labels.csv", index=False)
+    with pytest.raises(MetaevalError, match="a probability that is not above 0"):
+        answer(run, "biased", labels=tmp_path / "labels.csv")
+
+
+def test_a_share_has_rogan_and_gladens_way_beside_it(run: Path) -> None:
+    *_, ways = correction_of(run / "run", ["person"], least=3)
+    share = (truth(run)["wanted"] >= 3).mean()
+    found = ways.frame.set_index("way").loc[["PPI++", "Rogan–Gladen"]]
+    assert ((found["ci_low"] < share) & (share < found["ci_high"])).all()
+
+
+def test_too_few_labels_and_all_of_them(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "person"
+    assert main(["correct", str(run / "run"), "--judge", name, "--labelled", "2"]) == 2
+    assert "give a number of users from 3 to 11" in capsys.readouterr().err
+    assert main(["correct", str(run / "run"), "--judge", name, "--labelled", "6", "--format", "json"]) == 0
+    assert '"withheld"' in capsys.readouterr().out
+    assert main(["correct", str(run / "run")]) == 2
+    assert "--judge" in capsys.readouterr().err
+    shown = [sheet["name"] for sheet in payload_of(run / "run" / "report.html")["sheets"]]
+    assert {"correct", "correct-groups", "correct-differences", "correct-ways"} <= {*shown}
