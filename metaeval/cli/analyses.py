@@ -169,7 +169,8 @@ def correct() -> None:
 
 @click.command()
 @run_argument
-@option("--better", "Is A better than B? Two generators, or values of another key.", nargs=2, required=True)
+@option("--better", "Is A better than B? Two generators, or values of another key.", nargs=2)
+@option("--epsilon", "What a person's advantage may be, with --replace.", click.FloatRange(0, 1), default=0.1)
 @option("--judge", "Evaluator whose scores are corrected.  [default: the first judge]", metavar="NAME")
 @option("--aspect", "Aspect of the question.  [default: the first]")
 @option(
@@ -178,15 +179,17 @@ def correct() -> None:
     PATH,
     metavar="FILE.csv",
 )
+@option("--plan", "Plan to write, or to go on with.  [default: plan.csv in RUN]", PATH, metavar="FILE.csv")
 @option("--alpha", "Probability that it stops falsely.", click.FloatRange(0.0001, 0.5), default=0.05)
 @seed
 @prints_sheets("study.commands.analyses:plan_of")
 def plan() -> None:
     """Say which units of the finished run in the folder RUN people should label next, and when to stop.
 
+    The question is whether A is better than B (--better A B), else whether the judge may replace a person.
     Units are drawn with known probabilities, more often where the judge is in doubt, so that the corrected
-    difference is unbiased. plan.csv in RUN has their order: `metaeval golden label --only` takes it. With
-    labels, it is said whether the question is decided; one may ask after each label.
+    answer is unbiased. plan.csv in RUN has their order: `metaeval golden label --only` takes it, and its page
+    stops when the question is decided. With labels, it is said here; one may ask after each label.
     """
 
 

@@ -38,8 +38,9 @@ from metaeval.trust.correcting.samples import samples, samples_by_cluster, withh
 from metaeval.trust.correcting.tables import correcting_sheets
 from metaeval.trust.escalating.stages import stages
 from metaeval.trust.escalating.tables import escalating_sheets
-from metaeval.trust.planning.tables import planning_sheet
-from metaeval.trust.replacing.people import panels
+from metaeval.trust.planning.plan import labels_of
+from metaeval.trust.planning.tables import plan_for, planning_sheet
+from metaeval.trust.replacing.people import panels, ratings_of_people
 from metaeval.trust.replacing.raters import raters_sheets
 from metaeval.trust.replacing.tables import ReplacingOptions, replacing_sheets
 
@@ -286,15 +287,20 @@ def escalation_of(
 
 def plan_of(
     folder: str | os.PathLike[str],
-    better: tuple[str, str],
+    better: tuple[str, str] | None = None,
     *,
     judge: str | None = None,
     aspect: str | None = None,
     labels: str | os.PathLike[str] | None = None,
+    epsilon: float = 0.1,
+    plan: str | os.PathLike[str] | None = None,
     alpha: float = 0.05,
     seed: int = 0,
 ) -> list[Sheet]:
-    """Say what to label next, and write ``plan.csv`` into the run folder; options as of `metaeval plan`."""
+    """Say what to label next, and write the plan; options as of `metaeval plan`.
+
+    A plan that is there is kept: labels may have followed it, so another one needs another file.
+    """
     run = open_run(folder)
     evaluators = list(run.scores.evaluators)
     if judge is None and not run.judges:
@@ -304,9 +310,22 @@ def plan_of(
     name = one_of(judge or run.judges[0], evaluators, "the run has no evaluator")
     known = list(map(str, run.scores.frame["aspect"].unique()))
     wanted = one_of(aspect or known[0], known, "there is no aspect", "there are")
-    given = _labels(run, labels)
-    sheet, plan = planning_sheet(run.scored, given, name, wanted, better, alpha=alpha, seed=seed)
-    write_text(Path(folder) / "plan.csv", plan.to_csv(index=False))
+    drawn = plan_for(run.scored, name, wanted, better or None, epsilon=epsilon, seed=seed)
+    path = Path(folder) / "plan.csv" if plan is None else Path(plan)
+    content = drawn.units.to_csv(index=False)
+    if path.exists() and path.read_text(encoding="utf-8") != content:
+        raise MetaevalError(
+            f"{path} is a plan of another question, judge or seed, and labels may have followed it; give the "
+            "same ones, or write this plan to another file with --plan"
+        )
+    write_text(path, content)
+    if labels is not None:
+        frames = [_labels(run, labels, each_rater=True)]
+    elif better:
+        frames = [run.truth.assign(rater="truth")]
+    else:
+        frames = [ratings_of_people(run.scored, list(run.scores.keys))]
+    sheet = planning_sheet(run.scored, drawn, name, labels_of(frames, drawn.keys, wanted), alpha=alpha)
     show_in_report(folder, "plan", [sheet])
     return [sheet]
 
@@ -346,14 +365,16 @@ def correction_of(
     return sheets
 
 
-def _labels(run: OpenRun, path: str | os.PathLike[str] | None) -> pd.DataFrame:
-    """Return what people said: that of a table, the mean over raters, or the truth of the run."""
+def _labels(run: OpenRun, path: str | os.PathLike[str] | None, *, each_rater: bool = False) -> pd.DataFrame:
+    """Return what people said: that of a table, the mean over raters or each, or the truth of the run."""
     if path is None:
         return run.truth
     keys = list(run.scores.keys)
     given = pd.read_csv(path, dtype=dict.fromkeys(keys, str))
     if lacking := [c for c in (*keys, "aspect", "rating") if c not in given]:
         raise MetaevalError(f"{path} has no column {lacking[0]!r}")
+    if each_rater:
+        return given if "rater" in given else given.assign(rater="")
     columns = ["rating", *(["probability"] if "probability" in given else [])]
     given = given.groupby([*keys, "aspect"])[columns].mean().reset_index()
     if "probability" in given and not given["probability"].dropna().between(0, 1, inclusive="right").all():

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
+from pathlib import Path
 
 import pandas as pd
 
@@ -21,6 +22,7 @@ from metaeval.runs.server import REFUSED, LocalServer, Page, new_secret
 from metaeval.trust.escalating.tables import PERSON
 from metaeval.trust.labelling.golden import keys_of, ticket
 from metaeval.trust.labelling.label_session import LabelSession
+from metaeval.trust.planning.plan import Plan
 
 
 def label_set(
@@ -36,6 +38,7 @@ def label_set(
 
     Units come in an order that says nothing of them, and is the same for every rater. The options are those
     of `metaeval golden label`; ``only`` is a table of units, in the order of showing, as of `units_of_route`.
+    If it is a plan, the session ends when the question is decided.
     """
     place = set_in(folder)
     if not place.is_dir():
@@ -56,10 +59,12 @@ def label_set(
     unshown = {key: tuple(dict(zip(data.keys, key, strict=True))[k] for k in own) for key in keys_of(data)}
     order = sorted(unshown, key=lambda key: ticket("order", unshown[key]))
     units = dict.fromkeys(order, tuple(aspects or data.aspects))
+    plan = None
     if only is not None:
         units = units_of_route(only, data, units)
+        plan = Plan.read(Path(only))
     shown = _rubric_of(rubric, data, tuple(aspects or data.aspects))
-    return LabelSession(kind, data, place, kind.labels, rater=rater, units=units, rubric=shown)
+    return LabelSession(kind, data, place, kind.labels, rater=rater, units=units, rubric=shown, plan=plan)
 
 
 def units_of_route(

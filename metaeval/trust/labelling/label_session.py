@@ -28,10 +28,12 @@ from metaeval.kinds.kind import StudyKind
 from metaeval.llm.prompts.rubric import Rubric
 from metaeval.stats.agreement.raters import krippendorff_alpha
 from metaeval.trust.labelling.golden import check_rater, keys_of, ticket
+from metaeval.trust.planning.plan import Plan
 
 Key: TypeAlias = tuple[str, ...]
 _LONGEST_NOTE = 10_000  # characters
 _MOST = 10  # labels that have a digit each
+_ALPHA = 0.05  # probability that a plan stops falsely
 
 
 class LabelSession:
@@ -50,6 +52,8 @@ class LabelSession:
         sides one is shown; which one depends on the rater and the key.
     rubric
         Its questions and anchors are shown with the aspects of its dimensions.
+    plan
+        No further unit is shown once the labels of all people decide its question.
 
     Raises
     ------
@@ -68,12 +72,13 @@ class LabelSession:
         rater: str,
         units: Mapping[Key, Sequence[str]],
         rubric: Rubric | None = None,
+        plan: Plan | None = None,
     ) -> None:
         check_rater(rater)
         if not units:
             raise DataError(f"data set {data.name!r} has no units to label")
         self.data, self._folder, self._table, self.rater = data, folder, table, rater
-        self._shown = _Shown(kind, data, rubric)
+        self._shown, self._plan = _Shown(kind, data, rubric), plan
         self._notes: dict[int, str] = {}
         self._done: list[dict[str, Any]] = []
         """What can be undone, the last at the end."""
@@ -231,9 +236,20 @@ class LabelSession:
         return all((*self.units[at], aspect) in self._own for aspect in self._aspects[at])
 
     def _next(self, at: int) -> int | None:
-        """Return the first open unit from ``at`` on, and then from the first one; None if there is none."""
+        """Return the first open unit from ``at`` on, and then from the first one; None if none is wanted."""
+        if self._decided():
+            return None
         around, skipped = [*range(at, len(self.units)), *range(at)], self._skipped
         return next((u for u in around if u not in skipped and not self._complete(u)), None)
+
+    def _decided(self) -> str:
+        """Return the answer of the plan, if its question is decided."""
+        if self._plan is None:
+            return ""
+        people = self._people()
+        labels = {rater: own for rater, own in self._labels.items() if rater in people}
+        answer = self._plan.answer(self._plan.ratings(labels), _ALPHA)
+        return f"{answer.verdict} ({counted(answer.n_labelled, 'label')})" if answer.decided else ""
 
     def _state(self, at: int | None, *, agreement: bool) -> dict[str, Any]:
         return {
@@ -241,6 +257,7 @@ class LabelSession:
             "labelled": sum(map(self._complete, range(len(self.units)))),
             "skipped": [u for u in sorted(self._skipped) if not self._complete(u)],
             "undo": bool(self._done),
+            "decided": self._decided(),
             "agreement": list(self._agreement()) if agreement else None,
             "unit": None if at is None else self._unit(at),
         }

@@ -69,7 +69,7 @@ def panels(
     keys = [c for c in scored.truth.columns if c not in ("aspect", "rating")]
     by = {noun(key): key for key in keys}
     name = one_of(cluster or noun(scored.cluster), list(by), "units cannot be clustered by", "but by")
-    rated = _ratings(scored, keys)
+    rated = ratings_of_people(scored, keys)
     known = [str(aspect) for aspect in rated["aspect"].unique()]
     wanted = [one_of(aspect, known, "there is no aspect", "there are") for aspect in aspects] or known
     several = rated.groupby([*keys, "aspect"], observed=True)["rater"].nunique()
@@ -100,7 +100,7 @@ def panels(
             )
 
 
-def _ratings(scored: Scored[Any], keys: Sequence[str]) -> pd.DataFrame:
+def ratings_of_people(scored: Scored[Any], keys: Sequence[str]) -> pd.DataFrame:
     """Return all ratings of people, with the users' where these are the truth."""
     columns = [*keys, "aspect", "rater", "rating"]
     tables = [] if scored.raters is None else [scored.raters[columns]]

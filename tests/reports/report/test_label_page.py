@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import metaeval as me
@@ -17,6 +18,7 @@ from metaeval.kinds.explanations.data.loading import from_frames, save
 from metaeval.kinds.files.labels import update_labels
 from metaeval.sources.verdicts import read_verdicts
 from metaeval.study.commands.labelling import label_server, label_set
+from metaeval.trust.planning.plan import Plan
 from tests.cli.labelling import labelling
 from tests.conftest import ROOT
 from tests.reports.report.pages import overflow
@@ -100,10 +102,10 @@ def label(browser: Browser) -> Iterator[Label]:
     """Open the page for a rater of a data set."""
     with contextlib.ExitStack() as stack:
 
-        def open_(folder: Path, *, pairs: bool = False, **how: Any) -> Labeller:
+        def open_(folder: Path, *, pairs: bool = False, only: Path | None = None, **how: Any) -> Labeller:
             one = Labeller(browser, folder, **how)
             server = stack.enter_context(
-                serving(label_server(label_set(folder, rater=one.rater, pairs=pairs)))
+                serving(label_server(label_set(folder, rater=one.rater, pairs=pairs, only=only)))
             )
             stack.callback(one.closed)
             one.open(server.address)
@@ -160,6 +162,37 @@ def test_forty_units_by_keyboard_a_kill_in_the_middle_two_raters_at_once(
         labels = who.labels()
         assert [labels[*key, "清晰"] for key in order] == said[who.rater]
         assert len(set(order)) == len(labels) == len(said[who.rater])
+
+
+def test_a_plan_is_followed_and_the_page_stops_when_it_is_decided(label: Label, tmp_path: Path) -> None:
+    folder = texts(tmp_path / "gold", 80)
+    units = me.load(folder).explanations[["user_id", "item_id", "generator"]]
+    first = np.arange(80) % 2 == 0
+    plan = Plan.drawn(
+        units.reset_index(drop=True),
+        np.where(first, 1 / 40, -1 / 40),
+        np.full(80, 3.0),
+        np.full(80, np.nan),
+        seed=0,
+        aspect="清晰",
+        rule="mean",
+        epsilon=0.1,
+        above="A is better than B",
+        below="B is",
+    )
+    plan.units.to_csv(tmp_path / "plan.csv", index=False)
+    better = {key[0]: bool(is_first) for key, is_first in zip(units.to_numpy(), first, strict=True)}
+    page = label(folder, only=tmp_path / "plan.csv")
+    asked = []
+    while page.title.startswith("Unit"):
+        user = plan.units["user_id"][len(asked)]
+        asked.append(user)
+        page.press("5" if better[user] else "2")
+    assert page.title == f"Decided: A is better than B; stop labelling ({len(asked)} labels)"
+    assert 30 <= len(asked) < 60
+    assert [event["unit"][0] for event in page.events()] == asked
+    page.press("u", "5" if better[asked[-1]] else "2")
+    assert page.title.startswith("Decided")
 
 
 def test_a_double_click_labels_one_unit(label: Label, tmp_path: Path) -> None:

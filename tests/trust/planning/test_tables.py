@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import metaeval as me
+from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
 from metaeval.study.commands.analyses import plan_of
 
@@ -57,6 +58,49 @@ def test_labels_count_in_the_order_of_the_plan(run: Path, tmp_path: Path) -> Non
     first.to_csv(tmp_path / "few.csv", index=False)
     [sheet] = plan_of(run / "run", ("good", "bad"), judge="a", labels=tmp_path / "few.csv")
     assert str(sheet.frame["verdict"][0]).startswith("not decided: label in the order of the plan")
+
+
+def test_another_plan_is_not_written_over_one_that_people_follow(run: Path, tmp_path: Path) -> None:
+    plan_of(run / "run", ("good", "bad"), judge="a")
+    before = (run / "run" / "plan.csv").read_bytes()
+    with pytest.raises(MetaevalError, match="another question, judge or seed"):
+        plan_of(run / "run", ("good", "bad"), judge="a", seed=1)
+    assert (run / "run" / "plan.csv").read_bytes() == before
+    plan_of(run / "run", ("good", "bad"), judge="a", seed=1, plan=tmp_path / "other.csv")
+    assert (tmp_path / "other.csv").read_bytes() != before
+
+
+def test_skipped_units_do_not_end_the_plan(run: Path, tmp_path: Path) -> None:
+    plan_of(run / "run", ("good", "bad"), judge="a")
+    plan = pd.read_csv(run / "run" / "plan.csv", dtype=str)
+    ratings = pd.read_csv(run / "data" / "ratings.csv", dtype=str)
+    most = plan[plan.index % 10 != 3][["user_id", "item_id", "generator"]]
+    ratings.merge(most).to_csv(tmp_path / "most.csv", index=False)
+    [sheet] = plan_of(run / "run", ("good", "bad"), judge="a", labels=tmp_path / "most.csv")
+    assert str(sheet.frame["verdict"][0]).startswith("decided: good is better")
+    assert "units were skipped" in sheet.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("noise", "said"), [(0.0, "decided: a replaces a person"), (3.0, "decided: a does not replace a person")]
+)
+def test_whether_a_judge_replaces_a_person(run: Path, tmp_path: Path, noise: float, said: str) -> None:
+    """Two people differ from the truth by as much; the judge does not, or by more."""
+    rng = np.random.default_rng(1)
+    scores = pd.read_csv(run / "data" / "scores.csv", dtype={"user_id": str, "item_id": str})
+    around = scores["score"] + rng.normal(0, noise, len(scores))
+    people = [
+        scores[["user_id", "item_id", "generator", "aspect"]].assign(
+            rater=rater, rating=np.clip(np.rint(around + rng.normal(0, 0.7, len(scores))), 1, 5)
+        )
+        for rater in ("x", "y", "z")
+    ]
+    pd.concat(people).to_csv(tmp_path / "labels.csv", index=False)
+    where = {"labels": tmp_path / "labels.csv", "plan": tmp_path / "plan.csv"}
+    [sheet] = plan_of(run / "run", judge="a", **where)  # type: ignore[arg-type]
+    row = sheet.frame.iloc[0]
+    assert str(row["verdict"]).startswith(said)
+    assert row["n_labelled"] < 240
 
 
 def test_wrong_questions_are_one_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,139 @@
+"""A plan of labels: units in the order in which people label them, until the question is decided."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import DataError
+from metaeval.stats.agreement.alternative import Advantages
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.resampling.sequential import LEAST, chances, confidence_sequence, drawn
+
+Rule: TypeAlias = Literal["mean", "rmse", "accuracy"]
+"""Weighted means of ratings are asked about; or a judge's advantage over people, by an alignment."""
+_COLUMNS = ("aspect", "order", "probability", "weight", "score", "rule", "epsilon", "above", "below")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A question about a value, Σ w y over units: whether it is above or below 0."""
+
+    units: pd.DataFrame
+    """Key columns, in the order of the plan; and with further columns, which are those of plan.csv."""
+    keys: tuple[str, ...]
+
+    @classmethod
+    def drawn(
+        cls,
+        units: pd.DataFrame,
+        weights: Floats,
+        scores: Floats,
+        doubt: Floats,
+        *,
+        seed: int,
+        **fixed: str | float,
+    ) -> Plan:
+        """Draw the order of units with their keys; ``fixed`` has the columns that are the same for all."""
+        p = chances(weights, doubt)
+        at = drawn(p, seed=seed)
+        frame = units.iloc[at].assign(order=np.arange(1, len(at) + 1), **fixed)
+        frame = frame.assign(probability=p[at], weight=weights[at], score=scores[at])
+        return cls(frame[[*units, *_COLUMNS]].reset_index(drop=True), tuple(map(str, units)))
+
+    @classmethod
+    def read(cls, path: Path) -> Plan | None:
+        """Read plan.csv; None if the table is another one."""
+        head = pd.read_csv(path, nrows=0, dtype=str).columns
+        if not set(_COLUMNS) <= set(head):
+            return None
+        keys = tuple(c for c in head if c not in _COLUMNS)
+        text = dict.fromkeys((*keys, "aspect", "rule", "above", "below"), str)
+        frame = pd.read_csv(path, dtype=text, keep_default_na=False)
+        if not len(frame):
+            raise DataError(f"{path} is a plan without a unit")
+        return cls(frame, keys)
+
+    @property
+    def aspect(self) -> str:
+        """What is asked about."""
+        return str(self._fixed("aspect"))
+
+    @property
+    def rule(self) -> Rule:
+        """How labels become y."""
+        return cast("Rule", self._fixed("rule"))
+
+    def _fixed(self, column: str) -> Any:  # noqa: ANN401 - a text or a number
+        return self.units[column].iloc[0]
+
+    def ratings(self, labels: Mapping[str, Mapping[tuple[str, ...], float]]) -> Floats:
+        """Return y of each unit, shape (units,), from labels by rater, key and aspect; NaN where it lacks."""
+        index = list(self.units[[*self.keys, "aspect"]].astype(str).itertuples(index=False, name=None))
+        table = np.array([[of.get(name, np.nan) for name in index] for of in labels.values()])
+        if not table.size:
+            return np.full(len(index), np.nan)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a unit without a label has NaN
+            if self.rule == "mean":
+                return np.asarray(np.nanmean(table, axis=0))
+            found = Advantages.of(table, self.units["score"].to_numpy(np.float64), self.rule)
+            return float(self._fixed("epsilon")) - np.asarray(np.nanmean(found.person - found.judge, axis=0))
+
+    def answer(self, ratings: Floats, alpha: float) -> Answer:
+        """Return the answer from y of each unit; NaN before the last label is a unit that was skipped."""
+        known = np.flatnonzero(~np.isnan(ratings))
+        order = np.arange(known[-1] + 1 if known.size else 0)
+        columns = self.units[["weight", "score", "probability"]].to_numpy(np.float64).T
+        weights, scores, p = columns
+        if self.rule != "mean":
+            scores = np.zeros(len(scores))
+        found = confidence_sequence(weights, scores, ratings, p, order, alpha=alpha)
+        stop = found.stop(0.0)
+        end = stop or len(order)
+        n = int((known < end).sum())
+        if end < min(LEAST, len(weights)):
+            return Answer(
+                f"not decided: label in the order of the plan; at least {LEAST} labels are needed", n
+            )
+        value, low, high = (float(v[end - 1]) for v in (found.value, found.low, found.high))
+        if stop:
+            said = self._fixed("above" if value > 0 else "below")
+            return Answer(f"decided: {said}; stop labelling", n, value, low, high, decided=True)
+        if end == len(weights):
+            return Answer("all units are labelled: there is no difference", n, value, low, high)
+        # The interval narrows about with the root of the labels.
+        more = min(len(weights), end * ((high - low) / 2 / max(abs(value), 1e-9)) ** 2) - end
+        about = f"not decided: about {max(1, more):,.0f} more labels, if the estimate stays as it is"
+        return Answer(about, n, value, low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the labels say so far."""
+
+    verdict: str
+    n_labelled: int
+    estimate: float = np.nan
+    ci_low: float = np.nan
+    ci_high: float = np.nan
+    decided: bool = False
+
+
+def labels_of(
+    frames: Iterable[pd.DataFrame], keys: Sequence[str], aspect: str
+) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return labels of an aspect by rater, key and aspect, from tables with ``rater`` and ``rating``."""
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for frame in frames:
+        own = frame[(frame["aspect"].astype(str) == aspect) & frame["rating"].notna()]
+        names = own[[*keys, "aspect"]].astype(str).itertuples(index=False, name=None)
+        for name, rater, rating in zip(names, own["rater"].astype(str), own["rating"], strict=True):
+            found.setdefault(rater, {})[name] = float(rating)
+    return found
