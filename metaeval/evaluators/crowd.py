@@ -34,7 +34,7 @@ class Crowd(Ensemble):
         except ImportError:
             raise MissingExtraError(type(self).__name__, "crowd") from None
 
-    def middle(self, values: FloatArray) -> FloatArray:
+    def middle(self, values: FloatArray, *, words: bool) -> FloatArray:
         """Return the likeliest label of each column; `DataError` if a value is no whole number."""
         import crowdkit.aggregation as models
         import pandas as pd

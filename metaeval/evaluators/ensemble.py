@@ -100,9 +100,11 @@ class Ensemble(BaseEvaluator):
         scores = np.full(result.shape, np.nan)
         wanted = result == OK
         given = np.where(scored, np.stack([g.scores for g in grids]), np.nan)
-        for a, cells in enumerate(wanted):
-            if cells.any():
-                scores[a, cells] = self.middle(given[:, a, cells])
+        for a, aspect in enumerate(aspects):
+            if (units := wanted[:, a]).any():
+                words = bool(data.scale.of(aspect).labels)
+                scores[units, a] = self.middle(given[:, units, a], words=words)
+        result[wanted & np.isnan(scores)] = CODES[Status.MISSING]
         return Grid(scores, result.astype(np.int8))
 
     def check(self, data: DataSet, aspects: Sequence[str]) -> None:
@@ -110,10 +112,10 @@ class Ensemble(BaseEvaluator):
         data.scale.check_numbers(aspects, "mean")
 
     @abstractmethod
-    def middle(self, values: FloatArray) -> FloatArray:
-        """Return a value per column of ``values`` (parts × units), of one aspect.
+    def middle(self, values: FloatArray, *, words: bool) -> FloatArray:
+        """Return a value per column of ``values`` (parts × units), of one aspect; NaN: there is none.
 
-        NaN is left out; no column is all NaN.
+        NaN is left out; no column is all NaN. ``words``: values are codes of words.
         """
 
 
@@ -125,7 +127,7 @@ class Mean(Ensemble):
     whatever the order of the parts.
     """
 
-    def middle(self, values: FloatArray) -> FloatArray:
+    def middle(self, values: FloatArray, *, words: bool) -> FloatArray:
         """Return the mean of each column."""
         return exact_mean(values)
 
@@ -134,7 +136,7 @@ class Mean(Ensemble):
 class Median(Ensemble):
     """The median of other evaluators' scores; for an even number of them the mean of the middle two."""
 
-    def middle(self, values: FloatArray) -> FloatArray:
+    def middle(self, values: FloatArray, *, words: bool) -> FloatArray:
         """Return the median of each column."""
         ordered = np.sort(values, axis=0)  # NaN last
         counts = np.count_nonzero(~np.isnan(values), axis=0)
@@ -144,16 +146,24 @@ class Median(Ensemble):
 
 @dataclass(frozen=True, repr=False, init=False)
 class Majority(Ensemble):
-    """The score that most of the other evaluators give; where several are as frequent, their mean."""
+    """The score that most of the other evaluators give; where several are as frequent, their mean.
 
-    def middle(self, values: FloatArray) -> FloatArray:
+    Words have no mean: a unit whose most frequent words are several has no score.
+    """
+
+    def check(self, data: DataSet, aspects: Sequence[str]) -> None:
+        """Do nothing: words have a majority, too."""
+
+    def middle(self, values: FloatArray, *, words: bool) -> FloatArray:
         """Return the most frequent value of each column."""
         votes = (values[:, None] == values[None]).sum(axis=1)  # how many parts gave what this part gave
         most = np.where(np.isnan(values), -1, votes).max(axis=0)
         winners = np.where((votes == most) & ~np.isnan(values), values, np.nan)
         # One of each value: those that an earlier part gave too are left out.
         repeated = np.array([(winners[:i] == winners[i]).any(axis=0) for i in range(len(winners))])
-        return exact_mean(np.where(repeated, np.nan, winners))
+        distinct = np.where(repeated, np.nan, winners)
+        found = exact_mean(distinct)
+        return np.where((~np.isnan(distinct)).sum(axis=0) > 1, np.nan, found) if words else found
 
 
 def exact_mean(values: FloatArray) -> FloatArray:

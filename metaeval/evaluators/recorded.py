@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, nearest
-from metaeval.base.records import DataSet, Kind
+from metaeval.base.records import DataSet, Kind, ScoreTable
 from metaeval.evaluators.base import BaseEvaluator, check_text
 from metaeval.evaluators.grid import NO_ROW, Grid, grid_of
 
@@ -25,7 +25,8 @@ class Recorded(BaseEvaluator):
     """The scores recorded in the data set under a name.
 
     There is a row for each unit and aspect that has one in the data; NaN is ``missing``. A score with an
-    empty aspect holds for every aspect that has no score of its own.
+    empty aspect holds for every aspect that has no score of its own. A column ``confidence`` (0 … 1) says how
+    sure the tool was: `metaeval calibrate` and `metaeval escalate` use it.
 
     Parameters
     ----------
@@ -54,6 +55,18 @@ class Recorded(BaseEvaluator):
         own = grid_of(frame, data, aspects, what)
         codes = np.where(own.codes == NO_ROW, for_all.codes, own.codes)
         return Grid(np.where(own.codes == NO_ROW, for_all.scores, own.scores), codes)
+
+    def score(self, data: DataSet, aspects: Sequence[str]) -> ScoreTable:
+        """Return the recorded scores, with the column ``confidence`` if they have one."""
+        table, recorded = super().score(data, aspects), self.rows(data, aspects)
+        if "confidence" not in recorded:
+            return table
+        keys = [*data.keys, "aspect"]
+        of_unit = pd.to_numeric(recorded.set_index(keys)["confidence"], errors="coerce")
+        wanted = pd.MultiIndex.from_frame(table.frame[keys])
+        for_all = pd.MultiIndex.from_frame(table.frame[keys].assign(aspect=_ALL_ASPECTS))
+        sure = of_unit.reindex(wanted).fillna(pd.Series(of_unit.reindex(for_all).to_numpy(), index=wanted))
+        return replace(table, frame=table.frame.assign(confidence=sure.to_numpy(np.float64)))
 
     def rows(self, data: DataSet, aspects: Sequence[str]) -> pd.DataFrame:
         """Return the rows of the evaluator; `DataError` if there are none for these aspects."""

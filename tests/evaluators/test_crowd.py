@@ -36,12 +36,10 @@ def _right(data: me.ExplanationSet, name: str) -> float:
     return float((me.score(data, [f"{name}({raters})"]).frame["score"].to_numpy() == TRUTH).mean())
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["DawidSkene", "MACE", "GLAD"])
 def test_models_of_raters_beat_the_majority(name: str) -> None:
     data = _data()
-    assert _right(data, name) > _right(data, "Majority") + 0.1
+    assert _right(data, name) > max(0.85, _right(data, "Majority") + 0.1)
 
 
 def test_a_fraction_is_no_label() -> None:

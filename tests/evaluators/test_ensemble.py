@@ -200,5 +200,15 @@ def test_majority_is_the_mean_of_the_most_frequent_scores(columns):
         given_scores = [v for v in values[:, unit].tolist() if not math.isnan(v)]
         if given_scores:
             modes = statistics.multimode(given_scores)
-            found = Majority(*[Fixed(f"F{i}", [0.0]) for i in range(len(columns))]).middle(values[:, [unit]])
+            found = Majority(*[Fixed(f"F{i}", [0.0]) for i in range(len(columns))]).middle(
+                values[:, [unit]], words=False
+            )
             assert found[0] == pytest.approx(math.fsum(modes) / len(modes), abs=1e-15)
+
+
+def test_words_have_a_majority_and_none_where_two_are_as_frequent():
+    made = Majority(*[Fixed(f"F{i}", [0.0]) for i in range(4)])
+    values = np.array([[0.0, 0.0], [0.0, 2.0], [1.0, 2.0], [2.0, 0.0]])
+    assert made.middle(values, words=True)[0] == 0
+    assert math.isnan(made.middle(values, words=True)[1])
+    assert made.middle(values, words=False)[1] == 1

@@ -32,6 +32,16 @@ def test_rows_only_where_a_score_is_recorded():
     assert scores_of(table, "Recorded('judge')", "clear") == {}
 
 
+def test_a_confidence_comes_along_of_the_aspect_or_of_all():
+    data = make_set(["a", "b", "c"], scores=SCORES)
+    assert "confidence" not in me.score(data, ["Recorded('judge')"]).frame
+    data.scores["confidence"] = [0.1, 0.2, 0.3, 0.9, 0.5]
+    frame = me.score(data, ["Recorded('BLEU Ξ§')"]).frame.set_index(["item_id", "aspect"])
+    found = frame["confidence"].to_dict()
+    assert found["i0", "clear"] == found["i0", "true"] == 0.1
+    assert (found["i2", "clear"], found["i2", "true"]) == (0.9, 0.3)
+
+
 @pytest.mark.parametrize(
     ("scores", "spec", "aspects", "said"),
     [

@@ -171,7 +171,7 @@ def _statistics(data: Prepared, level: str, clusters: Clusters) -> list[Statisti
         g = data.groupings[level]
         grouping = Grouping(g.group[there], g.n_groups, g.between)
         of_units = Clusters(clusters.of_unit[there], clusters.n)
-        made = [panel(*parts).middle(members) for panel in panels]
+        made = [panel(*parts).middle(members, words=False) for panel in panels]
         for row, scores in zip(statistics, [*members, *made], strict=True):
             of = scores, data.truth[a, there], grouping, of_units, [COEFFICIENT]
             row.append(statistic(*of, undefined=data.policy.undefined))
