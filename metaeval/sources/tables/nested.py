@@ -5,6 +5,8 @@ Columns that repeat, such as ``text_1`` and ``text_2``, become rows in the same 
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,12 +27,14 @@ def flattened(table: Table, explode: Sequence[str] = (), *, whole: bool = False)
     """Return a table without nested values: mappings and lists.
 
     Each element of a list in a column of ``explode`` (its path) becomes a row of its own; a row whose list is
-    empty stays. Of patterns of columns that share a placeholder, such as ``text_{n}`` and ``rating_{n}``,
+    empty stays. Cells of a CSV that are JSON are opened.
+
+    Of patterns of columns that share a placeholder, such as ``text_{n}`` and ``rating_{n}``,
     each value of it becomes a row, with the value in the column ``n``, unless all cells there are blank.
     ``whole`` leaves the other lists as they are.
     """
-    given, keep = table.frame, None if whole else explode
-    table = replace(table, frame=_flat(table.frame, keep))
+    given, keep = opened(table.frame), None if whole else explode
+    table = replace(table, frame=_flat(given, keep))
     if patterns := [p for p in explode if placeholders(p)]:
         table = _repeated_as_rows(table, patterns)
     for path in (p for p in explode if p not in patterns):
@@ -46,6 +50,20 @@ def flattened(table: Table, explode: Sequence[str] = (), *, whole: bool = False)
         rows[path] = pd.Series([v for c in cells for v in c or [None]], dtype=object)
         table = replace(table, frame=_flat(rows, keep), rows=table.rows[at])
     return table
+
+
+def opened(frame: pd.DataFrame) -> pd.DataFrame:
+    """Open the columns of which every cell that is not blank is the JSON of an object or a list."""
+    found: dict[str, Any] = {}
+    for column in frame.columns:
+        cells = [v if isinstance(v, str) and v.strip() else None for v in frame[column]]
+        given = [v for v in cells if v is not None]
+        if not given or not all(v.lstrip()[0] in "{[" for v in given):
+            continue
+        with contextlib.suppress(ValueError):
+            values = [None if v is None else json.loads(v) for v in cells]
+            found[column] = pd.Series(values, dtype=object, index=frame.index)
+    return frame.assign(**found)
 
 
 def _repeated_as_rows(table: Table, patterns: Sequence[str]) -> Table:

@@ -6,14 +6,16 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metaeval.base.errors import DataError, MetaevalError, sound
 from metaeval.base.records import USER_RATER
 from metaeval.base.validation import read_model
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+from metaeval.kinds.explanations.data.exports.export import Export, data_set
+from metaeval.kinds.explanations.data.exports.known import recognised
 from metaeval.kinds.explanations.data.loading import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.tables.asking import propose
 from metaeval.kinds.explanations.data.tables.importer import convert
@@ -69,6 +71,8 @@ def start(
     if is_data_set(source):
         return _of_data_set(source, target, tell)
     refuse_if_in_the_way(target / DATA, force=force)  # before any question is asked
+    if known := recognised(source):
+        return _of_export(known, target, said, ask, tell)
     table = any_table(source, split)
     made = propose(table, said, ask, tell)
     name = target.resolve().name
@@ -86,20 +90,56 @@ def start(
             if error.problems and error.problems[0].column is None and made.unused:
                 columns = few(made.unused)
                 advice = f"if an unused column tells them apart ({columns}), add --column 'NAME=item_id'"
-            if not (target / MAP).exists():
+            if not (target / STUDY).exists():  # with what was typed; one of an earlier call would be stale
                 target.mkdir(exist_ok=True)
                 (new / MAP).replace(target / MAP)
                 advice += f", or change {target / MAP}, which says how to import it"
             raise DataError(f"{first}{more}; {advice}") from error
-        save(data, new / DATA)
-        tell(_write_study(new, data, target))
-        if target.is_dir():
-            save(data, target / DATA, force=True)
-            for file in (MAP, STUDY):
-                (new / file).replace(target / file)
-        else:
-            new.rename(target)
+        _write(new, data, target, tell)
     return Started(target, data, made.notes, f"{MAP}, {STUDY} and the data set ({summary(data)})")
+
+
+def _write(new: Path, data: ExplanationSet, target: Path, tell: Callable[[str], None]) -> None:
+    """Write the data set and a study into a folder, and move it, whole, to where it belongs."""
+    save(data, new / DATA)
+    tell(_write_study(new, data, target))
+    if not target.is_dir():
+        new.rename(target)
+        return
+    save(data, target / DATA, force=True)
+    for file in (MAP, STUDY):
+        if (new / file).exists():
+            (new / file).replace(target / file)
+        else:
+            (target / file).unlink(missing_ok=True)
+
+
+def _of_export(
+    known: tuple[Export, Sequence[Mapping[str, Any]]],
+    target: Path,
+    said: Mapping[str, str],
+    ask: Ask,
+    tell: Callable[[str], None],
+) -> Started:
+    """Write the data set and the study of a known export, which needs no map."""
+    export, records = known
+    people = [name for name, role in said.items() if role == "rating"]
+    if others := [f"{name}={role}" for name, role in said.items() if role != "rating"]:
+        raise MetaevalError(
+            f"{export.name} exports are known; --column may say whose ratings are people's, such as "
+            f"'NAME=rating', not {', '.join(others)}"
+        )
+    question = "No field names the generator. Which model or system was it?"
+    name = target.resolve().name
+    made = data_set(export, records, name, people, lambda: ask(question, "model", str))
+    for note in made.notes:
+        tell(note)
+    target.resolve().parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=target.resolve().parent) as place:
+        new = Path(place) / name
+        new.mkdir()
+        _write(new, made.data, target, tell)
+    return Started(target, made.data, [], f"{STUDY} and the data set ({summary(made.data)})")
 
 
 def _of_data_set(source: str, target: Path, tell: Callable[[str], None]) -> Started:
@@ -129,6 +169,14 @@ def _write_study(folder: Path, data: ExplanationSet, target: Path, dataset: str 
     return next(line for line in text.splitlines() if line.startswith("truth:"))
 
 
+def _lacking(data: ExplanationSet, people: Sequence[str]) -> int:
+    """Return how many units have no rating of one of these people for some aspect."""
+    rated = data.ratings[data.ratings["rater"].isin(people) & data.ratings["rating"].notna()]
+    given = rated.groupby(list(data.keys)).size()
+    whole = int((given == len(people) * len(data.aspects)).sum())
+    return len(data) - whole
+
+
 def study_text(data: ExplanationSet, name: str, place: str, dataset: str = DATA) -> str:
     """Return the text of a study of the data that runs offline, with what more it may have as comments."""
     rated = data.ratings["rater"].where(data.ratings["rating"].notna()).value_counts()
@@ -145,6 +193,9 @@ def study_text(data: ExplanationSet, name: str, place: str, dataset: str = DATA)
     else:
         truth, shown = (mean, []) if len(people) > 1 else (parts[0], [])
         why = "what people said; an evaluator of its own is no part of it"
+        if every and (short := _lacking(data, people)):
+            left = f"{short:,} of {len(data):,} units lack a rating of one and are left out"
+            why = f"{left}; skip_missing=True keeps them"
     texts = ["Length()"] if data.texts else []
     lacking = 0
     if "reference" in data.explanations and data.texts:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.base.errors import DataError
+from metaeval.base.errors import DataError, sound
 from metaeval.sources.tables.nested import flattened, object_lists
-from metaeval.sources.tables.table import frame_of, from_frame
+from metaeval.sources.tables.table import frame_of, from_frame, read_table
 
 NAMES = st.sampled_from(["a", "b", "c"])
 TREES = st.recursive(
@@ -98,3 +98,14 @@ def test_columns_that_repeat_become_rows_unless_they_are_blank() -> None:
 def test_patterns_that_do_not_fit_are_named(patterns, said) -> None:
     with pytest.raises(DataError, match=re.escape(said)):
         flattened(from_frame(WIDE, "t"), patterns)
+
+
+def test_json_in_cells_of_a_csv_is_opened(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        'id,outputs,plain\n1,"{""output"": ""You like it."", ""marks"": [4, 5]}",[a]\n2,,b\n',
+        encoding="utf-8",
+    )
+    frame = flattened(sound(read_table(tmp_path / "a.csv"))).frame
+    assert [*frame] == ["id", "outputs.output", "outputs.marks.0", "outputs.marks.1", "plain"]
+    assert frame["outputs.output"].tolist() == ["You like it.", None]
+    assert frame["plain"].tolist() == ["[a]", "b"]

@@ -1,0 +1,33 @@
+"""The exports that are known; a further one is a file beside this one, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from metaeval.kinds.explanations.data.exports.argilla import ARGILLA
+from metaeval.kinds.explanations.data.exports.deepeval import DEEPEVAL
+from metaeval.kinds.explanations.data.exports.export import Export, records_of
+from metaeval.kinds.explanations.data.exports.label_studio import LABEL_STUDIO
+from metaeval.kinds.explanations.data.exports.langfuse import LANGFUSE
+from metaeval.kinds.explanations.data.exports.langsmith import LANGSMITH
+from metaeval.kinds.explanations.data.exports.mlflow import MLFLOW
+from metaeval.kinds.explanations.data.exports.opentelemetry import OPENTELEMETRY
+from metaeval.kinds.explanations.data.exports.phoenix import PHOENIX
+from metaeval.kinds.explanations.data.exports.promptfoo import PROMPTFOO
+from metaeval.kinds.explanations.data.exports.trulens import TRULENS
+
+EXPORTS: tuple[Export, ...] = (
+    *(ARGILLA, LABEL_STUDIO, LANGSMITH, LANGFUSE, MLFLOW, PHOENIX),
+    *(TRULENS, DEEPEVAL, PROMPTFOO, OPENTELEMETRY),
+)
+
+
+def recognised(place: str) -> tuple[Export, list[Mapping[str, Any]]] | None:
+    """Return which tool's export a file is, and its records; None if it is no known one."""
+    records: list[Mapping[str, Any]] = [*records_of(Path(place))]
+    for export in EXPORTS:
+        if records and export.fits(records[0]):
+            return export, records
+    return None

@@ -1,0 +1,83 @@
+"""Label Studio: the exports JSON, JSON-MIN and CSV.
+
+Annotations are people's, predictions are scores of their ``model_version``. Fields are those of the export
+formats in Label Studio's documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from metaeval.kinds.explanations.data.exports.export import (
+    OWN,
+    Export,
+    Judged,
+    Mark,
+    flat,
+    number_of,
+    own_fields,
+)
+
+_ASKED = ("rating", "number", "choices")
+_MIN = {"annotation_id", "annotator", "created_at", "updated_at", "lead_time", "id"}
+
+
+def _fits(record: Mapping[str, Any]) -> bool:
+    return ("data" in record and "annotations" in record) or {"annotation_id", "annotator"} <= record.keys()
+
+
+def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
+    if records and "annotations" not in records[0]:
+        yield from _read_min(records)
+        return
+    for record in records:
+        marks: list[Mark] = []
+        for annotation in record["annotations"]:
+            if not annotation.get("was_cancelled"):
+                by = annotation.get("completed_by")
+                who = by.get("email") or by.get("id") if isinstance(by, Mapping) else by
+                marks += _results(annotation, str(who), person=True)
+        for prediction in record.get("predictions") or ():
+            if isinstance(prediction, Mapping):
+                who = str(prediction.get("model_version") or "prediction")
+                marks += _results(prediction, who, person=False)
+        fields = flat(record["data"])
+        yield Judged(str(record["id"]), {**fields, **own_fields(record["data"], record.get("meta"))}, marks)
+
+
+def _results(given: Mapping[str, Any], who: str, *, person: bool) -> Iterator[Mark]:
+    for result in given.get("result") or ():
+        if result.get("type") in _ASKED:
+            value = (result.get("value") or {}).get(result["type"])
+            yield Mark(str(result["from_name"]), _plain(value), who, person=person)
+
+
+def _plain(value: object) -> object:
+    """Return one choice, or the number of one rating; None of several."""
+    if isinstance(value, list):
+        return _plain(value[0]) if len(value) == 1 else None
+    if isinstance(value, Mapping):
+        return next((value[kind] for kind in _ASKED if kind in value), None)
+    return value
+
+
+def _read_min(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
+    """Read a row per annotation: what differs by annotation within a task, or is a number, was asked."""
+    tasks: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records:
+        tasks.setdefault(str(record["id"]), []).append(record)
+    columns = [c for c in dict.fromkeys(c for r in records for c in r) if c not in _MIN and c not in OWN]
+    asked = [
+        c
+        for c in columns
+        if any(len({str(r.get(c)) for r in rows}) > 1 for rows in tasks.values())
+        or all(r.get(c) in (None, "") or number_of(_plain(r.get(c))) is not None for r in records)
+    ]
+    for task, rows in tasks.items():
+        marks = [Mark(c, _plain(r.get(c)), str(r["annotator"]), person=True) for r in rows for c in asked]
+        fields = {c: v for c, v in rows[0].items() if c not in {*_MIN, *asked} and isinstance(v, str | int)}
+        yield Judged(task, fields, marks)
+
+
+LABEL_STUDIO = Export("Label Studio", "Export → JSON, JSON-MIN or CSV", _fits, _read)
