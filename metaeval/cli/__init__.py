@@ -58,6 +58,7 @@ _MODULES = {
     "data": "data",
     "replies": "catalogue",
     "prompts": "catalogue",
+    "schema": "catalogue",
     "store": "catalogue",
     "providers": "catalogue",
 }

@@ -59,6 +59,24 @@ def providers(suffix: str, out: Path | None) -> None:
     tell_sheets([Sheet("providers", "Providers", pd.DataFrame(rows), columns, notes)], suffix, out, facts)
 
 
+@click.command()
+@option("--out", "File to write.  [default: print it]", PATH, metavar="FILE.json")
+@talk
+def schema(out: Path | None) -> None:
+    """Print the JSON Schema of study files, with which editors complete and check their keys."""
+    import json
+
+    from metaeval.base.files import write_text
+    from metaeval.kinds.schema import study_schema
+
+    text = json.dumps(study_schema(), indent=2, ensure_ascii=False) + "\n"
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(out, text)
+        tell(f"First line of a study: # yaml-language-server: $schema={out}")
+
+
 @click.group(cls=Group)
 def prompts() -> None:
     """Show and check the prompts of judges."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import numbers
+import runpy
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -19,6 +23,9 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import Grid, rows_of
 from metaeval.kinds.kind import kind_named
+
+PYTHON = "python"
+"""What names a function in a file, in a study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,3 +171,60 @@ def units_frame(data: DataOfKind) -> pd.DataFrame:
 
 def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
+
+
+@dataclass(frozen=True, repr=False)
+class FileFunction(Function):
+    """A function in a file: ``python('mine.py:readable')``. Its scores are made again if the file changes."""
+
+    @property
+    def spec(self) -> EvaluatorSpec:
+        """The file and the function."""
+        return EvaluatorSpec(PYTHON, (self.name,))
+
+    def signature(self, data: DataOfKind) -> Mapping[str, Any]:
+        """Return the file and the function, and the SHA-256 of the file."""
+        return {**super().signature(data), "function": self.name}
+
+
+def with_files(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the keys of a study with the function in place of each ``python('FILE:FUNCTION')``.
+
+    Files are relative to ``folder``. Their code is run, which is told. `SpecError` is raised if there is no
+    such function.
+    """
+
+    def loaded(value: object) -> object:
+        if not isinstance(value, str) or not value.startswith(f"{PYTHON}("):
+            return value
+        spec = EvaluatorSpec.parse(value)
+        if len(spec.args) != 1 or not isinstance(spec.args[0], str) or spec.kwargs:
+            raise SpecError(f"{value}: give a file and a function, such as {PYTHON}('mine.py:readable')")
+        return _function(spec.args[0], folder)
+
+    match content.get("evaluators"):
+        case dict() as named:
+            return {**content, "evaluators": {name: loaded(spec) for name, spec in named.items()}}
+        case list() as listed:
+            return {**content, "evaluators": [loaded(spec) for spec in listed]}
+    return dict(content)
+
+
+def _function(place: str, folder: Path) -> FileFunction:
+    file, _, name = place.rpartition(":")
+    path = folder / file
+    if not name.isidentifier() or path.suffix != ".py" or not path.is_file():
+        raise SpecError(
+            f"{PYTHON}({place!r}): there is no file {str(path)!r}; give a file beside the study and a "
+            f"function in it, such as {PYTHON}('mine.py:readable')"
+        )
+    logging.getLogger("metaeval").warning("metaeval: %s is run: it is code of this study", path)
+    try:
+        found = runpy.run_path(str(path)).get(name)
+    except Exception as error:  # whatever the user's code does
+        raise SpecError(f"{PYTHON}({place!r}): {path} cannot be run: {_said(error)}") from error
+    if not callable(found) and not isinstance(found, OfFrame):
+        raise SpecError(f"{PYTHON}({place!r}): {path} has no function {name!r}")
+    made = FileFunction(place, found)
+    object.__setattr__(made, "_identity", hashlib.sha256(path.read_bytes()).hexdigest())
+    return made

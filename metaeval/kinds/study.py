@@ -31,7 +31,7 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Tests
 from metaeval.judging.models import Models
 from metaeval.judging.settings import JudgingOptions
-from metaeval.kinds.functions import function_named, is_function
+from metaeval.kinds.functions import function_named, is_function, with_files
 from metaeval.kinds.kind import kind_named
 from metaeval.kinds.registry import ShortNames
 
@@ -221,6 +221,10 @@ def read_study(path: str | os.PathLike[str]) -> Study:
     if "name" not in content:
         stem = "".join(c if c.isalnum() or c in "._-" else "-" for c in Path(path).stem).lstrip(".")
         content = {**content, "name": stem or "study"}
+    try:
+        content = with_files(content, Path(path).parent)
+    except SpecError as error:
+        raise StudyError(_located(lines, str(error), "evaluators")) from error
     return make_study(content, lines)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metaeval as me
-from metaeval.base.errors import DataError, SpecError
+from metaeval.base.errors import DataError, SpecError, StudyError
 from metaeval.kinds.functions import units_frame
 from tests.evaluators.making import make_set, scores_of
 
@@ -99,3 +100,30 @@ def test_units_of_every_kind_have_what_their_kind_shows(name: str) -> None:
     pd.testing.assert_frame_equal(frame[list(data.keys)], data.units, check_dtype=False)
     assert len(me.score(data, {"n": lambda unit: len(vars(unit))})) == len(data) * len(data.aspects)
     assert not frame.drop(columns=list(data.keys)).empty
+
+
+def test_a_function_in_a_file_beside_the_study(tiny: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tiny / "mine.py").write_text("def letters(unit):\n    return len(unit.explanation)\n", encoding="utf-8")
+    study = tiny / "mine.yaml"
+
+    def written(spec: str) -> Path:
+        study.write_text(
+            f'dataset: {tiny}\nevaluators: {{mine: "{spec}", twice: "Mean(mine, mine)"}}\n'
+            "bootstrap: null\ntests: null\ndetails: false\n",
+            encoding="utf-8",
+        )
+        return study
+
+    run = me.run(written("python('mine.py:letters')"), out=tiny / "out")
+    frame = run.scores.frame
+    lengths = me.load(tiny).explanations["explanation"].str.len()
+    assert frame.loc[frame["evaluator"] == "mine", "score"].iloc[: len(lengths)].tolist() == lengths.tolist()
+    assert "mine.py is run: it is code of this study" in caplog.text
+    assert run.record["evaluators"]["mine"]["signature"]["function"] == "mine.py:letters"
+    for spec, said in {
+        "python('none.py:letters')": "there is no file",
+        "python('mine.py:nothing')": "has no function 'nothing'",
+        "python('mine.py', 1)": "give a file and a function",
+    }.items():
+        with pytest.raises(StudyError, match=said):
+            me.run(written(spec), out=tiny / "no")
