@@ -16,7 +16,7 @@ endif
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow lint bench docs vendor clean
+.PHONY: help install demo test test-slow lint bench docs release-check vendor clean
 
 help:
 	@echo "make install   .venv with the package"
@@ -26,6 +26,7 @@ help:
 	@echo "make lint      ruff and the strict type check"
 	@echo "make bench     speed as ratios to the naive path, one JSON object per line"
 	@echo "make docs      the documentation as a site"
+	@echo "make release-check   the wheel and the source as they would be published, tried in a fresh environment"
 
 # One stamp per set of extras: a changed pyproject.toml installs again.
 $(VENV)/.%: pyproject.toml
@@ -55,6 +56,15 @@ bench: $(VENV)/.test
 docs: $(VENV)/.docs
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# As a user gets it: built, checked, installed alone, and run.
+release-check: $(VENV)/.release
+	rm -rf dist build/release
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv build/release
+	build/release/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	build/release/bin/metaeval demo --out build/release/demo
 
 # The libraries in report.html, built anew after a version in its package.json was changed; needs npm.
 vendor:

@@ -22,7 +22,7 @@ from metaeval.llm.store.database import database_at
 from metaeval.reports.drawing import check_drawing
 from tests.docs.commands import EXTRAS
 
-OURS = {"docs", "lint", "test"}
+OURS = {"docs", "lint", "release", "test"}
 """Extras that only developers need."""
 
 
@@ -44,6 +44,7 @@ def _log(tmp_path: Path, sample: Path) -> None:
 NEEDS: dict[str, tuple[str, str, Callable[[Path, Path], object]]] = {
     "crowd": ("crowdkit", "DawidSkene", lambda *_: build("DawidSkene(Annotator('1'))").check(None, ())),
     "duckdb": ("duckdb", "engine 'duckdb'", lambda *_: database().__enter__()),
+    "exposure": ("sklearn", "similarity by TF-IDF", lambda *_: text_vectors(["a"])),
     "embeddings": ("sentence_transformers", "embeddings by 'x'", lambda *_: text_vectors(["a"], "x")),
     "figures": ("vl_convert", "drawing figures", lambda *_: check_drawing()),
     "inspect": ("inspect_ai.log", "reading a log of inspect", _log),

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -103,6 +104,14 @@ class MissingExtraError(MetaevalError):
         super().__init__(
             f"{purpose} needs an optional library; install it with: pip install 'metaeval[{extra}]'"
         )
+
+
+def needed(module: str, purpose: str, extra: str) -> Any:  # noqa: ANN401 - a module
+    """Return a module of an optional library, or raise `MissingExtraError`."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(purpose, extra) from error
 
 
 class RunFolderError(MetaevalError):

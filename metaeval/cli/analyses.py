@@ -271,7 +271,7 @@ def disagreements(
 
 
 @click.command()
-@click.argument("folder", metavar="RUN|DATA", type=PATH)
+@click.argument("folder", metavar="RUN|DATA|EXPORT", type=PATH)
 @several(
     "--evaluator evaluators", "Evaluator to calibrate; may be given again.  [default: all]", metavar="NAME"
 )
@@ -291,6 +291,11 @@ def disagreements(
 )
 @option("--truth", "Truth, for a data set.  [default: User(), or the only annotator]")
 @option("--data", "Data-set folder of the run.  [default: the study's]", metavar="DIR")
+@several(
+    "--people",
+    "Scorer or field of an EXPORT whose values are people's; may be given again.",
+    metavar="NAME",
+)
 @option(
     "--check",
     "Check that RUN's judges are those of this calibration file or run.",
@@ -305,7 +310,7 @@ def disagreements(
 def calibrate(
     folder: Path, *, check: Path | None, save: Path | None, suffix: str, out: Path | None, **options: Any
 ) -> None:
-    """Measure how far the evaluators of a finished run, or of a data set of labels, agree with people.
+    """Measure how far the evaluators of a run, a data set or an export of another tool agree with people.
 
     Prints kappa of labels and coefficients of scores with intervals, a verdict in words, confusion tables,
     maps to people's scale, intervals of single ratings, and whether a judge is as often right as it is sure;

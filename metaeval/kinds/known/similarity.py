@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metaeval.base.errors import MetaevalError, MissingExtraError
+from metaeval.base.errors import MetaevalError, MissingExtraError, needed
 from metaeval.stats.coefficients.tables import Floats
 
 WORDS = r"\w+"
@@ -21,12 +21,12 @@ def text_vectors(texts: Sequence[str], model: str | None = None) -> Any:  # noqa
     `MissingExtraError` is raised if a model is named and sentence-transformers is not installed.
     """
     from scipy import sparse
-    from sklearn.feature_extraction.text import TfidfVectorizer
 
     if model is not None:
         return unit_length(sparse.csr_array(_embedded(texts, model)))
+    text = needed("sklearn.feature_extraction.text", "similarity by TF-IDF", "exposure")
     try:
-        return sparse.csr_array(TfidfVectorizer(token_pattern=WORDS).fit_transform(texts))
+        return sparse.csr_array(text.TfidfVectorizer(token_pattern=WORDS).fit_transform(texts))
     except ValueError:  # there is no word in any of them
         return sparse.csr_array((len(texts), 1))
 

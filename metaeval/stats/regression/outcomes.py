@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metaeval.base.errors import needed
 from metaeval.stats.coefficients.tables import Floats, Ints
 
 _CELLS = 2**22  # predictions made at a time
@@ -103,7 +104,8 @@ def _one_hot(code: Ints, n: int | None = None) -> Any:  # noqa: ANN401 - scipy's
 def _fit(features: Any, n: Floats, total: Floats, *, logistic: bool) -> tuple[Floats, float]:  # noqa: ANN401
     """Return slopes and intercept; none but that of the mean where outcomes do not differ."""
     from scipy.special import logit
-    from sklearn.linear_model import LogisticRegression, Ridge
+
+    models = needed("sklearn.linear_model", "a model of outcomes", "exposure")
 
     if logistic:
         won = total.sum()
@@ -113,9 +115,9 @@ def _fit(features: Any, n: Floats, total: Floats, *, logistic: bool) -> tuple[Fl
 
         outcome, weight = np.repeat([1, 0], len(n)), np.concatenate([total, n - total])
         used = weight > 0
-        model: Any = LogisticRegression(max_iter=1_000)
+        model: Any = models.LogisticRegression(max_iter=1_000)
         model.fit(sparse.vstack([features, features], format="csr")[used], outcome[used], weight[used])
         return model.coef_[0], float(model.intercept_[0])
-    model = Ridge(solver="sparse_cg", tol=1e-8)
+    model = models.Ridge(solver="sparse_cg", tol=1e-8)
     model.fit(features, total / n, sample_weight=n)
     return model.coef_, float(model.intercept_)

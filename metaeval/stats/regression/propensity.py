@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from metaeval.base.errors import needed
 from metaeval.stats.coefficients.tables import Floats, Ints
 
 
@@ -111,15 +112,14 @@ def cross_fitted(
 
 def _fit(features: Floats, happened: Ints, weight: Floats, rows: Ints) -> tuple[Floats, float]:
     """Return slopes, of features as they are, and the intercept."""
-    from sklearn.linear_model import LogisticRegression
-
+    models = needed("sklearn.linear_model", "fitting propensities", "exposure")
     x, y, w = features[rows], happened[rows], weight[rows]
     if len(np.unique(y)) < 2:
         raise ValueError("the rows of a fold have one outcome")
     mean = np.average(x, axis=0, weights=w)
     spread = np.sqrt(np.average((x - mean) ** 2, axis=0, weights=w))
     spread[spread < _TINY] = np.inf  # a feature that does not vary has no slope
-    model = LogisticRegression(C=_C, solver="newton-cholesky", tol=1e-8, max_iter=200)
+    model = models.LogisticRegression(C=_C, solver="newton-cholesky", tol=1e-8, max_iter=200)
     model.fit((x - mean) / spread, y, sample_weight=w)
     slopes = model.coef_[0] / spread
     return slopes, float(model.intercept_[0] - slopes @ mean)
@@ -141,7 +141,7 @@ def calibration_of(probability: Floats, happened: Ints, weight: Floats, bins: in
     The bins are cut where equal numbers of what happened lie, for most of what did not has the least
     probabilities.
     """
-    from sklearn.metrics import roc_auc_score
+    metrics = needed("sklearn.metrics", "the area under a curve", "exposure")
 
     from metaeval.stats.regression.propensity import quantile_bins
 
@@ -149,5 +149,5 @@ def calibration_of(probability: Floats, happened: Ints, weight: Floats, bins: in
     of = cut.of(probability)
     total = np.bincount(of, weight, cut.n).astype(np.float64)
     predicted, observed = (np.bincount(of, weight * v, cut.n) / total for v in (probability, happened))
-    auc = float(roc_auc_score(happened, probability, sample_weight=weight))
+    auc = float(metrics.roc_auc_score(happened, probability, sample_weight=weight))
     return BinnedCalibration(predicted, observed, total, auc)

@@ -15,7 +15,7 @@ from metaeval.analysis.agreement.labels import agreements, check_cuts, check_mea
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import key_columns, noun
-from metaeval.base.records import USER_RATER, DataSet, Scale, ScoreTable
+from metaeval.base.records import USER_RATER, DataOfKind, DataSet, Scale, ScoreTable
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.engine.intervals import Bootstrap
@@ -23,6 +23,8 @@ from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.details import made_of
+from metaeval.kinds.explanations.data.exports.export import data_set
+from metaeval.kinds.explanations.data.exports.known import recognised
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import known_for, score
@@ -64,6 +66,8 @@ class Calibrating:
     data: str | None = None
     resamples: int | None = None
     seed: int | None = None
+    people: tuple[str, ...] = ()
+    """Whose scores in an export of another tool are people's, where it does not say so."""
 
     def of(self, bootstrap: Bootstrap) -> Bootstrap:
         """Return a bootstrap with the resamples and the seed that are given."""
@@ -109,9 +113,14 @@ def calibration_of(
     options, path = how or Calibrating(), Path(folder)
     bands = Bands.read(options.bands)
     check_measure(options.measure)
-    of_data = (path / FILE).is_file()
+    known = recognised(str(path)) if path.is_file() else None
+    of_data = known is not None or (path / FILE).is_file()
     rated = of_data or is_rated(read_record(path).study.kind)
-    labelled = _of_data(path, options) if of_data else _of_run(path, options, rated=rated)
+    if known is not None:
+        exported = data_set(*known, path.stem, options.people)
+        labelled = _of_data(exported.data, path, options)
+    else:
+        labelled = _of_data(load(path), path, options) if of_data else _of_run(path, options, rated=rated)
     if not rated:
         of_verdicts = _confidence(labelled, options, options.evaluators or labelled.scores.evaluators)
         if not of_verdicts:
@@ -267,9 +276,8 @@ def _of_run(path: Path, how: Calibrating, *, rated: bool) -> LabelledScores:
     )
 
 
-def _of_data(path: Path, how: Calibrating) -> LabelledScores:
+def _of_data(data: DataOfKind, path: Path, how: Calibrating) -> LabelledScores:
     """Score a data set with its recorded evaluators and its annotators."""
-    data = load(path)
     refuse_unrated(path, data.kind)
     truth = _truth_of(data, how.truth)
     specs = {n: f"Recorded({n!r})" for n in recorded_names(data)}

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.kinds.explanations.data.exports.export import OWN, Export, Judged, Mark, number_of, own_fields
+from metaeval.kinds.explanations.data.exports.export import (
+    METADATA,
+    OWN,
+    Export,
+    Judged,
+    Mark,
+    number_of,
+    own_fields,
+)
 
 _CASES = ("testCases", "test_results", "testResults")
 
@@ -36,7 +44,7 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         metrics = case.get("metricsData") or case.get("metrics_data") or ()
         marks = [Mark(str(m["name"]), m.get("score"), str(m["name"]), person=False) for m in metrics]
         marks += [
-            Mark(name, value, name, person=False)
+            Mark(name, value, METADATA, person=False)
             for name, value in more.items()
             if name not in OWN and number_of(value) is not None
         ]

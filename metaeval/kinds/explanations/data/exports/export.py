@@ -13,13 +13,15 @@ from typing import Any
 import pandas as pd
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import DataError
+from metaeval.base.errors import DataError, MissingExtraError
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import from_frames
 from metaeval.kinds.explanations.data.tables.proposal import scale_of
 
 OWN = ("user_id", "item_id", "generator", "explanation", "item_title", "reference")
 """Fields of a record that mean what their name says."""
+METADATA = "metadata"
+"""Who gives numbers that stand among metadata: nobody, unless the user says that they are people's."""
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE)
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
 
@@ -64,6 +66,8 @@ def records_of(path: Path) -> list[dict[str, Any]]:
 
     None are returned of a file of another kind, or that cannot be read: it may be a table.
     """
+    if path.suffix.lower() == ".eval" and path.is_file():
+        return [_log(path)]
     if path.suffix.lower() not in _SUFFIXES or not path.is_file():
         return []
     try:
@@ -78,6 +82,16 @@ def records_of(path: Path) -> list[dict[str, Any]]:
     except (ValueError, csv.Error):
         return []
     return [r for r in (found if isinstance(found, list) else [found]) if isinstance(r, dict)]
+
+
+def _log(path: Path) -> dict[str, Any]:
+    """Read a log of inspect, which only inspect_ai can."""
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError:
+        raise MissingExtraError("reading a log of inspect", "inspect") from None
+    found: dict[str, Any] = json.loads(read_eval_log(str(path)).model_dump_json())
+    return found
 
 
 def opened(cell: object) -> Any:  # noqa: ANN401 - whatever JSON holds
@@ -145,10 +159,10 @@ def data_set(
         (unit, mark, mark.person or bool({mark.aspect, mark.who} & {*people}))
         for unit in judged
         for mark in unit.marks
-        if mark.value is not None and mark.value != ""
+        if mark.value not in (None, "") and (mark.who != METADATA or mark.aspect in people)
     ]
     if not any(person for *_, person in marks):
-        known = sorted({mark.aspect for _, mark, _ in marks})
+        known = sorted({mark.aspect for unit in judged for mark in unit.marks})
         raise DataError(
             f"the {export.name} export has no ratings of people ({', '.join(known) or 'no scores at all'}); "
             "say which are people's with --column 'NAME=rating'"

@@ -9,6 +9,7 @@ from typing import Any
 from metaeval.kinds.explanations.data.exports.argilla import ARGILLA
 from metaeval.kinds.explanations.data.exports.deepeval import DEEPEVAL
 from metaeval.kinds.explanations.data.exports.export import Export, records_of
+from metaeval.kinds.explanations.data.exports.inspect import INSPECT
 from metaeval.kinds.explanations.data.exports.label_studio import LABEL_STUDIO
 from metaeval.kinds.explanations.data.exports.langfuse import LANGFUSE
 from metaeval.kinds.explanations.data.exports.langsmith import LANGSMITH
@@ -20,7 +21,7 @@ from metaeval.kinds.explanations.data.exports.trulens import TRULENS
 
 EXPORTS: tuple[Export, ...] = (
     *(ARGILLA, LABEL_STUDIO, LANGSMITH, LANGFUSE, MLFLOW, PHOENIX),
-    *(TRULENS, DEEPEVAL, PROMPTFOO, OPENTELEMETRY),
+    *(TRULENS, DEEPEVAL, PROMPTFOO, OPENTELEMETRY, INSPECT),
 )
 
 

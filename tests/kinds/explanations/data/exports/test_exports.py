@@ -233,7 +233,8 @@ CASES: dict[str, tuple[str, Callable[[], str] | None, tuple[str, ...], list[str]
     "phoenix.jsonl": ("Phoenix", lambda: _lines(_phoenix()), ("ann", "ben"), []),
     "otel.jsonl": ("OpenTelemetry", lambda: _lines(_opentelemetry()), ("ann", "ben"), []),
     "promptfoo.json": ("promptfoo", lambda: json.dumps(_promptfoo()), ("human",), []),
-    "deepeval.json": ("DeepEval", None, ("clarity",), ["--column", "clarity=rating"]),
+    "inspect.eval": ("inspect", None, ("human",), []),
+    "deepeval.json": ("DeepEval", None, ("metadata",), ["--column", "clarity=rating"]),
     "trulens.csv": (
         "TruLens",
         _trulens,
@@ -285,7 +286,7 @@ def test_an_export_becomes_a_study_without_a_question(
     (out / "study.yaml").write_text(f"{text}bootstrap: null\ntests: null\ndetails: false\n", encoding="utf-8")
     assert main(["--quiet", "run", str(out / "study.yaml"), "--out", str(tmp_path / "run")]) == 0
     found = pd.read_csv(tmp_path / "run" / "correlations.csv")
-    scored = {"DeepEval": "Clear", "promptfoo": "gpt-4"}.get(tool, "gpt-4")
+    scored = {"DeepEval": "Clear", "inspect": "judge"}.get(tool, "gpt-4")
     row = found[
         (found["evaluator"] == f"Recorded('{scored}')")
         & (found["level"] == "dataset")
@@ -307,6 +308,16 @@ def test_whose_ratings_they_are_is_asked_for_where_no_field_says_it(
     wrong = ["--column", "text=explanation"]
     assert main(["init", str(FILES / "mlflow.jsonl"), "--yes", "--out", str(out), *wrong]) == 2
     assert "MLflow exports are known" in capsys.readouterr().err
+
+
+def test_a_log_of_inspect_is_calibrated_in_one_command(capsys: pytest.CaptureFixture[str]) -> None:
+    place = str(FILES / "inspect.eval")
+    assert main(["calibrate", place, "--resamples", "50", "--format", "json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    text = json.dumps(first)
+    assert '"judge"' in text
+    assert '"m"' not in text  # a number in the metadata
+    assert main(["calibrate", place, "--people", "judge", "--resamples", "50"]) == 2  # no judge is left
 
 
 def test_words_are_left_out_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
