@@ -15,7 +15,7 @@ release = __version__
 extensions = [
     "gallery",
     "mathml",
-    "myst_parser",
+    "myst_nb",
     "our_names",
     "site_only",
     "sphinx.ext.autodoc",
@@ -26,6 +26,9 @@ extensions = [
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "README.md"]  # docs/README.md is for readers of the repository
 
+nb_execution_mode = "force"  # notebooks hold no output: what they show was made by this build
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
 myst_enable_extensions = ["dollarmath"]
 myst_fence_as_directive = ["math"]  # as GitHub writes a formula that stands by itself
 myst_heading_anchors = 3

@@ -29,6 +29,8 @@ pytest.importorskip(
     "sphinx_click", reason="the site is built by the extra docs: pip install 'metaeval[docs]'"
 )
 
+NOTEBOOK = re.compile(r"IPKernelApp|Executing notebook with kernel")
+"""What says that a notebook is run."""
 PUBLIC = [name for name in me.__all__ if name != "__version__"]
 
 
@@ -48,7 +50,8 @@ def build(folder: Path) -> str:
     (recipe,) = re.findall(r"^docs: .*\n\t@\$\(BIN\)/python (.*)$", MAKEFILE, re.MULTILINE)
     command = [sys.executable, *shlex.split(recipe)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return done.stderr or ("" if done.returncode == 0 else f"exit code {done.returncode}")
+    lines = [line for line in done.stderr.splitlines() if line.strip() and not NOTEBOOK.search(line)]
+    return "\n".join(lines) or ("" if done.returncode == 0 else f"exit code {done.returncode}")
 
 
 def test_it_builds_without_a_warning(built: tuple[Path, str]) -> None:
