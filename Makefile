@@ -16,7 +16,7 @@ endif
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow lint bench docs release-check vendor clean
+.PHONY: help install demo test test-slow lint bench docs ledger release-check vendor clean
 
 help:
 	@echo "make install   .venv with the package"
@@ -26,6 +26,7 @@ help:
 	@echo "make lint      ruff and the strict type check"
 	@echo "make bench     speed as ratios to the naive path, one JSON object per line"
 	@echo "make docs      the documentation as a site"
+	@echo "make ledger    FROM=FOLDER: published tables made again, as docs/ledger.md"
 	@echo "make release-check   the wheel and the source as they would be published, tried in a fresh environment"
 
 # One stamp per set of extras: a changed pyproject.toml installs again.
@@ -56,6 +57,10 @@ bench: $(VENV)/.test
 docs: $(VENV)/.docs
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# FROM is the folder of the released files.
+ledger: $(VENV)/.test
+	$(BIN)/metaeval reproduce all --from $(FROM) --page docs/ledger.md
 
 # As a user gets it: built, checked, installed alone, and run.
 release-check: $(VENV)/.release

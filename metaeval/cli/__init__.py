@@ -52,6 +52,7 @@ _MODULES = {
     "loop": "run",
     "drift": "gate",
     "gate": "gate",
+    "reproduce": "published",
     "reparse": "run",
     "runs": "runs",
     "evaluators": "catalogue",

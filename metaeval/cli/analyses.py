@@ -83,7 +83,7 @@ def power() -> None:
 
 
 @click.command()
-@run_argument
+@click.argument("folder", metavar="RUN|DATA", type=PATH)
 @several(
     "--evaluator evaluators",
     "Evaluator to hold against people; may be given again.  [default: the judges]",
@@ -110,7 +110,7 @@ def power() -> None:
 @resampled()
 @prints_sheets("study.commands.analyses:replacing_of")
 def replace() -> None:
-    """Say whether a judge of the finished run in the folder RUN may replace a person.
+    """Say whether a judge of a finished run, or of the recorded scores of a data set, may replace a person.
 
     The alternative annotator test: each person is left out in turn; does the judge agree with the others at
     least as well, less epsilon? A verdict in words per judge, the test of each person, how many more labels

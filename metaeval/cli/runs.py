@@ -163,6 +163,7 @@ def view(folders: tuple[Path, ...], port: int, no_browser: bool) -> None:
 @option("--out", "The folder of the site.", PATH, metavar="DIR", required=True)
 @option("--title", "Of its first page.", default="Leaderboards")
 @flag("--with-addresses", "Publish e-mail addresses.")
+@option("--ledger", "Folder of `metaeval reproduce`: its cells are a page, too.", PATH, metavar="DIR")
 @talk
 def site(folders: tuple[Path, ...], *, out: Path, **options: Any) -> None:
     """Write the finished runs in the folders RUN as a static site, for any web host.

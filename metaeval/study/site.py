@@ -25,10 +25,11 @@ from metaeval.base.progress import progress
 from metaeval.engine.sheet import Sheet, value_text
 from metaeval.reports.latex import label_of
 from metaeval.reports.report.page import payload_of
-from metaeval.reports.sheets import cells
+from metaeval.reports.sheets import cells, render
 from metaeval.reports.templates import template
 from metaeval.runs.folder import LEADERBOARDS, REPORT, read_output, read_record
 from metaeval.runs.record import Record
+from metaeval.study.published import cell_sheets
 from metaeval.study.results import read_board
 from metaeval.study.steps import records
 
@@ -36,6 +37,7 @@ _OURS = (_INDEX, _STUDIES, _CSV, _JSON, _MARK) = (
     *("index.html", "studies", "leaderboard.csv", "leaderboard.json"),
     "site.json",  # tells a site from any other folder
 )
+_LEDGER = "ledger.html"
 _SHOWN = ("label", "printed", "printed_usd")  # in the index, not in its files
 # The last label of a domain has letters alone, or is "xn--" and their code; `sacrebleu@2.4.0` is no address.
 # No match begins within a word, which keeps the search linear.
@@ -60,11 +62,13 @@ def write_site(
     *,
     title: str = "Leaderboards",
     with_addresses: bool = False,
+    ledger: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Write a static site of finished runs; return the path of its first page.
 
     A site that is there is replaced; what others put beside it, such as ``CNAME`` or ``.git``, stays.
     ``with_addresses`` publishes e-mail addresses; those in the source and the licence of the data always are.
+    ``ledger`` is a folder that `metaeval reproduce` wrote: its cells are a page of the site.
     """
     target = Path(out)
     _check(target)
@@ -91,16 +95,20 @@ def write_site(
         table = pd.DataFrame([{k: v for k, v in row.items() if k not in _SHOWN} for row in rows])
         mark = {"metaeval": __version__, "studies": [s.name for s in studies]}
         pages = {
-            _INDEX: template("site.html").render(title=title, studies=studies, rows=rows),
+            _INDEX: template("site.html").render(
+                title=title, studies=studies, rows=rows, ledger=ledger and _LEDGER
+            ),
             _CSV: to_csv(table),
             _JSON: _json(records(table)),
             _MARK: _json(mark),
         }
+        if ledger is not None:
+            pages[_LEDGER] = render(cell_sheets(Path(ledger)), "html")
         for name, text in pages.items():
             write_text(Path(place) / name, text)
         target.mkdir(exist_ok=True)
         shutil.rmtree(target / _STUDIES, ignore_errors=True)
-        for name in _OURS:
+        for name in (_STUDIES, *pages):
             (Path(place) / name).replace(target / name)
     return target / _INDEX
 

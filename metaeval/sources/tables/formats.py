@@ -27,6 +27,7 @@ from metaeval.sources.tables.table import (
     header_problems,
     read_content,
     read_delimited,
+    suffix_of,
     unknown_suffix,
 )
 
@@ -37,6 +38,7 @@ _SEEN = 1_000_000  # bytes
 _ENCODINGS = ("cp1252", "gb18030", "shift_jis", "euc_kr", "big5", "cp1251", "cp1253", "cp1254", "cp1250")
 _WESTERN = "‘’‚“”„–—…•€°«»¿¡£§©®™·´"
 _DECIMAL = r"[+-]?\d+(,\d+)?"
+OUTER, INNER, VALUE = "outer", "inner", "value"
 _PERCENT = r"[+-]?\d+([.,]\d+)?\s*%"
 _QUALTRICS = '{"ImportId"'
 _MOST_CELLS = 50_000_000  # of a workbook; with more, hardly a cell holds anything
@@ -47,7 +49,7 @@ def read_any(path: Path, part: str | None = None) -> tuple[Table | None, list[Pr
 
     ``part`` is the sheet of a workbook; the first that is not empty, if left out.
     """
-    suffix = path.suffix.lower()
+    suffix = suffix_of(path)
     if suffix not in ALL_SUFFIXES:
         raise unknown_suffix(path, ALL_SUFFIXES)
     content = content_of(path)
@@ -144,9 +146,22 @@ def _read_json(name: str, text: bytes) -> tuple[Table | None, list[Problem]]:
     return Table(name, frame_of(records), np.arange(1, len(records) + 1)), []
 
 
+def _are_plain(value: object) -> bool:
+    return isinstance(value, dict) and not any(isinstance(v, dict | list) for v in value.values())
+
+
 def _records(content: Any) -> list[dict[str, Any]] | str:  # noqa: ANN401 - any JSON value
-    """Return the only list of records in a JSON file, or why there is none."""
+    """Return the only list of records in a JSON file, or why there is none.
+
+    Objects by name, such as ``{rater: {item: label}}``, are a table of the columns `OUTER`, `INNER`, `VALUE`.
+    """
     lists = [content]
+    if isinstance(content, dict) and content and all(map(_are_plain, content.values())):
+        return [
+            {OUTER: outer, INNER: inner, VALUE: value}
+            for outer, cells in content.items()
+            for inner, value in cells.items()
+        ]
     if isinstance(content, dict):
         lists = [value for value in content.values() if _are_records(value)]
     if len(lists) == 1 and _are_records(lists[0]):

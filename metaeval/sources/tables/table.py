@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,20 +63,26 @@ def from_frame(frame: pd.DataFrame, name: str) -> Table:
 
 
 def read_table(path: Path) -> tuple[Table | None, list[Problem]]:
-    """Read a table; the format follows the suffix, which must be one of `SUFFIXES`.
+    """Read a table; the format follows the suffix, one of `SUFFIXES`, before ``.gz`` if it is gzip'ed.
 
     It is None if it cannot be used. Problems are those of the file: encoding, ragged rows, broken lines.
     """
-    suffix = path.suffix.lower()
+    suffix = suffix_of(path)
     if suffix not in SUFFIXES:
         raise unknown_suffix(path, SUFFIXES)
     content = content_of(path)
     return (None, [content]) if isinstance(content, Problem) else read_content(path.name, content, suffix)
 
 
+def suffix_of(path: Path) -> str:
+    """Return the suffix that says the format of a file: that before ``.gz``, if it is gzip'ed."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
+
+
 def unknown_suffix(path: Path, allowed: Sequence[str]) -> DataError:
     """Return the error of a file whose format is not known."""
-    suffix = path.suffix.lower()
+    suffix = suffix_of(path)
     near = nearest(suffix, allowed) if suffix else ""
     return DataError(f"{path.name!r} has an unknown suffix; use one of {', '.join(allowed)}{near}")
 
@@ -84,8 +91,10 @@ def content_of(path: Path) -> bytes | Problem:
     """Return what a file holds, or why it cannot be read."""
     try:
         content = path.read_bytes()
-    except OSError as error:
-        return Problem(path.name, None, None, f"cannot be read: {error.strerror}")
+        content = gzip.decompress(content) if path.suffix.lower() == ".gz" else content
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        return Problem(path.name, None, None, f"cannot be read: {why}")
     empty = Problem(path.name, None, None, "is empty; it needs a header and rows")
     return content if content.strip() else empty
 

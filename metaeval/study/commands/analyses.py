@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -20,20 +21,28 @@ from metaeval.analysis.power.sizes import power, power_sheet
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.files import replacing, write_text
 from metaeval.base.keys import noun
-from metaeval.base.records import AVERAGE, Kind, ScoreTable
+from metaeval.base.records import AVERAGE, USER_RATER, Kind, ScoreTable
 from metaeval.engine.figures.figure import Figure, figure_payload
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Sheet
+from metaeval.evaluators.annotator import Annotator
 from metaeval.judging.cost import costs_of
+from metaeval.kinds.files.loading import load
 from metaeval.kinds.kind import kind_named
+from metaeval.kinds.scored import Scored
+from metaeval.kinds.scoring import score
+from metaeval.kinds.study import make_study
 from metaeval.reports.drawing import check_drawing, draw
 from metaeval.reports.report.model import sheets_payload
 from metaeval.reports.report.page import with_sheets
 from metaeval.reports.sheets import sheet_to_csv
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import REPORT, rewrite_output
+from metaeval.sources.hub import FILE
 from metaeval.stats.agreement.alternative import Alignment
 from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.study.pipeline import truth_ratings
+from metaeval.study.specs import recorded_names
 from metaeval.trust.correcting.samples import samples, samples_by_cluster, withholding
 from metaeval.trust.correcting.tables import correcting_sheets
 from metaeval.trust.escalating.stages import stages
@@ -237,19 +246,45 @@ def replacing_of(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Sheet]:
-    """Say which judges of a run may replace a person; the options are those of `metaeval replace`."""
-    run = open_run(folder, rated=True)
-    held = list(panels(run.scored, evaluators, aspects, cluster))
+    """Say which judges of a run, or of a data set's recorded scores, may replace a person.
+
+    The options are those of `metaeval replace`.
+    """
+    scored = (
+        _labelled(Path(folder)) if (Path(folder) / FILE).is_file() else open_run(folder, rated=True).scored
+    )
+    held = list(panels(scored, evaluators, aspects, cluster))
     known = dict.fromkeys(person for panel in held for person in panel.people)
     for name in experts:
         one_of(name, known, "the run has no person", "it has")
-    how = ReplacingOptions(experts, epsilon, alignment, margin, cluster or noun(run.cluster))
-    simulated = run.scores.simulation.among([panel.evaluator for panel in held])
+    how = ReplacingOptions(experts, epsilon, alignment, margin, cluster or noun(scored.cluster))
+    simulated = scored.scores.simulation.among([panel.evaluator for panel in held])
     resampler = Resampler(0, resamples, seed)
-    [agree, *raters] = raters_sheets(held, resampler, run.scores.simulation.among(()))
+    [agree, *raters] = raters_sheets(held, resampler, scored.scores.simulation.among(()))
     sheets = [agree, *replacing_sheets(held, how, resampler, simulated), *raters]
     show_in_report(folder, "replace", sheets)
     return sheets
+
+
+def _labelled(folder: Path) -> Scored[Any]:
+    """Return the recorded scores of a data set with what people said, which may be words."""
+    data = load(folder)
+    kind, names = kind_named(data.kind), recorded_names(data)
+    if not names:
+        raise MetaevalError(
+            f"data set {data.name!r} has no recorded scores; run a study of it, and name the run"
+        )
+    people = Annotator.found_in(data)
+    truth = "User()" if USER_RATER in data.ratings["rater"].unique() else f"Annotator({people[0]!r})"
+    specs = {name: f"Recorded({name!r})" for name in names}
+    content = {"kind": data.kind, "dataset": str(folder), "truth": truth, "evaluators": specs}
+    said = data.ratings[~data.ratings["rater"].isin(getattr(data, "models", ()))]
+    of_truth = truth_ratings(score(data, [truth]))
+    study = make_study(content)
+    scored: Scored[Any] = kind.scored(
+        kind, study, data.scale, data.cluster, score(data, specs), of_truth, said[said["rater"] != USER_RATER]
+    )
+    return scored
 
 
 def escalation_of(

@@ -23,7 +23,8 @@ from metaeval.kinds.explanations.data.tables.map import Aspect, TableMap
 from metaeval.kinds.files.manifest import RatingScale
 from metaeval.sources.hub import hub_name, hub_table
 from metaeval.sources.tables.entries import FromColumn, Name, ScoreEntry, placeholders
-from metaeval.sources.tables.table import Table, frame_of, read_table
+from metaeval.sources.tables.formats import read_any
+from metaeval.sources.tables.table import Table, frame_of, read_table, suffix_of
 
 SCORE, EVALUATOR, ASPECT = "score", "evaluator", "aspect"
 """Columns of a `Recording` that need no map."""
@@ -120,7 +121,8 @@ def read_plain(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> 
     if name is not None or Path(source).is_dir():
         table = hub_table(name or source, score_map.split)
     else:
-        table = sound(read_table(Path(source)))
+        path = Path(source)
+        table = sound(read_any(path) if suffix_of(path) == ".json" else read_table(path))
     columns = [str(c) for c in table.frame.columns]
     if score_map.scores:
         return Recording(table, ())

@@ -1,0 +1,322 @@
+"""Published studies, made again: each cell that a paper prints is held against what its files give.
+
+A study is a folder of ``studies/published`` with ``source.yaml`` (paper, repository, files with digests, and
+the steps, which are commands of metaeval), ``published.csv`` (the cells), and the study files and maps that
+its steps name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.counts import counted
+from metaeval.base.errors import MetaevalError, one_of, sound
+from metaeval.base.files import bundled, write_text
+from metaeval.base.progress import progress
+from metaeval.base.validation import Strict, read_model
+from metaeval.engine.sheet import Column, Sheet
+
+FOLDER, SOURCE, CELLS = "studies/published", "source.yaml", "published.csv"
+EQUAL, EXPLAINED, OPEN = "equal", "differs, explained", "differs"
+_NEEDED = ("table", "cell", "file", "row", "column", "value", "digits")
+_EXACT = 1e-9
+_CELL_COLUMNS = (
+    Column("study", "Study"),
+    Column("table", "Table"),
+    Column("cell", "Cell"),
+    Column("published", "Published"),
+    Column("made", "Made again"),
+    Column("interval", "Interval"),
+    Column("state", "State"),
+    Column("why", "Why"),
+)
+_STUDY_COLUMNS = (
+    Column("study", "Study"),
+    Column("paper", "Paper"),
+    Column("cells", "Cells", "count"),
+    Column("equal", "Equal", "count"),
+    Column("explained", "Explained", "count"),
+    Column("open", "Open", "count"),
+    Column("first_two", "Is the best of the two best better?"),
+    Column("seconds", "Seconds", "count"),
+)
+
+
+class FirstTwo(Strict):
+    """The paper's best and second, and the test of their difference."""
+
+    first: str
+    second: str
+    tests: str = "run/tests.csv"
+
+
+class PublishedSource(Strict):
+    """``source.yaml``."""
+
+    title: str
+    paper: str
+    repository: str
+    commit: str = ""
+    """Empty, where the digests of the files alone pin what was released."""
+    licence: str
+    files: dict[str, str]
+    """Path → SHA-256."""
+    steps: list[str]
+    """Commands, with ``{from}`` (the released files), ``{here}`` (the study's folder) and ``{out}``."""
+    first_two: FirstTwo | None = None
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reproduced:
+    """A study that was made again."""
+
+    name: str
+    source: PublishedSource
+    cells: pd.DataFrame
+    """A row per cell: the columns of the sheet."""
+    first_two: str
+    seconds: float
+
+    def count(self, state: str) -> int:
+        """Return how many cells are in a state."""
+        return int((self.cells["state"] == state).sum())
+
+
+def published_studies() -> dict[str, Path]:
+    """Return the folder of each study, by name."""
+    return {p.parent.name: p.parent for p in sorted(bundled(FOLDER).glob(f"*/{SOURCE}"))}
+
+
+def reproduce(
+    names: Sequence[str], place: str | os.PathLike[str] | None, out: str | os.PathLike[str]
+) -> list[Reproduced]:
+    """Make studies again and compare every published cell.
+
+    Parameters
+    ----------
+    names
+        Of studies, or ``all``.
+    place
+        The folder of the released files, in a folder per study or as they are; where None, they are looked
+        for in ``out``, to which `metaeval data fetch` brings them.
+    out
+        Gets a folder per study, with ``cells.csv``.
+
+    Raises
+    ------
+    MetaevalError
+        If there is no such study, a file is missing or is not the one that was released, or a step fails.
+    """
+    known = published_studies()
+    wanted = [one_of(n, [*known, "all"], "there is no study", "there are") for n in names]
+    wanted = [*known] if "all" in wanted else wanted
+    made = []
+    with progress("studies", len(wanted)) as advance:
+        for name in wanted:
+            made.append(_reproduced(name, known[name], place, Path(out) / name))
+            advance()
+    return made
+
+
+def _reproduced(name: str, folder: Path, place: str | os.PathLike[str] | None, out: Path) -> Reproduced:
+    source = sound(read_model(folder / SOURCE, PublishedSource))
+    files = _files(name, source, place, out)
+    since = time.monotonic()
+    if out.is_dir():
+        for old in out.iterdir():  # so that nothing of an earlier time is compared
+            if old != files:
+                shutil.rmtree(old) if old.is_dir() else old.unlink()
+    out.mkdir(parents=True, exist_ok=True)
+    for step in source.steps:
+        _run(name, step, {"from": str(files), "here": str(folder), "out": str(out)}, out)
+    rows = list(_compared(name, folder / CELLS, out))
+    cells = pd.DataFrame(rows)
+    write_text(out / "cells.csv", cells.to_csv(index=False))
+    return Reproduced(name, source, cells, _first_two(source, out), time.monotonic() - since)
+
+
+def _files(name: str, source: PublishedSource, place: str | os.PathLike[str] | None, out: Path) -> Path:
+    """Return where the released files are, each as its digest says."""
+    places = (
+        [out / "files"]
+        if place is None
+        else [Path(place) / name, Path(place) / name.replace("_", "/", 1), Path(place)]
+    )
+    found = next((p for p in places if all((p / file).is_file() for file in source.files)), None)
+    if found is None:
+        lacking = next(file for file in source.files if not (places[-1] / file).is_file())
+        raise MetaevalError(
+            f"{name}: there is no {lacking} in {places[-1]}; get the files from {source.repository}, and say "
+            "where they are with --from FOLDER"
+        )
+    for file, digest in source.files.items():
+        if hashlib.sha256((found / file).read_bytes()).hexdigest() != digest:
+            raise MetaevalError(f"{name}: {found / file} is not the released file: its SHA-256 differs")
+    return found.resolve()
+
+
+def _run(name: str, step: str, values: dict[str, str], out: Path) -> None:
+    """Run a command of metaeval in the study's folder of results."""
+    words = [word.format(**values) for word in shlex.split(step)]
+    command = [sys.executable, "-m", "metaeval", "--quiet", *words]
+    # The steps are those of the repository, or of a folder that the user made.
+    done = subprocess.run(command, cwd=out, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
+        raise MetaevalError(f"{name}: the step `metaeval {step}` failed: {said}")
+
+
+def _compared(name: str, path: Path, out: Path) -> Iterator[dict[str, Any]]:
+    """Yield a row for each published cell."""
+    cells = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if lacking := [column for column in _NEEDED if column not in cells]:
+        raise MetaevalError(f"{path} has no column {lacking[0]!r}; it needs {', '.join(_NEEDED)}")
+    tables: dict[str, pd.DataFrame] = {}
+    for cell in cells.to_dict("records"):
+        file = str(cell["file"])
+        if file not in tables:
+            tables[file] = _table(out / file)
+        found, interval = _value(tables[file], str(cell["row"]), str(cell["column"]), cell)
+        digits, times = int(cell["digits"]), float(cell.get("times") or 1)
+        published, why = float(cell["value"]), str(cell.get("why", ""))
+        state = EQUAL if _same(found * times, published, digits) else OPEN
+        if state == OPEN and why and _same(found * times, float(cell["instead"] or "nan"), digits):
+            state = EXPLAINED
+        yield {
+            "study": name,
+            "table": cell["table"],
+            "cell": cell["cell"],
+            "published": cell["value"],
+            "made": "nothing" if np.isnan(found) else f"{found * times:.{digits}f}",
+            "interval": interval and " to ".join(f"{end * times:.{digits}f}" for end in interval),
+            "state": state,
+            "why": why if state == EXPLAINED else "",
+        }
+
+
+def _table(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise MetaevalError(f"a cell names {path}, which no step wrote")
+    return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, keep_default_na=False)
+
+
+def _value(
+    table: pd.DataFrame, row: str, column: str, cell: dict[Any, Any]
+) -> tuple[float, tuple[float, float] | None]:
+    """Return the number in a column of the one row with the values ``NAME=VALUE; …``, and its interval."""
+    chosen = table
+    for part in filter(None, (p.strip() for p in row.split(";"))):
+        name, _, value = part.partition("=")
+        if name not in chosen:
+            raise MetaevalError(f"the cell {cell['cell']!r}: {cell['file']} has no column {name!r}")
+        chosen = chosen[chosen[name].astype(str) == value]
+    if column == "count()":
+        return float(len(chosen)), None
+    if len(chosen) != 1 or column not in chosen:
+        rows = counted(len(chosen), "row")
+        what = f"no column {column!r}" if column not in chosen else f"{rows} with {row}"
+        raise MetaevalError(f"the cell {cell['cell']!r}: {cell['file']} has {what}")
+    numbers = pd.to_numeric(chosen.iloc[0], errors="coerce")
+    ends = (float(numbers.get("ci_low", np.nan)), float(numbers.get("ci_high", np.nan)))
+    own = column in {"estimate", "value", "tau"}
+    return float(numbers[column]), ends if own and not np.isnan(ends).any() else None
+
+
+def _same(found: float, published: float, digits: int) -> bool:
+    """Say whether a number has the printed digits."""
+    return bool(abs(found - published) <= 0.5 * 10.0**-digits + _EXACT * max(1.0, abs(published)))
+
+
+def _first_two(source: PublishedSource, out: Path) -> str:
+    """Say in words whether the paper's best is better than its second."""
+    if source.first_two is None:
+        return ""
+    best, second = source.first_two.first, source.first_two.second
+    tests = _table(out / source.first_two.tests)
+    for one, other in ((best, second), (second, best)):
+        row = tests[(tests["first"] == one) & (tests["second"] == other)]
+        if len(row):
+            p = float(row["p"].iloc[0])
+            return f"{'yes' if p < 0.05 else 'not shown'}: {best} over {second}, p = {p:.2g}"
+    raise MetaevalError(f"{source.first_two.tests} has no test of {best} and {second}")
+
+
+def cell_sheets(results: Path) -> list[Sheet]:
+    """Return the cells of the studies that were made again into a folder; `MetaevalError` without any."""
+    files = sorted(results.glob("*/cells.csv"))
+    if not files:
+        raise MetaevalError(f"{results} holds no study that was made again: metaeval reproduce all")
+    cells = pd.concat([pd.read_csv(f, dtype=str, keep_default_na=False) for f in files], ignore_index=True)
+    counts = [f"{int((cells['state'] == state).sum()):,} {state}" for state in (EQUAL, EXPLAINED, OPEN)]
+    note = f"{counted(len(cells), 'published cell')} of {len(files)} studies made again: {'; '.join(counts)}."
+    return [Sheet("cells", "The ledger", cells, _CELL_COLUMNS, (note,))]
+
+
+def ledger_page(made: Sequence[Reproduced]) -> str:
+    """Return the ledger as a page of Markdown: all studies, and the cells of each."""
+    studies, *_ = ledger_sheets(made)
+    again = (
+        "`metaeval reproduce NAME --from FOLDER` makes any of them again; [how to add one](how-to/ledger.md)."
+    )
+    lines = ["# The ledger", "", *studies.notes, "", again, ""]
+    lines += _markdown(studies.frame.drop(columns="seconds"))
+    for one in made:
+        source = one.source
+        at = f" at {source.commit}" if source.commit else ", pinned by the digests of its files"
+        told = f"{source.paper}. <{source.repository}>{at}. Licence: {source.licence}."
+        lines += ["", f"## {one.name}", "", f"{source.title}.", told, *filter(None, [source.notes])]
+        lines += [f"The best of the two best: {one.first_two}."] if one.first_two else []
+        lines += ["", *_markdown(one.cells.drop(columns="study").fillna(""))]
+    return "\n".join([*lines, ""])
+
+
+def _markdown(frame: pd.DataFrame) -> list[str]:
+    """Return the lines of a table."""
+    names = [str(c).replace("_", " ") for c in frame.columns]
+    rows = [[str(v).replace("|", "\\|") for v in row] for row in frame.itertuples(index=False, name=None)]
+    return [f"| {' | '.join(row)} |" for row in (names, ["---"] * len(names), *rows)]
+
+
+def ledger_sheets(made: Sequence[Reproduced], *, open_only: bool = False) -> list[Sheet]:
+    """Return the studies with their counts, and the cells; those that are equal are left out on wish."""
+    rows = [
+        {
+            "study": one.name,
+            "paper": one.source.paper,
+            "cells": len(one.cells),
+            "equal": one.count(EQUAL),
+            "explained": one.count(EXPLAINED),
+            "open": one.count(OPEN),
+            "first_two": one.first_two,
+            "seconds": one.seconds,
+        }
+        for one in made
+    ]
+    total = sum(len(one.cells) for one in made)
+    alike = sum(one.count(EQUAL) for one in made)
+    note = (
+        f"{total:,} published cells made again from the files as released: {alike:,} are equal to the digits "
+        f"printed, {sum(one.count(EXPLAINED) for one in made):,} differ for a reason that was found, and "
+        f"{sum(one.count(OPEN) for one in made):,} differ."
+    )
+    cells = pd.concat([one.cells for one in made], ignore_index=True)
+    if open_only:
+        cells = cells[cells["state"] != EQUAL]
+    sheets = [Sheet("ledger", "The ledger", pd.DataFrame(rows), _STUDY_COLUMNS, (note,))]
+    if len(cells):
+        sheets.append(Sheet("cells", "Cells", cells.reset_index(drop=True), _CELL_COLUMNS, ()))
+    return sheets

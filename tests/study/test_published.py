@@ -1,0 +1,132 @@
+"""Published studies made again from their files as released; a changed number is found, and named."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from metaeval.base.errors import MetaevalError
+from metaeval.cli import main
+from metaeval.study import published
+from metaeval.study.published import EQUAL, EXPLAINED, OPEN, published_studies, reproduce
+from tests.conftest import ROOT
+
+QUICK = ("coat", "llmbar")
+STUDIES = sorted(path.parent.name for path in (ROOT / "studies" / "published").glob("*/source.yaml"))
+EXPLAINED_CELLS = {"position_bias": 2}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in STUDIES]
+)
+def test_every_cell_is_equal_or_explained(name: str, real_data: Path, tmp_path: Path) -> None:
+    [made] = reproduce([name], real_data, tmp_path)
+    explained = EXPLAINED_CELLS.get(name, 0)
+    assert made.count(OPEN) == 0
+    assert made.count(EXPLAINED) == explained
+    assert made.count(EQUAL) == len(made.cells) - explained > 0
+    assert (tmp_path / name / "cells.csv").is_file()
+
+
+@pytest.fixture
+def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the studies, to change."""
+    folder = tmp_path / "studies"
+    shutil.copytree(ROOT / "studies" / "published", folder)
+    monkeypatch.setattr(published, "bundled", lambda _: folder)
+    return folder
+
+
+def changed(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_a_changed_number_is_found_and_named(
+    studies: Path, real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed(studies / "coat" / "published.csv", "2.331", "2.332")
+    page = tmp_path / "ledger.md"
+    command = ["reproduce", "coat", "--from", str(real_data), "--results", str(tmp_path / "out")]
+    assert main([*command, "--page", str(page)]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "SNIPS 2.332 2.331" in said
+    assert "4 are equal" in said
+    assert "| SNIPS | 2.332 | 2.331 |" in page.read_text(encoding="utf-8")
+    changed(studies / "coat" / "published.csv", "2.332,3,1,,", "2.332,3,1,a slip of the pen,2.331")
+    assert main(command) == 0
+    assert "a slip of the pen" in " ".join(capsys.readouterr().out.split())
+
+
+def test_files_that_are_not_there_or_not_the_released_ones(
+    real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(
+        MetaevalError, match=r"coat: there is no train.ascii in .*; get the files from https://"
+    ):
+        reproduce(["coat"], tmp_path, tmp_path / "out")
+    shutil.copytree(real_data / "llmbar", tmp_path / "llmbar")
+    (tmp_path / "llmbar" / "pairs.jsonl").chmod(0o644)
+    with (tmp_path / "llmbar" / "pairs.jsonl").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    with pytest.raises(MetaevalError, match="is not the released file: its SHA-256 differs"):
+        reproduce(["llmbar"], tmp_path, tmp_path / "out")
+    assert main(["reproduce", "lmbar"]) == 2
+    assert "did you mean 'llmbar'" in capsys.readouterr().err
+    assert main(["reproduce", "list"]) == 0
+    assert capsys.readouterr().out.split() == STUDIES
+
+
+def test_a_step_that_fails_and_a_cell_that_is_not_there(
+    studies: Path, real_data: Path, tmp_path: Path
+) -> None:
+    changed(studies / "coat" / "published.csv", "mean=snips", "mean=none")
+    with pytest.raises(MetaevalError, match=r"the cell 'SNIPS': overlap-means.csv has 0 rows with mean=none"):
+        reproduce(["coat"], real_data, tmp_path / "out")
+    changed(studies / "coat" / "source.yaml", "data overlap", "data overlp")
+    with pytest.raises(MetaevalError, match="the step `metaeval data overlp data"):
+        reproduce(["coat"], real_data, tmp_path / "out")
+
+
+def test_a_study_of_ones_own_is_four_files(studies: Path, tmp_path: Path) -> None:
+    """As the page on the ledger says."""
+    own = studies / "mine"
+    own.mkdir()
+    table = "story,system,who,points,tool\n" + "".join(
+        f"s{k},m,{who},{1 + (k * n) % 5},{k % 4}\n" for k in range(1, 9) for n, who in ((2, "a"), (3, "b"))
+    )
+    files = tmp_path / "files" / "mine"
+    files.mkdir(parents=True)
+    (files / "t.csv").write_text(table, encoding="utf-8")
+    digest = published.hashlib.sha256((files / "t.csv").read_bytes()).hexdigest()
+    (own / "map.yaml").write_text(
+        "name: mine\naspects: [clear]\nscale: {min: 1, max: 5}\nunits: {item_id: story, generator: system}\n"
+        "ratings: [{columns: points, rater: {column: who}, aspect: clear}]\n",
+        encoding="utf-8",
+    )
+    (own / "study.yaml").write_text(
+        "dataset: data\ntruth: Annotator('a')\nevaluators: [\"Annotator('b')\", Random()]\n"
+        "levels: [dataset]\ncoefficients: [pearson]\nbootstrap: null\ndetails: false\n",
+        encoding="utf-8",
+    )
+    (own / "source.yaml").write_text(
+        "title: Mine\npaper: Nobody, 2026\nrepository: https://example.org\nlicence: none\n"
+        f"files: {{t.csv: {digest}}}\n"
+        "steps:\n  - data import table {from}/t.csv --map {here}/map.yaml --out data\n"
+        "  - run {here}/study.yaml --out run\n",
+        encoding="utf-8",
+    )
+    frame = pd.read_csv(files / "t.csv").pivot_table("points", "story", "who")
+    r = frame["a"].corr(frame["b"])
+    row = "evaluator=Annotator('b'); aspect=clear; level=dataset; coefficient=pearson"
+    (own / "published.csv").write_text(
+        f"table,cell,file,row,column,value,digits\n1,r,run/correlations.csv,{row},estimate,{r:.3f},3\n",
+        encoding="utf-8",
+    )
+    assert "mine" in published_studies()
+    [made] = reproduce(["mine"], tmp_path / "files", tmp_path / "out")
+    assert made.count(EQUAL) == 1
