@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,29 +58,41 @@ def sample(data: str, *, n: int, by: str, out: Path, suffix: Format, force: bool
 
 @golden.command()
 @click.argument("folder", metavar="SET", type=PATH)
-@_rater
+@several(
+    "--rater raters", "Name of a person who labels; each gets an address.", required=True, metavar="NAME"
+)
+@option("--overlap", "How many of the raters label each unit.  [default: all]", click.IntRange(1))
 @_asked
 @option("--rubric", "Show the questions and anchors of this prompt, or file.", metavar="PROMPT")
 @flag("--pairs", "Show two explanations of the same item for the same user: which is better?")
 @option("--only", "Label only the units of this table, such as a run's route.csv.", PATH, metavar="FILE.csv")
+@flag("--agreement", "Let raters see how far they agree so far; this may change how they label.")
 @served
 @talk
-def label(folder: Path, *, port: int, no_browser: bool, **options: Any) -> None:
+def label(folder: Path, *, raters: tuple[str, ...], port: int, no_browser: bool, **options: Any) -> None:
     """Label the units of the data set SET, of any kind, in a browser; end with Ctrl-C.
 
-    Only this computer can see the page. Each label is saved before the next unit is shown. The same command
-    continues where you stopped.
+    Only this computer can see the page; a tunnel (ssh -L) shows it on another one. Each label is saved before
+    the next unit is shown. The same command continues where you stopped.
     """
-    from metaeval.study.commands.labelling import label_set, label_units
+    from metaeval.study.commands.labelling import label_sets, label_units
 
-    session = label_set(folder, **options)
-    if n := session.from_elsewhere:
+    sessions = label_sets(folder, raters, **options)
+    for session in sessions:
+        if not (n := session.from_elsewhere):
+            continue
         warning = f"{session.rater!r} has {counted(n, 'label')} in {folder} that nobody gave on this page"
         if not (sys.stdin.isatty() and click.confirm(f"{warning}. Change them?", err=is_on("json"))):
             raise click.UsageError(f"{warning}; choose another --rater")
 
-    label_units(session, port=port, browser=not no_browser, ready=partial(tell_label_page, folder))
-    tell(session.line())
+    names = iter(raters)
+
+    def ready(address: str) -> None:
+        tell_label_page(folder, address, next(names) if len(raters) > 1 else "")
+
+    label_units(*sessions, port=port, browser=not no_browser, ready=ready)
+    for session in sessions:
+        tell(session.line())
 
 
 @golden.command()

@@ -84,11 +84,13 @@ def tell_address(address: str) -> None:
     click.echo(json_text({"address": address}) if is_on("json") else address)
 
 
-def tell_label_page(folder: Path, address: str) -> None:
+def tell_label_page(folder: Path, address: str, rater: str = "") -> None:
     """Print where labels go, and the address of the page that they are given on."""
     if not (is_on("quiet") or is_on("json")):
         # A browser may be unable to read the file that it is given (Snap, Flatpak, WSL).
         advice = "If no browser opens the page, open this address in one. End with Ctrl-C."
+        if rater:
+            advice = f"The next address is for {rater!r} alone. End with Ctrl-C."
         click.echo(f"Each label goes into {folder} at once. {advice}", err=True)
     tell_address(address)
 

@@ -15,7 +15,6 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
-from urllib.parse import urlsplit
 
 from metaeval.base.errors import MetaevalError
 from metaeval.reports.templates import template
@@ -85,16 +84,16 @@ class LocalServer(ThreadingHTTPServer):
         (percent-encoded, without the query) → page. It is called from several threads. Other paths are
         refused, as other users of this computer can ask for them. The first is the one to open.
     post
-        What a page of the first site posts → answer; without it the sites can only be read.
+        Secret → what answers the posts of its page; without it the sites can only be read.
     """
 
     def __init__(
         self,
         sites: Mapping[str, Callable[[str], Page]],
         port: int = 0,
-        post: Callable[[bytes], Page] | None = None,
+        post: Mapping[str, Callable[[bytes], Page]] | None = None,
     ) -> None:
-        self.sites, self.post = sites, post
+        self.sites, self.post = sites, post or {}
         try:
             super().__init__((_LOOPBACK, port), _Handler)
         except (OSError, OverflowError) as error:
@@ -106,7 +105,12 @@ class LocalServer(ThreadingHTTPServer):
     @property
     def address(self) -> str:
         """Where a browser finds the first site."""
-        return f"http://{_LOOPBACK}:{self.server_address[1]}/{next(iter(self.sites))}/"
+        return self.addresses[0]
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where a browser finds each site."""
+        return [f"http://{_LOOPBACK}:{self.server_address[1]}/{secret}/" for secret in self.sites]
 
     def show(self, *, browser: bool, ready: Callable[[str], object]) -> None:
         """Serve until it is interrupted (Ctrl-C); ``ready`` is called with the address before that.
@@ -149,10 +153,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(self._page())
 
     def do_POST(self) -> None:
-        if self.server.post is None:
+        if not self.server.post:
             self.send_error(HTTPStatus.NOT_IMPLEMENTED)
         else:
-            self._answer(self._posted(self.server.post))
+            self._answer(self._posted())
 
     def _page(self) -> Page:
         if refused := self._misdirected():
@@ -162,12 +166,13 @@ class _Handler(BaseHTTPRequestHandler):
         site = self.server.sites.get(secret) if slash and not root else None
         return site(slash + rest) if site else REFUSED
 
-    def _posted(self, post: Callable[[bytes], Page]) -> Page:
+    def _posted(self) -> Page:
         origins = self.headers.get_all("Origin") or []
         length = self.headers.get("Content-Length", "")
         if refused := self._misdirected():
             return refused
-        if self.path != urlsplit(self.server.address).path:
+        post = self.server.post.get(self.path[1:-1]) if self.path.endswith("/") else None
+        if post is None:
             return REFUSED
         if origins and origins != [f"http://{self.headers['Host'].strip()}"]:
             return Page.message(HTTPStatus.FORBIDDEN, "Pages of other sites may not change anything here.")

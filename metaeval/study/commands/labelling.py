@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -33,12 +35,15 @@ def label_set(
     rubric: str | None = None,
     pairs: bool = False,
     only: str | os.PathLike[str] | None = None,
+    agreement: bool = False,
+    part: tuple[int, int, int] = (0, 1, 1),
 ) -> LabelSession:
     """Open the data set in a folder: its labels go into a table of its own.
 
     Units come in an order that says nothing of them, and is the same for every rater. The options are those
     of `metaeval golden label`; ``only`` is a table of units, in the order of showing, as of `units_of_route`.
-    If it is a plan, the session ends when the question is decided.
+    If it is a plan, the session ends when the question is decided. ``part`` is the position of the rater, the
+    number of raters, and how many of them label each unit; unit i goes to raters i, i + 1, ….
     """
     place = set_in(folder)
     if not place.is_dir():
@@ -63,8 +68,33 @@ def label_set(
     if only is not None:
         units = units_of_route(only, data, units)
         plan = Plan.read(Path(only))
+    position, raters, overlap = part
+    places = {unit: i for i, unit in enumerate(dict.fromkeys(unshown[key] for key in units))}
+    units = {k: asked for k, asked in units.items() if (position - places[unshown[k]]) % raters < overlap}
     shown = _rubric_of(rubric, data, tuple(aspects or data.aspects))
-    return LabelSession(kind, data, place, kind.labels, rater=rater, units=units, rubric=shown, plan=plan)
+    return LabelSession(
+        kind, data, place, kind.labels, rater=rater, units=units, rubric=shown, plan=plan, agreement=agreement
+    )
+
+
+def label_sets(
+    folder: str | os.PathLike[str],
+    raters: Sequence[str],
+    *,
+    overlap: int | None = None,
+    **options: Any,  # noqa: ANN401 - those of `label_set`
+) -> list[LabelSession]:
+    """Open the data set in a folder for several raters; each unit goes to ``overlap`` of them, or to all.
+
+    The options are those of `label_set`. The same raters, in the same order, have the same units again.
+    """
+    n = len(raters)
+    if len(set(raters)) < n:
+        raise DataError("each --rater must have another name")
+    if overlap is not None and not 1 <= overlap <= n:
+        raise DataError(f"--overlap {overlap} is not from 1 to {n}, the number of raters; change one of them")
+    parts = ((at, n, overlap or n) for at in range(n))
+    return [label_set(folder, rater=r, part=p, **options) for r, p in zip(raters, parts, strict=True)]
 
 
 def units_of_route(
@@ -116,27 +146,42 @@ def _rubric_of(prompt: str | None, data: DataOfKind, aspects: Sequence[str]) -> 
 
 
 def label_units(
-    session: LabelSession, *, port: int = 0, browser: bool = True, ready: Callable[[str], object] = print
+    *sessions: LabelSession, port: int = 0, browser: bool = True, ready: Callable[[str], object] = print
 ) -> None:
-    """Let a person label units in a browser on this computer until it is interrupted (Ctrl-C).
+    """Let people label units in a browser on this computer until it is interrupted (Ctrl-C).
 
-    The address has a token, without which nothing is shown or changed. ``port``, ``browser`` and ``ready``
-    are those of `metaeval.runs.viewer.view_runs`.
+    Each address has a token, without which nothing is shown or changed. ``port`` and ``browser`` are those of
+    `metaeval.runs.viewer.view_runs`; ``ready`` is called with the address of each session. With several, no
+    browser is opened, as each address is for another person.
     """
-    try:
-        with label_server(session, port) as server:
-            server.show(browser=browser, ready=ready)
-    finally:
-        session.close()
+    with ExitStack() as closing:
+        for session in sessions:
+            closing.callback(session.close)
+        with label_server(*sessions, port=port) as server:
+            server.show(
+                browser=browser and len(sessions) == 1, ready=lambda _: _each(ready, server.addresses)
+            )
 
 
-def label_server(session: LabelSession, port: int = 0) -> LocalServer:
-    """Return a server of the one page of a session, and of what it posts."""
+def _each(ready: Callable[[str], object], addresses: Iterable[str]) -> None:
+    for address in addresses:
+        ready(address)
+
+
+def label_server(*sessions: LabelSession, port: int = 0) -> LocalServer:
+    """Return a server of a page per session, each with a secret of its own, and of what it posts."""
+    pages = {new_secret(): _page_of(session) for session in sessions}
+    shown, posted = ({secret: both[at] for secret, both in pages.items()} for at in range(2))
+    return LocalServer(shown, port, posted)
+
+
+def _page_of(session: LabelSession) -> tuple[Callable[[str], Page], Callable[[bytes], Page]]:
+    """Return what shows the page of a session, and what answers its posts."""
 
     def page(path: str) -> Page:
         if path != "/":
             return REFUSED
-        return Page.of(template("label.html").render(name=session.data.name, rater=session.rater))
+        return Page.of(template("label.html").render(name=session.data.name, session=session))
 
     def post(body: bytes) -> Page:
         """Do what the page asks for; answer with what it shows next, or why it cannot be done."""
@@ -149,4 +194,4 @@ def label_server(session: LabelSession, port: int = 0) -> LocalServer:
             answer, status = {"error": str(error)}, HTTPStatus.BAD_REQUEST
         return Page(json.dumps(answer, allow_nan=False).encode(), "application/json", status=status)
 
-    return LocalServer({new_secret(): page}, port, post)
+    return page, post

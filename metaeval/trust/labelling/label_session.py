@@ -54,6 +54,8 @@ class LabelSession:
         Its questions and anchors are shown with the aspects of its dimensions.
     plan
         No further unit is shown once the labels of all people decide its question.
+    agreement
+        Whether raters may see how far they agree so far, which may change how they label.
 
     Raises
     ------
@@ -73,12 +75,13 @@ class LabelSession:
         units: Mapping[Key, Sequence[str]],
         rubric: Rubric | None = None,
         plan: Plan | None = None,
+        agreement: bool = False,
     ) -> None:
         check_rater(rater)
         if not units:
             raise DataError(f"data set {data.name!r} has no units to label")
         self.data, self._folder, self._table, self.rater = data, folder, table, rater
-        self._shown, self._plan = _Shown(kind, data, rubric), plan
+        self._shown, self._plan, self.agreement = _Shown(kind, data, rubric), plan, agreement
         self._notes: dict[int, str] = {}
         self._done: list[dict[str, Any]] = []
         """What can be undone, the last at the end."""
@@ -143,7 +146,9 @@ class LabelSession:
             raise DataError(f"there is no unit {at!r}; units are numbered from 0 to {len(self.units) - 1}")
         with alone(self._folder):
             self._catch_up()
-            return self._state(self._do(request, at), agreement=request.get("agreement") is True)
+            return self._state(
+                self._do(request, at), agreement=self.agreement and request.get("agreement") is True
+            )
 
     def _do(self, request: Mapping[str, Any], at: int | None) -> int | None:
         """Return the unit to show next; None if no unit is open."""

@@ -17,7 +17,7 @@ from metaeval.base.records import Scale
 from metaeval.kinds.explanations.data.loading import from_frames, save
 from metaeval.kinds.files.labels import update_labels
 from metaeval.sources.verdicts import read_verdicts
-from metaeval.study.commands.labelling import label_server, label_set
+from metaeval.study.commands.labelling import label_server, label_set, label_sets
 from metaeval.trust.planning.plan import Plan
 from tests.cli.labelling import labelling
 from tests.conftest import ROOT
@@ -102,11 +102,17 @@ def label(browser: Browser) -> Iterator[Label]:
     """Open the page for a rater of a data set."""
     with contextlib.ExitStack() as stack:
 
-        def open_(folder: Path, *, pairs: bool = False, only: Path | None = None, **how: Any) -> Labeller:
+        def open_(
+            folder: Path,
+            *,
+            pairs: bool = False,
+            only: Path | None = None,
+            agreement: bool = False,
+            **how: Any,
+        ) -> Labeller:
             one = Labeller(browser, folder, **how)
-            server = stack.enter_context(
-                serving(label_server(label_set(folder, rater=one.rater, pairs=pairs, only=only)))
-            )
+            session = label_set(folder, rater=one.rater, pairs=pairs, only=only, agreement=agreement)
+            server = stack.enter_context(serving(label_server(session)))
             stack.callback(one.closed)
             one.open(server.address)
             return one
@@ -239,7 +245,7 @@ def test_undo_skip_note_and_going_back(label: Label, tmp_path: Path) -> None:
 
 
 def test_aspects_are_rated_one_after_the_other_or_chosen_by_tab(label: Label, tmp_path: Path) -> None:
-    page = label(write_tiny(tmp_path / "tiny"))
+    page = label(write_tiny(tmp_path / "tiny"), agreement=True)
     marked = page.page.locator("fieldset.current legend")
     assert marked.inner_text() == "clear"
     page.press("4")
@@ -342,3 +348,32 @@ def test_it_fits_is_read_and_turns_with_the_script(
         assert page.page.evaluate("document.activeElement.matches('h2')")  # where a reader begins
         page.press("3")
     assert turned == {("I", "ltr"), ("因", "ltr"), ("כ", "rtl"), ("v", "ltr")}
+
+
+@pytest.mark.slow
+def test_three_raters_on_one_port_type_faster_than_the_page(browser: Browser, tmp_path: Path) -> None:
+    folder = texts(tmp_path / "gold", 12)
+    raters = ["anna", "bert", "cleo"]
+    sessions = label_sets(folder, raters, overlap=2)
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(serving(label_server(*sessions)))
+        assert len(set(server.addresses)) == 3
+        people = [Labeller(browser, folder, rater) for rater in raters]
+        for one, address in zip(people, server.addresses, strict=True):
+            stack.callback(one.closed)
+            one.open(address)
+            assert not one.page.locator("#agreement").is_visible()
+        burst = "12345123"
+        for one in people:  # no waiting in between
+            for key in burst:
+                one.page.keyboard.press(key)
+        for one in people:
+            one.page.get_by_text("All units are labelled").wait_for()
+            one.saved()
+            assert one.status == "8 of 8 labelled"
+        people[0].page.keyboard.press("?")
+        assert people[0].page.locator("#keys").is_visible()
+    update_labels(folder)
+    for session, one in zip(sessions, people, strict=True):
+        labels = one.labels()
+        assert [labels[(*key, "清晰")] for key in session.units] == [float(key) for key in burst]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.sources.verdicts import read_verdicts
-from metaeval.study.commands.labelling import label_set
+from metaeval.study.commands.labelling import label_set, label_sets
 from metaeval.study.commands.pairwise import pairwise_of
 from metaeval.trust.labelling.golden_table import export_labels, import_labels
 from metaeval.trust.labelling.label_session import LabelSession
@@ -190,7 +191,7 @@ def test_the_rubric_stands_beside_its_aspects(tiny: Path) -> None:
 def test_sides_are_shuffled_per_rater_and_what_was_first_is_recorded(tmp_path: Path, kind: str) -> None:
     folder = shutil.copytree(ROOT / "data" / kind, tmp_path / kind)
     data = me.load(folder)
-    anna, bert = (label_set(folder, rater=who) for who in ("anna", "bert"))
+    anna, bert = (label_set(folder, rater=who, agreement=True) for who in ("anna", "bert"))
     assert len(anna.units) == len(data) / 2
     assert [key[:2] for key in anna.units] == [key[:2] for key in bert.units]
     first = [key[2] == "first" for key in anna.units]
@@ -213,7 +214,7 @@ def test_sides_are_shuffled_per_rater_and_what_was_first_is_recorded(tmp_path: P
 
 
 def test_two_texts_of_a_user_and_item_are_shown_side_by_side(tiny: Path) -> None:
-    anna, bert = (label_set("tiny", rater=who, pairs=True) for who in ("anna", "bert"))
+    anna, bert = (label_set("tiny", rater=who, pairs=True, agreement=True) for who in ("anna", "bert"))
     assert len(anna.units) == 3 * 2 * 3  # users, items, pairs of three generators
     assert [key[:4] for key in anna.units] == [key[:4] for key in bert.units]
     assert 0 < sum(a == b for a, b in zip(anna.units, bert.units, strict=True)) < 18
@@ -302,3 +303,20 @@ def test_what_is_wrong_is_said_first(tiny: Path, folder: str, options: Any, mess
     shutil.copytree(ROOT / "data" / "slates", "slates")
     with pytest.raises(MetaevalError, match=message):
         label_set(folder, **options)
+
+
+def test_each_unit_goes_to_as_many_raters_as_asked(tiny: Path) -> None:
+    sessions = label_sets("tiny", ["anna", "bert", "cleo"], overlap=2)
+    everything = set(label_set("tiny", rater="anna").units)
+    times = Counter(key for session in sessions for key in session.units)
+    assert times == dict.fromkeys(everything, 2)
+    assert len({len(session.units) for session in sessions}) == 1
+    assert all(set(s.units) == everything for s in label_sets("tiny", ["anna", "bert"]))
+    with pytest.raises(MetaevalError, match="--overlap 3 is not from 1 to 2"):
+        label_sets("tiny", ["anna", "bert"], overlap=3)
+    with pytest.raises(MetaevalError, match="another name"):
+        label_sets("tiny", ["anna", "anna"])
+
+
+def test_agreement_is_shown_only_where_it_is_allowed(tiny: Path) -> None:
+    assert say(label_set("tiny", rater="anna"), "show", agreement=True)["agreement"] is None
