@@ -90,9 +90,14 @@ def tell_label_page(folder: Path, address: str, rater: str = "") -> None:
         # A browser may be unable to read the file that it is given (Snap, Flatpak, WSL).
         advice = "If no browser opens the page, open this address in one. End with Ctrl-C."
         if rater:
-            advice = f"The next address is for {rater!r} alone. End with Ctrl-C."
+            advice = f"This address is for {rater!r} alone. End with Ctrl-C."
         click.echo(f"Each label goes into {folder} at once. {advice}", err=True)
-    tell_address(address)
+    if rater:
+        click.echo(
+            json_text({"rater": rater, "address": address}) if is_on("json") else f"{rater}: {address}"
+        )
+    else:
+        tell_address(address)
 
 
 def tell_simulated(simulated: Simulation) -> None:

@@ -171,8 +171,8 @@ def _each(ready: Callable[[str], object], addresses: Iterable[str]) -> None:
 def label_server(*sessions: LabelSession, port: int = 0) -> LocalServer:
     """Return a server of a page per session, each with a secret of its own, and of what it posts."""
     pages = {new_secret(): _page_of(session) for session in sessions}
-    shown, posted = ({secret: both[at] for secret, both in pages.items()} for at in range(2))
-    return LocalServer(shown, port, posted)
+    shown = {secret: page for secret, (page, _) in pages.items()}
+    return LocalServer(shown, port, {secret: post for secret, (_, post) in pages.items()})
 
 
 def _page_of(session: LabelSession) -> tuple[Callable[[str], Page], Callable[[bytes], Page]]:

@@ -73,7 +73,12 @@ def scale_use(data: JudgedUnits, judge: str, resampler: Resampler) -> ScaleUse |
         return None
     use = data.rated(judge)
     level = _level(data, judge, use, resampler)
-    edges = [edges_of(data.scale.of(aspect)) for aspect in data.aspects]
+    edges = []
+    for aspect, scores, used in zip(data.aspects, data.of(judge), use, strict=True):
+        # A judge that was asked for whole points is not compared on the half points of people.
+        whole = bool(used.any() and (scores[used] % 1 == 0).all())
+        scale = data.scale.of(aspect)
+        edges.append(edges_of(replace(scale, integer=scale.integer or (whole and scale.min % 1 == 0))))
     n = np.array([len(e) - 1 for e in edges])[:, None]
 
     def levels(values: Floats) -> Floats:
@@ -187,6 +192,7 @@ SCALE_USE = Bias(
         ),
         (
             "Entropy over the levels of the scale by the truth's: below 1 the judge uses less of the scale. "
+            "If its scores are all whole, the levels are the whole points, for the truth too. "
             "In the middle: share of scores on the middle level, or on the two of them."
         ),
     ),

@@ -61,3 +61,14 @@ def test_entropy_levels_and_middle_are_plain_counts() -> None:
 def test_scores_that_are_no_ratings_are_left_out() -> None:
     data = replace(drawn(6), rates=frozenset())
     assert scale_use(data, "j", Resampler(30, resamples=9)) is None
+
+
+def test_a_judge_of_whole_points_is_not_blamed_for_the_half_points_of_people() -> None:
+    data = drawn(3)
+    halves = np.minimum(data.truth + np.where(np.arange(data.truth.shape[1]) % 2, 0.5, 0.0), 5)
+    whole = np.floor(halves + 0.5)
+    scale = replace(data.scale, integer=False)
+    data = replace(data, truth=halves, scores=whole[None], scale=scale)
+    found = scale_use(data, "j", Resampler(30, resamples=200))
+    assert found.entropy.value == pytest.approx(1)
+    assert [*found.levels] == [*found.levels_of_truth]
