@@ -52,7 +52,7 @@ def test_a_budget_that_cannot_be_kept_is_refused_before_the_run(
     study = write_study(tiny.parent / "s.yaml", **keys)
     assert main(["run", str(study), "--dry-run"]) == 2
     said = capsys.readouterr().err
-    assert "since its price is unknown; give it in judging: {prices: {openai/no-such-model: {input" in said
+    assert "since its price is unknown; set `judging.prices`: {openai/no-such-model: {input" in said
 
 
 def test_replies_seen_say_what_the_others_will_cost(tiny: Path) -> None:

@@ -147,7 +147,7 @@ def bound_of(request: Request, prices: Prices) -> int:
     elif prices.known(request):
         why = "its replies have no max_tokens; set it"
     else:
-        why = f"its price is unknown; give it in judging: {{prices: {{{model}: {{input: …, output: …}}}}}}"
+        why = f"its price is unknown; set `judging.prices`: {{{model}: {{input: …, output: …}}}}"
     raise MetaevalError(f"max_usd cannot be kept for {model}, since {why}, or limit calls with max_calls")
 
 

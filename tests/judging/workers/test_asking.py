@@ -149,7 +149,7 @@ def test_a_budget_an_unknown_price_and_a_missing_gpu_stop_a_run() -> None:
         assert len(server.log) == 20
         unpriced = Path(study(server, max_usd=1))
         unpriced.write_text(unpriced.read_text().replace("openai/m:", "other:"))
-        with pytest.raises(MetaevalError, match="price is unknown; give it in judging: ") as wrong:
+        with pytest.raises(MetaevalError, match=r"price is unknown; set `judging\.prices`: ") as wrong:
             me.run(unpriced, "out", engine="ray", workers=1)
         assert wrong.value.exit_code == 2
         own = Path(study(server))

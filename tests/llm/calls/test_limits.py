@@ -147,7 +147,7 @@ def test_what_multiplies_or_unbounds_a_price_is_refused(parameters: dict[str, ob
         (
             {},
             10,
-            r"price is unknown; give it in judging: \{prices: \{openai/m: \{input: …, output: …\}\}\}, or",
+            r"price is unknown; set `judging.prices`: \{openai/m: \{input: …, output: …\}\}, or",
         ),
         (PRICES, None, "no max_tokens; set it, or"),
     ],
