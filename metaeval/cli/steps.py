@@ -161,7 +161,7 @@ def init(
     datasets library, or hf://OWNER/NAME. Writes a map (which column is what), the data set and a study file,
     each with comments, and says how to run it. Of a data set that is there already, it writes the study.
     """
-    from metaeval.study.commands.start import STUDY, start
+    from metaeval.study.commands.start import DATA, STUDY, start
 
     def ask(question: str, default: str, read: Callable[[str], Answer]) -> Answer:
         def understood(answer: str) -> Answer:
@@ -184,8 +184,10 @@ def init(
         )
         return answered
 
-    name = Path(table).resolve().stem
-    folder = out or Path(f"{name}-study" if Path(table).is_dir() else name)
+    place = Path(table).resolve()
+    # The folder that init itself writes a data set into says nothing of it; the one around it does.
+    name = (place.parent.name if place.name == DATA else "") or place.stem
+    folder = out or Path(f"{name}-study" if place.is_dir() else name)
     made = start(table, folder, said=said, ask=ask, tell=tell, split=split, force=force)
     for note in made.notes:
         tell(f"Note: {note}")

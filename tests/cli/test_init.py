@@ -404,3 +404,12 @@ def test_force_does_not_replace_labels(here: Path, capsys) -> None:
         "'verdicts.csv', with labels that people gave; give another folder\n"
     )
     assert {path: path.read_bytes() for path in here.rglob("*.*") if path.is_file()} == before
+
+
+def test_a_folder_called_data_gives_the_study_the_name_of_the_one_around_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "data" / "sample", tmp_path / "films" / "data")
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "films/data", "--yes"]) == 0
+    assert "name: films-study " in Path("films-study/study.yaml").read_text(encoding="utf-8")
