@@ -50,7 +50,7 @@ _STUDY_COLUMNS = (
     Column("equal", "Equal", "count"),
     Column("explained", "Explained", "count"),
     Column("open", "Open", "count"),
-    Column("first_two", "Is the best of the two best better?"),
+    Column("first_two", "Is its best better than its second?"),
     Column("seconds", "Seconds", "count"),
 )
 
@@ -279,7 +279,7 @@ def ledger_page(made: Sequence[Reproduced]) -> str:
         at = f" at {source.commit}" if source.commit else ", pinned by the digests of its files"
         told = f"{source.paper}. <{source.repository}>{at}. Licence: {source.licence}."
         lines += ["", f"## {one.name}", "", f"{source.title}.", told, *filter(None, [source.notes])]
-        lines += [f"The best of the two best: {one.first_two}."] if one.first_two else []
+        lines += [f"Is its best better than its second? {one.first_two}."] if one.first_two else []
         lines += ["", *_markdown(one.cells.drop(columns="study").fillna(""))]
     return "\n".join([*lines, ""])
 
