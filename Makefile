@@ -76,4 +76,4 @@ vendor:
 	cd metaeval/reports/report/assets/vendor && npm install --no-package-lock --no-audit --no-fund && node build.mjs && rm -rf node_modules
 
 clean:
-	rm -rf $(VENV) docs/_build docs/reference/api build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/reference/api docs/reference/commands build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

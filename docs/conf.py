@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from metaeval import __version__
+from metaeval.cli import COMMANDS
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
@@ -59,3 +60,12 @@ html_show_sphinx = False
 html_last_updated_fmt = None  # the pages are the same whenever they are built
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+
+# A page per command, made of the command itself.
+_pages = Path(__file__).parent / "reference" / "commands"
+_pages.mkdir(exist_ok=True)
+for _name, _module in COMMANDS.items():
+    _place = f"metaeval.cli.{_module}:{_name.replace('-', '_')}"
+    _click = f".. click:: {_place}\n   :prog: metaeval {_name}\n   :nested: full"
+    _page = f"# {_name}\n\n```{{eval-rst}}\n{_click}\n```\n"
+    (_pages / f"{_name}.md").write_text(_page, encoding="utf-8")

@@ -23,7 +23,7 @@ DONE, WRONG_INPUT, UNEXPECTED = 0, 2, 70
 COMPLETE = "_METAEVAL_COMPLETE"
 """The variable by which a shell asks for completions; see `click.shell_completion`."""
 
-_MODULES = {
+COMMANDS = {
     "demo": "run",
     "init": "steps",
     "run": "run",
@@ -72,13 +72,13 @@ class Commands(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all commands, in the order of the help."""
-        return list(_MODULES)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command; None if there is no such command."""
-        if cmd_name not in _MODULES:
+        if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"metaeval.cli.{_MODULES[cmd_name]}")
+        module = import_module(f"metaeval.cli.{COMMANDS[cmd_name]}")
         command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 

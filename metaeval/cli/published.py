@@ -33,7 +33,7 @@ def reproduce(
 
     A cell is equal to the digits printed, differs for a stated reason, or differs: then the exit code is 1.
     Beside it are the interval, and whether the paper's best is better than its second. NAME is a folder of
-    studies/published; `all` stands for all.
+    studies/published; all stands for all.
     """
     from metaeval.base.files import write_text
     from metaeval.study.published import OPEN, ledger_page, ledger_sheets, published_studies, reproduce

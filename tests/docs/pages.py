@@ -13,7 +13,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     str(p.relative_to(DOCS))
     for p in DOCS.rglob("*.md")
-    if not {"_build", "api"} & set(p.relative_to(DOCS).parts)
+    if not {"_build", "api", "commands"} & set(p.relative_to(DOCS).parts)
 )
 _NAMED = re.compile(r"`(?P<name>[\w./-]+\.\w+)`:\Z")
 _REST = "…"

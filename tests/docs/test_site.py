@@ -43,7 +43,7 @@ def built(once: Callable[[str, Callable[[Path], object]], Path]) -> tuple[Path, 
 
 def build(folder: Path) -> str:
     """Build a copy, since Sphinx writes beside its sources; return what it said, nothing if all is well."""
-    shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("_build", "api"))
+    shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("_build", "api", "commands"))
     for name in ("data/README.md", "results/README.md"):
         (folder / name).parent.mkdir()
         shutil.copyfile(ROOT / name, folder / name)
@@ -98,8 +98,10 @@ def commands(command: click.Command, words: str) -> Iterator[tuple[str, click.Co
 
 
 def test_every_command_and_option_is_described(site: Path) -> None:
-    page = text_of(site / "reference" / "command-line.html")
     for words, command in commands(cli, "metaeval"):
+        if words == "metaeval":
+            continue
+        page = text_of(site / "reference" / "commands" / f"{words.split()[1]}.html")
         assert f"{words} [OPTIONS]" in page, words
         for option in command.params:
             if isinstance(option, click.Option):
