@@ -116,7 +116,7 @@ def test_rooms_of_one_floor_have_no_circle() -> None:
 def test_stats_and_llm_know_nothing_of_explanations() -> None:
     for file in FILES:
         if room(file) == "stats":
-            assert {other for _, other in imported_rooms(file)} <= {"stats", "errors"}, file
+            assert {other for _, other in imported_rooms(file)} <= {"stats", "base"}, file
         if room(file) == "llm":
             assert not {o for _, o in imported_rooms(file)} & {"sources", "evaluators"}, file
 
