@@ -80,6 +80,7 @@ def _choice(flag: str, *allowed: str, **attributes: Any) -> Decorator:
 
 _folder = click.argument("folder", type=PATH)
 _rising = rising(int, "two rising whole numbers, such as 0:3")
+_FIELDS = ("query", "document", "label", "user_id", "item_id", "rank", "score", "system")
 _scale = partial(option, "--scale", read=_rising, metavar="MIN:MAX")
 
 
@@ -139,6 +140,16 @@ def _names(given: Sequence[str]) -> dict[int, str]:
     return {int(match[1]): match[2] for match in matches.values() if match}
 
 
+def _columns(given: Sequence[str]) -> dict[str, str]:
+    """Return columns given as ``FIELD=COLUMN``."""
+    pairs = [one.partition("=") for one in given]
+    for field, _, column in pairs:
+        one_of(field, _FIELDS, "there is no field", "there are", error=ValueError)
+        if not column:
+            raise ValueError(f"{field!r} names no column; give FIELD=COLUMN")
+    return {field: column for field, _, column in pairs}
+
+
 def _scales(given: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Return scales given as ``0:3``, that of people, whose name here is empty, and ``RATER=0:42``."""
     ends = rising(float, "two rising numbers, such as 0:3 or rater=0:42")
@@ -171,6 +182,13 @@ _importer(
         show_default=False,
     ),
     option("--statement", "Question to the raters."),
+    several(
+        "--columns",
+        "Column of a field, where labels or runs are tables: query, document, label; user_id, item_id, rank, "
+        "score, system.",
+        read=_columns,
+        metavar="FIELD=COLUMN",
+    ),
     name,
 )
 

@@ -1,4 +1,4 @@
-"""Labels and runs of systems in TREC's formats: lines of fields between blanks, plain or gzip'ed.
+"""Labels and runs of systems in TREC's formats, or as tables with a header; plain or gzip'ed.
 
 A line of labels is ``query iteration document label``, one of a run ``user Q0 item rank score system``.
 """
@@ -9,7 +9,7 @@ import glob
 import gzip
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -20,22 +20,29 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from metaeval.base.errors import DataError, Problem
+from metaeval.sources.tables.table import read_table, suffix_of
 
 Ints: TypeAlias = NDArray[np.int64] | NDArray[np.intp]
 
 KEYS = ["query", "document"]
 _QRELS = ["query", "iteration", "document", "label"]
 _RUN = ["user_id", "q0", "item_id", "rank", "score", "system"]
+_IDLE = {"iteration", "q0"}
 _NUMBERS = {"rank": "a whole number", "score": "a finite number"}
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 
 
-def read_fields(path: Path, fields: Sequence[str], what: str) -> tuple[pd.DataFrame, list[Problem]]:
+def read_fields(
+    path: Path, fields: Sequence[str], what: str, columns: Mapping[str, str] | None = None
+) -> tuple[pd.DataFrame, list[Problem]]:
     """Return ``line`` and the fields as text, and a problem for each line that has not as many.
 
-    ``what`` is what the file is called in the `DataError` if it is not there, or no text: "qrels file".
+    ``what`` is what the file is called in the `DataError` if it is not there, or no text: "qrels file". Of a
+    table (CSV, TSV), ``columns`` says which column has a field, if it has another name.
     """
+    if suffix_of(path) in {".csv", ".tsv"}:
+        return _of_table(path, fields, what, columns or {})
     try:
         content = path.read_bytes()
         content = gzip.decompress(content) if content.startswith(_GZIP) else content
@@ -53,8 +60,8 @@ def read_fields(path: Path, fields: Sequence[str], what: str) -> tuple[pd.DataFr
     frame = pd.DataFrame(
         {"line": [n for n, line in enumerate(lines, start=1) if len(line) == len(fields)]}, dtype="int64"
     )
-    columns = zip(*whole, strict=True) if whole else [()] * len(fields)
-    for name, column in zip(fields, columns, strict=True):
+    parts = zip(*whole, strict=True) if whole else [()] * len(fields)
+    for name, column in zip(fields, parts, strict=True):
         frame[name] = pd.Series(b"\n".join(column).decode().split("\n")[: len(whole)], dtype="str")
     problems = [
         Problem(path.name, n, None, f"has {len(line)} fields; a line is: {' '.join(fields)}")
@@ -64,12 +71,30 @@ def read_fields(path: Path, fields: Sequence[str], what: str) -> tuple[pd.DataFr
     return frame, problems
 
 
-def read_qrels(path: Path) -> tuple[pd.DataFrame, list[Problem]]:
+def _of_table(
+    path: Path, fields: Sequence[str], what: str, columns: Mapping[str, str]
+) -> tuple[pd.DataFrame, list[Problem]]:
+    """Read the fields of a table; those that say nothing may be absent."""
+    if not path.is_file():
+        raise DataError(f"there is no {what} {str(path)!r}")
+    table, problems = read_table(path)
+    if table is None:
+        return pd.DataFrame({"line": pd.Series(dtype="int64"), **dict.fromkeys(fields, "")}), problems
+    given = {field: columns.get(field, field) for field in fields}
+    if lacking := [c for f, c in given.items() if c not in table.frame and f not in _IDLE]:
+        have = ", ".join(map(str, table.frame.columns))
+        message = f"is missing (there are: {have}); say what it is called with --columns FIELD=COLUMN"
+        raise DataError([Problem(path.name, None, lacking[0], message)])
+    texts = {f: table.frame[c].astype(str) if c in table.frame else "0" for f, c in given.items()}
+    return pd.DataFrame({"line": table.rows, **texts}).astype(dict.fromkeys(fields, "str")), problems
+
+
+def read_qrels(path: Path, columns: Mapping[str, str] | None = None) -> tuple[pd.DataFrame, list[Problem]]:
     """Return ``line``, ``query``, ``document`` and ``label``, all but the line as text, and every problem.
 
     Labels stay text, so that a report can show what a judge wrote in place of a label.
     """
-    frame, problems = read_fields(path, _QRELS, "qrels file")
+    frame, problems = read_fields(path, _QRELS, "qrels file", columns)
     frame = frame.drop(columns="iteration")
     if not problems and frame.empty:
         problems.append(Problem(path.name, None, None, "has no labels"))
@@ -127,7 +152,9 @@ def run_files(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def read_runs(files: Sequence[Path]) -> tuple[SystemRuns | None, list[Problem]]:
+def read_runs(
+    files: Sequence[Path], columns: Mapping[str, str] | None = None
+) -> tuple[SystemRuns | None, list[Problem]]:
     """Read runs; a system's list for a user is ordered by score, as trec_eval does it.
 
     Ties keep the order of the file where its lines are in the order of their scores, and are in the order of
@@ -135,7 +162,7 @@ def read_runs(files: Sequence[Path]) -> tuple[SystemRuns | None, list[Problem]]:
     """
     frames, problems = [], []
     for at, path in enumerate(files):
-        frame, found = read_fields(path, _RUN, "run file")
+        frame, found = read_fields(path, _RUN, "run file", columns)
         problems += found or ([] if len(frame) else [Problem(path.name, None, None, "has no lines")])
         frames.append(frame.drop(columns="q0").assign(file=at))
     rows = pd.concat(frames, ignore_index=True)

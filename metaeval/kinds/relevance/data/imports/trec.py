@@ -37,6 +37,7 @@ def import_collection(
     relevant: float | None = None,
     depth: int = 0,
     statement: str = QUESTION,
+    columns: Mapping[str, str] | None = None,
 ) -> Files:
     """Make a collection of files.
 
@@ -63,6 +64,9 @@ def import_collection(
         The first how many items of each list are judged even if no one labelled them.
     statement
         What raters were asked.
+    columns
+        Of labels and runs that are tables (CSV, TSV), field → its column: ``query``, ``document`` and
+        ``label``; ``user_id``, ``item_id``, ``rank``, ``score`` and ``system``.
 
     Raises
     ------
@@ -71,7 +75,7 @@ def import_collection(
     """
     raters = _raters(qrels)
     people = next(iter(raters))
-    labels_of, problems = _labels(raters)
+    labels_of, problems = _labels(raters, columns)
     truth = labels_of[people]
     given = scale if isinstance(scale, Mapping) else {people: scale} if scale else {}
     wanted = {rater or people: ends for rater, ends in given.items()}
@@ -92,7 +96,7 @@ def import_collection(
         and (rater in wanted or _off(frame, ends).mean() > _SLIPS)
     }
     files = run_files(runs)
-    system_runs, wrong = read_runs(files) if files else (None, [])
+    system_runs, wrong = read_runs(files, columns) if files else (None, [])
     problems += wrong
     tables: dict[str, Table | pd.DataFrame] = {}
     for kind, place in (("items", items), ("histories", histories), ("profiles", profiles)):
@@ -154,11 +158,13 @@ def _stems(pattern: str) -> dict[str, Path]:
     return {Path(path.name.removesuffix(".gz")).stem: path for path in judge_files([pattern]).values()}
 
 
-def _labels(raters: Mapping[str, Path]) -> tuple[dict[str, pd.DataFrame], list[Problem]]:
+def _labels(
+    raters: Mapping[str, Path], columns: Mapping[str, str] | None
+) -> tuple[dict[str, pd.DataFrame], list[Problem]]:
     """Return the key columns, ``rater``, ``label``, ``text`` (as it was) and ``line`` of each rater."""
     frames, problems = {}, []
     for rater, file in raters.items():
-        frame, wrong = read_qrels(file)
+        frame, wrong = read_qrels(file, columns)
         problems += wrong
         frame = frame.rename(columns={"query": KEYS[0], "document": KEYS[1], "label": "text"})
         numbers = pd.to_numeric(frame["text"], errors="coerce").astype(float)

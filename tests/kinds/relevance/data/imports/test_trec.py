@@ -162,3 +162,20 @@ def test_the_judges_of_the_challenge_are_raters(real_data: Path, tmp_path: Path)
     ]
     wide = data.ratings.pivot_table(index=["user_id", "item_id"], columns="rater", values="rating")
     assert round(cohen_kappa(wide["human"], wide["willia-umbrela1"]), 4) == 0.2863
+
+
+def test_tables_with_a_header_are_labels_and_runs(tmp_path: Path) -> None:
+    (tmp_path / "truth.csv").write_text("user,item,rating\nu1,a,3\nu1,b,1\nu2,a,2\n", encoding="utf-8")
+    runs = "Algorithm,user,rank,item,score\npop,u1,1,a,0.9\npop,u1,2,b,0.5\npop,u2,1,a,0.9\n"
+    with gzip.open(tmp_path / "runs.csv.gz", "wt", encoding="utf-8") as file:
+        file.write(runs)
+    columns = {"query": "user", "document": "item", "label": "rating", "system": "Algorithm"}
+    columns |= {"user_id": "user", "item_id": "item"}
+    given = {"runs": [tmp_path / "runs.csv.gz"], "scale": (0, 5)}
+    import_collection([f"truth={tmp_path / 'truth.csv'}"], tmp_path / "out", columns=columns, **given)
+    data = load(tmp_path / "out")
+    assert data.ratings["rating"].tolist() == [3, 1, 2]
+    assert data.runs["system"].unique().tolist() == ["pop"]
+    with pytest.raises(DataError, match=r"there are: user, item, rating.*--columns FIELD=COLUMN"):
+        import_collection([f"truth={tmp_path / 'truth.csv'}"], tmp_path / "no", **given)
+    assert not (tmp_path / "no").exists()
