@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.shares import row
-from metaeval.stats.regression.correction import Sample
+from metaeval.stats.regression.correction import LabelledSample
 from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ UNITS, OWN, BETTER = 6, 0.7, 0.3  # units of a user; what users differ by; what 
 MEAN, DIFFERENCE = np.array([[0.5, 0.5]]), np.array([[-1.0, 1.0]])
 
 
-def study(rng: np.random.Generator, users: int, share: float, r: float, *, whole: bool) -> tuple[Sample, Any]:
+def study(
+    rng: np.random.Generator, users: int, share: float, r: float, *, whole: bool
+) -> tuple[LabelledSample, Any]:
     """Draw ratings with users' own levels, and a judge whose errors are independent of each other.
 
     ``share`` of the users have labels if ``whole``, else of the units. Two judges of r: the second is
@@ -36,7 +38,7 @@ def study(rng: np.random.Generator, users: int, share: float, r: float, *, whole
         rated = np.isin(of_unit, chosen)
     else:
         rated = rng.random(n) < share
-    return Sample(np.where(rated, y, np.nan), f, group, 2, Clusters(of_unit, users)), y
+    return LabelledSample(np.where(rated, y, np.nan), f, group, 2, Clusters(of_unit, users)), y
 
 
 def covered(studies: int, users: int, share: float, r: float, *, whole: bool) -> Iterator[dict[str, Any]]:
@@ -52,7 +54,7 @@ def covered(studies: int, users: int, share: float, r: float, *, whole: bool) ->
     widths, shares = [], []
     for k in range(studies):
         sample, _ = study(rng, users, share, r, whole=whole)
-        one = Sample(sample.ratings, sample.scores[:1], sample.group, 2, sample.clusters)
+        one = LabelledSample(sample.ratings, sample.scores[:1], sample.group, 2, sample.clusters)
         ways = {
             "mean": one.powered(MEAN),
             "difference": one.powered(DIFFERENCE),
@@ -78,13 +80,13 @@ def covered(studies: int, users: int, share: float, r: float, *, whole: bool) ->
     yield row(f"{name}, width", studies, found, (0.0, 1.0))
 
 
-def _share(one: Sample, users: int) -> float:
+def _share(one: LabelledSample, users: int) -> float:
     """Say whether the interval of the share of ratings above 0 covers it; NaN where there is none."""
     from scipy.special import ndtr
 
     y, f = one.ratings, one.scores
     binary = np.where(np.isnan(y), np.nan, y > 0)
-    found = Sample(binary, (f > 1).astype(float), one.group, 2, Clusters(one.clusters.of_unit, users))
+    found = LabelledSample(binary, (f > 1).astype(float), one.group, 2, Clusters(one.clusters.of_unit, users))
     ends = found.rogan_gladen()
     truth = (ndtr(0) + ndtr(BETTER)) / 2
     return float(ends.low <= truth <= ends.high) if np.isfinite(ends.low) else np.nan

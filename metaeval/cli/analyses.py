@@ -170,7 +170,7 @@ def correct() -> None:
 @click.command()
 @run_argument
 @option("--better", "Is A better than B? Two generators, or values of another key.", nargs=2)
-@option("--epsilon", "What a person's advantage may be, with --replace.", click.FloatRange(0, 1), default=0.1)
+@option("--epsilon", "A person's advantage at most, without --better.", click.FloatRange(0, 1), default=0.1)
 @option("--judge", "Evaluator whose scores are corrected.  [default: the first judge]", metavar="NAME")
 @option("--aspect", "Aspect of the question.  [default: the first]")
 @option(

@@ -22,7 +22,7 @@ _FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class LabelledSample:
     """Units that judges scored, some of which people rated; n units, in groups whose means are wanted."""
 
     ratings: Floats
@@ -55,7 +55,7 @@ class Sample:
 
     def judge_alone(self, contrasts: ArrayLike) -> Combined:
         """Return what the first judge says: its means, as if they were people's."""
-        as_if = Sample(self.scores[0], self.scores[:1], self.group, self.n_groups, self.clusters)
+        as_if = LabelledSample(self.scores[0], self.scores[:1], self.group, self.n_groups, self.clusters)
         return as_if.labels_alone(contrasts)
 
     def by_strata(self, contrasts: ArrayLike, n_strata: int = 3) -> Combined:

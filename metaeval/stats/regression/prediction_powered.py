@@ -18,7 +18,7 @@ _NOISE = 1e-12  # a smaller share than this is rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class CellSums:
     """Influences of clusters on estimates: what the units of one estimate in one cluster add to it."""
 
     cluster: Ints
@@ -73,7 +73,7 @@ class PredictionPowered:
     n_labelled_clusters: Ints
     """Clusters with a rated unit of the generator."""
     n_units: Ints
-    cells: Cells
+    cells: CellSums
     correction: Floats
     """Shape (judges, n_generators): mean score of all units less that of the rated; 0 where it is no help."""
 
@@ -99,7 +99,7 @@ class PredictionPowered:
         cluster, owner = (place.ravel() for place in np.indices(rated.shape))
         ratings = (summed(cells.ratings) + added).ravel()
         scores = [summed(v).ravel() for v in cells.scores]
-        sums = Cells(cluster, owner, cells.n_clusters, ratings, np.stack(scores), rated.ravel())
+        sums = CellSums(cluster, owner, cells.n_clusters, ratings, np.stack(scores), rated.ravel())
         weight, influence = sums.tuned()
         value = np.nan_to_num(self.classical_estimate) @ weights.T + weight @ (self.correction @ weights.T)
         value[((weights != 0) & np.isnan(self.classical_estimate)).any(axis=1)] = np.nan
@@ -226,7 +226,7 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
         np.maximum.at(largest[k], owner, f_influence[k] ** 2)
     helps = (spread > (_NOISE * largest_score) ** 2) & (largest < (1 - _NOISE) * spread)
     helps &= (n_rated < n_units) & (n_labelled_clusters > len(scores) + 1)
-    of_cells = Cells(
+    of_cells = CellSums(
         home, owner, n_clusters, y_influence, np.where(helps[:, owner], f_influence, 0.0), has_rated
     )
     # Lambda is common to all generators; what a cluster adds to it is left out for that cluster.

@@ -24,7 +24,7 @@ from metaeval.runs.server import REFUSED, LocalServer, Page, new_secret
 from metaeval.trust.escalating.tables import PERSON
 from metaeval.trust.labelling.golden import keys_of, ticket
 from metaeval.trust.labelling.label_session import LabelSession
-from metaeval.trust.planning.plan import Plan
+from metaeval.trust.planning.plan import LabelPlan
 
 
 def label_set(
@@ -67,7 +67,7 @@ def label_set(
     plan = None
     if only is not None:
         units = units_of_route(only, data, units)
-        plan = Plan.read(Path(only))
+        plan = LabelPlan.read(Path(only))
     position, raters, overlap = part
     places = {unit: i for i, unit in enumerate(dict.fromkeys(unshown[key] for key in units))}
     units = {k: asked for k, asked in units.items() if (position - places[unshown[k]]) % raters < overlap}

@@ -14,7 +14,7 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import compared_key, noun
 from metaeval.base.records import Status
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.regression.correction import Sample
+from metaeval.stats.regression.correction import LabelledSample
 from metaeval.stats.resampling.weights import Swaps
 from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.escalating.stages import along
@@ -35,7 +35,7 @@ class Correcting:
     aspect: str
     """Or the ranking measure."""
     judges: tuple[str, ...]
-    sample: Sample
+    sample: LabelledSample
     """The judges' scores are in the order of their names."""
     groups: tuple[str, ...]
     """Names of generators, or of systems; one without a name, where units name none."""
@@ -50,7 +50,7 @@ class Correcting:
     """Ratings of all units, shape (n,), some of which the sample leaves out; None if it leaves out none."""
 
     @property
-    def everything(self) -> Sample:
+    def everything(self) -> LabelledSample:
         """The sample as one group."""
         return replace(self.sample, group=np.zeros_like(self.sample.group), n_groups=1)
 
@@ -126,7 +126,7 @@ def samples(
         yield Correcting(
             aspect,
             tuple(judges),
-            Sample(
+            LabelledSample(
                 ratings,
                 scores,
                 codes,
@@ -155,7 +155,7 @@ def samples_by_cluster(values: pd.DataFrame, truth: str, judges: Sequence[str]) 
         by = by[by[wanted].notna().all(axis=1)]
         units = by.index.to_frame(index=False)
         (codes, names), (of_unit, topics) = (_coded(units[c]) for c in ("system", "topic"))
-        sample = Sample(
+        sample = LabelledSample(
             by[truth].to_numpy(np.float64),
             by[wanted].to_numpy(np.float64).T,
             codes,

@@ -28,7 +28,7 @@ from metaeval.kinds.kind import StudyKind
 from metaeval.llm.prompts.rubric import Rubric
 from metaeval.stats.agreement.raters import krippendorff_alpha
 from metaeval.trust.labelling.golden import check_rater, keys_of, ticket
-from metaeval.trust.planning.plan import Plan
+from metaeval.trust.planning.plan import LabelPlan
 
 Key: TypeAlias = tuple[str, ...]
 _LONGEST_NOTE = 10_000  # characters
@@ -74,7 +74,7 @@ class LabelSession:
         rater: str,
         units: Mapping[Key, Sequence[str]],
         rubric: Rubric | None = None,
-        plan: Plan | None = None,
+        plan: LabelPlan | None = None,
         agreement: bool = False,
     ) -> None:
         check_rater(rater)

@@ -18,11 +18,13 @@ from metaeval.stats.resampling.sequential import LEAST, chances, confidence_sequ
 
 Rule: TypeAlias = Literal["mean", "rmse", "accuracy"]
 """Weighted means of ratings are asked about; or a judge's advantage over people, by an alignment."""
+_SKIPPED = 0.2
+"""Share of the units in the plan's order that may lack a label: for them the judge's score counts."""
 _COLUMNS = ("aspect", "order", "probability", "weight", "score", "rule", "epsilon", "above", "below")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class LabelPlan:
     """A question about a value, Σ w y over units: whether it is above or below 0."""
 
     units: pd.DataFrame
@@ -39,7 +41,7 @@ class Plan:
         *,
         seed: int,
         **fixed: str | float,
-    ) -> Plan:
+    ) -> LabelPlan:
         """Draw the order of units with their keys; ``fixed`` has the columns that are the same for all."""
         p = chances(weights, doubt)
         at = drawn(p, seed=seed)
@@ -48,7 +50,7 @@ class Plan:
         return cls(frame[[*units, *_COLUMNS]].reset_index(drop=True), tuple(map(str, units)))
 
     @classmethod
-    def read(cls, path: Path) -> Plan | None:
+    def read(cls, path: Path) -> LabelPlan | None:
         """Read plan.csv; None if the table is another one."""
         head = pd.read_csv(path, nrows=0, dtype=str).columns
         if not set(_COLUMNS) <= set(head):
@@ -86,7 +88,7 @@ class Plan:
             found = Advantages.of(table, self.units["score"].to_numpy(np.float64), self.rule)
             return float(self._fixed("epsilon")) - np.asarray(np.nanmean(found.person - found.judge, axis=0))
 
-    def answer(self, ratings: Floats, alpha: float) -> Answer:
+    def answer(self, ratings: Floats, alpha: float) -> Standing:
         """Return the answer from y of each unit; NaN before the last label is a unit that was skipped."""
         known = np.flatnonzero(~np.isnan(ratings))
         order = np.arange(known[-1] + 1 if known.size else 0)
@@ -98,24 +100,27 @@ class Plan:
         stop = found.stop(0.0)
         end = stop or len(order)
         n = int((known < end).sum())
+        if end - n > _SKIPPED * end:
+            text = f"not decided: {end - n} of the plan's first {end} units have no label; label them first"
+            return Standing(text, n)
         if end < min(LEAST, len(weights)):
-            return Answer(
+            return Standing(
                 f"not decided: label in the order of the plan; at least {LEAST} labels are needed", n
             )
         value, low, high = (float(v[end - 1]) for v in (found.value, found.low, found.high))
         if stop:
             said = self._fixed("above" if value > 0 else "below")
-            return Answer(f"decided: {said}; stop labelling", n, value, low, high, decided=True)
+            return Standing(f"decided: {said}; stop labelling", n, value, low, high, decided=True)
         if end == len(weights):
-            return Answer("all units are labelled: there is no difference", n, value, low, high)
+            return Standing("all units are labelled: there is no difference", n, value, low, high)
         # The interval narrows about with the root of the labels.
         more = min(len(weights), end * ((high - low) / 2 / max(abs(value), 1e-9)) ** 2) - end
         about = f"not decided: about {max(1, more):,.0f} more labels, if the estimate stays as it is"
-        return Answer(about, n, value, low, high)
+        return Standing(about, n, value, low, high)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Standing:
     """What the labels say so far."""
 
     verdict: str

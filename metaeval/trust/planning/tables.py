@@ -15,7 +15,7 @@ from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.sequential import LEAST
 from metaeval.trust.escalating.stages import along, confidence_of
-from metaeval.trust.planning.plan import Plan
+from metaeval.trust.planning.plan import LabelPlan
 
 if TYPE_CHECKING:
     from metaeval.kinds.scored import Scored
@@ -31,7 +31,7 @@ _COLUMNS = (
 
 def plan_for(
     scored: Scored[Any], judge: str, aspect: str, better: Sequence[str] | None, *, epsilon: float, seed: int
-) -> Plan:
+) -> LabelPlan:
     """Draw the plan for a question.
 
     Parameters
@@ -68,12 +68,12 @@ def plan_for(
         "above": above,
         "below": below,
     }
-    return Plan.drawn(units, weights, score, top - sure, seed=seed, **fixed)
+    return LabelPlan.drawn(units, weights, score, top - sure, seed=seed, **fixed)
 
 
 def planning_sheet(
     scored: Scored[Any],
-    plan: Plan,
+    plan: LabelPlan,
     judge: str,
     labels: Mapping[str, Mapping[tuple[str, ...], float]],
     *,

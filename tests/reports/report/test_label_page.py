@@ -18,7 +18,7 @@ from metaeval.kinds.explanations.data.loading import from_frames, save
 from metaeval.kinds.files.labels import update_labels
 from metaeval.sources.verdicts import read_verdicts
 from metaeval.study.commands.labelling import label_server, label_set, label_sets
-from metaeval.trust.planning.plan import Plan
+from metaeval.trust.planning.plan import LabelPlan
 from tests.cli.labelling import labelling
 from tests.conftest import ROOT
 from tests.reports.report.pages import overflow
@@ -174,7 +174,7 @@ def test_a_plan_is_followed_and_the_page_stops_when_it_is_decided(label: Label, 
     folder = texts(tmp_path / "gold", 80)
     units = me.load(folder).explanations[["user_id", "item_id", "generator"]]
     first = np.arange(80) % 2 == 0
-    plan = Plan.drawn(
+    plan = LabelPlan.drawn(
         units.reset_index(drop=True),
         np.where(first, 1 / 40, -1 / 40),
         np.full(80, 3.0),

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaeval.stats.regression.correction import RoganGladen, Sample
+from metaeval.stats.regression.correction import LabelledSample, RoganGladen
 from metaeval.stats.resampling.weights import Swaps
 from metaeval.stats.weighted.sums import Clusters
 from tests.examples import examples
@@ -20,7 +20,7 @@ def sample(rng, users=60, per=5, share=0.3, r=0.7, judges=1, groups=1):
     f = r * y + math.sqrt(1 - r * r) * rng.normal(size=(judges, n)) + 3
     rated = np.isin(of_unit, rng.choice(users, round(users * share), replace=False))
     group = np.arange(n) % groups
-    return Sample(np.where(rated, y, np.nan), f, group, groups, Clusters(of_unit, users)), y
+    return LabelledSample(np.where(rated, y, np.nan), f, group, groups, Clusters(of_unit, users)), y
 
 
 def naive(s, contrast):
@@ -73,7 +73,7 @@ def test_known_probabilities_undo_the_choice_of_easy_units():
         s, y = sample(rng, users=80)
         p = np.where(s.scores[0] > 3, 0.6, 0.1)
         ratings = np.where(rng.random(len(y)) < p, y, np.nan)
-        drawn = Sample(ratings, s.scores, s.group, 1, s.clusters, p)
+        drawn = LabelledSample(ratings, s.scores, s.group, 1, s.clusters, p)
         found.append(drawn.labels_alone(ONE).estimate[0] - y.mean())
         plain.append(np.nanmean(ratings) - y.mean())
     assert abs(np.mean(found)) < 4 * np.std(found) / math.sqrt(len(found))
@@ -93,7 +93,7 @@ def test_no_unit_is_predicted_by_a_map_that_saw_its_cluster():
     before = s.mapped(0)[0]
     user = s.clusters.of_unit[s.rated][0]
     mine = s.clusters.of_unit == user
-    moved = Sample(np.where(mine, s.ratings + 50, s.ratings), s.scores, s.group, 1, s.clusters)
+    moved = LabelledSample(np.where(mine, s.ratings + 50, s.ratings), s.scores, s.group, 1, s.clusters)
     after = moved.mapped(0)[0]
     np.testing.assert_array_equal(after[mine], before[mine])
     assert np.abs(after[~mine] - before[~mine]).max() > 1
@@ -147,7 +147,7 @@ def test_clusters_widen_the_interval_of_a_share():
 def test_noise_tells_nothing_and_a_judge_does():
     s, _ = sample(np.random.default_rng(5), judges=2, users=100)
     noise = np.random.default_rng(6).normal(size=s.scores.shape[1])
-    r, low = Sample(s.ratings, np.stack([s.scores[0], noise]), s.group, 1, s.clusters).informative()
+    r, low = LabelledSample(s.ratings, np.stack([s.scores[0], noise]), s.group, 1, s.clusters).informative()
     assert r[0] == pytest.approx(np.corrcoef(s.scores[0, s.rated], s.ratings[s.rated])[0, 1])
     assert low[0] > 0.5
     assert low[1] < 0 < abs(r[1]) < 0.2
@@ -156,8 +156,8 @@ def test_noise_tells_nothing_and_a_judge_does():
 def test_labels_of_easy_units_are_unlike_the_rest():
     s, y = sample(np.random.default_rng(7), users=100)
     assert s.unlike(Swaps(100, 2_000)) > 0.01
-    easy = Sample(np.where(s.scores[0] > 3.5, y, np.nan), s.scores, s.group, 1, s.clusters)
+    easy = LabelledSample(np.where(s.scores[0] > 3.5, y, np.nan), s.scores, s.group, 1, s.clusters)
     assert easy.unlike(Swaps(100, 2_000)) < 0.001
-    assert Sample(y, s.scores, s.group, 1, s.clusters).unlike(Swaps(100, 100)) == 1
-    constant = Sample(s.ratings, s.scores * 0, np.arange(len(y)) % 5, 5, s.clusters)
+    assert LabelledSample(y, s.scores, s.group, 1, s.clusters).unlike(Swaps(100, 100)) == 1
+    constant = LabelledSample(s.ratings, s.scores * 0, np.arange(len(y)) % 5, 5, s.clusters)
     assert constant.unlike(Swaps(100, 100)) == 1  # every user has a unit of each generator

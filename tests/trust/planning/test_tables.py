@@ -81,6 +81,16 @@ def test_skipped_units_do_not_end_the_plan(run: Path, tmp_path: Path) -> None:
     assert "units were skipped" in sheet.notes[1]
 
 
+def test_labels_of_the_easy_units_alone_decide_nothing(run: Path, tmp_path: Path) -> None:
+    plan_of(run / "run", ("good", "bad"), judge="a")
+    plan = pd.read_csv(run / "run" / "plan.csv", dtype=str)
+    easy = plan[plan["score"].astype(float) > plan["score"].astype(float).median()]
+    ratings = pd.read_csv(run / "data" / "ratings.csv", dtype=str)
+    ratings.merge(easy[["user_id", "item_id", "generator"]]).to_csv(tmp_path / "easy.csv", index=False)
+    [sheet] = plan_of(run / "run", ("good", "bad"), judge="a", labels=tmp_path / "easy.csv")
+    assert "units have no label; label them first" in sheet.frame["verdict"][0]
+
+
 @pytest.mark.parametrize(
     ("noise", "said"), [(0.0, "decided: a replaces a person"), (3.0, "decided: a does not replace a person")]
 )

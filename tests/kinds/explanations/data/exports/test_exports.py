@@ -1,4 +1,4 @@
-"""Exports of ten tools → ``init --yes`` → ``run``: right people, right aspects, right numbers.
+"""Exports of eleven tools → ``init --yes`` → ``run``: right people, right aspects, right numbers.
 
 The files of Argilla, Label Studio, MLflow and DeepEval were made by these tools; the others follow the
 documentation of their formats.
