@@ -51,26 +51,11 @@ def test_a_test_runs_a_study_and_fails_with_the_table_of_the_gate(
     (tmp_path / "test_it.py").write_text(TEST.format(least=least), encoding="utf-8")
     for name in ("study.yaml", "run"):
         (tmp_path / name).symlink_to(place / name)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "metaeval.integrations.pytest_plugin",
-        "--strict-markers",
-    ]
-    plain = [
-        "--strict-markers",
-        "-p",
-        "no:cacheprovider",
-        "-c",
-        os.devnull,
-        f"--rootdir={tmp_path}",
-        "test_it.py",
-    ]
+    # The entry point makes the plugin known, as for a user.
+    plain = ["--strict-markers", "-p", "no:cacheprovider", "-c", os.devnull, f"--rootdir={tmp_path}"]
+    command = [sys.executable, "-m", "pytest", "-q", *plain, "test_it.py"]
     done = subprocess.run(
-        [*command, *plain], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
     )
     passing = least == "1.1"
     assert ("2 passed" in done.stdout) == passing, done.stdout
