@@ -30,27 +30,32 @@ def golden() -> None:
 @option("--n", "Number of units to draw.", click.IntRange(1), default=200)
 @option(
     "--by",
-    "Columns of explanations or users; each combination of their values is a stratum.",
-    default="generator",
+    "Columns of explanations or users; each combination of their values is a stratum.  [default: generator; "
+    "with --pairs: first,second]",
     metavar="COLUMN,…",
 )
+@flag("--pairs", "Draw pairs: two explanations of the same item for the same user, by different generators.")
 @flag("--equal", "Draw equally many units of each stratum, instead of proportionally.")
 @seed
 @option("--out", "Data-set folder to write.", PATH, required=True)
 @option("--format suffix", "", ["csv", "parquet", "jsonl"], default="csv", show_default=False)
 @flag("--force", "Replace an existing data set.")
 @talk
-def sample(data: str, *, n: int, by: str, out: Path, suffix: Format, force: bool, **options: Any) -> None:
+def sample(
+    data: str, *, n: int, by: str | None, pairs: bool, out: Path, suffix: Format, force: bool, **options: Any
+) -> None:
     """Draw a stratified sample of the data set DATA as a new data set; every stratum is covered."""
     from metaeval.kinds.explanations.data.loading import load, save
     from metaeval.trust.labelling import golden as sets
 
+    by = ("first,second" if pairs else "generator") if by is None else by
     columns = [c.strip() for c in by.split(",") if c.strip()]
-    made = sets.sample(load(data), n, columns, **options)
+    made = sets.sample(load(data), n, columns, pairs=pairs, **options)
     save(made.data, out, suffix, force=force)
     for line in made.lines():
         tell(line)
-    tell(f"{out}\nNext: metaeval golden label {shlex.quote(str(out))} --rater NAME")
+    more = " --pairs" * pairs
+    tell(f"{out}\nNext: metaeval golden label {shlex.quote(str(out))} --rater NAME{more}")
     for warning in made.warnings:
         click.echo(f"metaeval: {warning}", err=True)
     tell_json(made.to_dict())
@@ -66,14 +71,24 @@ def sample(data: str, *, n: int, by: str, out: Path, suffix: Format, force: bool
 @option("--rubric", "Show the questions and anchors of this prompt, or file.", metavar="PROMPT")
 @flag("--pairs", "Show two explanations of the same item for the same user: which is better?")
 @option("--only", "Label only the units of this table, such as a run's route.csv.", PATH, metavar="FILE.csv")
-@flag("--agreement", "Let raters see how far they agree so far; this may change how they label.")
+@option("--host", "Name or address at which other computers open the page.", metavar="HOST")
+@option("--certificate", "Certificate and key for --host (PEM).", PATH, metavar="FILE")
 @served
 @talk
-def label(folder: Path, *, raters: tuple[str, ...], port: int, no_browser: bool, **options: Any) -> None:
+def label(
+    folder: Path,
+    *,
+    raters: tuple[str, ...],
+    no_browser: bool,
+    port: int,
+    host: str | None,
+    certificate: Path | None,
+    **options: Any,
+) -> None:
     """Label the units of the data set SET, of any kind, in a browser; end with Ctrl-C.
 
-    Only this computer can see the page; a tunnel (ssh -L) shows it on another one. Each label is saved before
-    the next unit is shown. The same command continues where you stopped.
+    Without --host only this computer can see the page. Each label is saved before the next unit is shown. The
+    same command continues where you stopped.
     """
     from metaeval.study.commands.labelling import label_sets, label_units
 
@@ -90,7 +105,8 @@ def label(folder: Path, *, raters: tuple[str, ...], port: int, no_browser: bool,
     def ready(address: str) -> None:
         tell_label_page(folder, address, next(names) if len(raters) > 1 else "")
 
-    label_units(*sessions, port=port, browser=not no_browser, ready=ready)
+    served_at = {"port": port, "host": host, "certificate": certificate}
+    label_units(*sessions, browser=not no_browser, ready=ready, **served_at)
     for session in sessions:
         tell(session.line())
 

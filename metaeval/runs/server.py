@@ -1,4 +1,4 @@
-"""A web server for this computer alone, on which runs are viewed and units labelled."""
+"""A web server for runs and for labels: for this computer alone, or with TLS for others too."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import re
 import secrets
 import socketserver
+import ssl
 import sys
 import tempfile
 import threading
@@ -20,9 +21,9 @@ from metaeval.base.errors import MetaevalError
 from metaeval.reports.templates import template
 
 _LOOPBACK = "127.0.0.1"
-_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
-"""Allowed Host headers: another name that leads here (DNS rebinding) is refused. Any port is allowed, so that
-one can be forwarded."""
+_HOST = r"(127\.0\.0\.1|localhost|\[::1\]|{})(:[0-9]{{1,5}})?"
+"""Allowed Host headers, with the host: another name that leads here (DNS rebinding) is refused. Any
+port is allowed, so that one can be forwarded."""
 _HEADERS = {
     # A report is self-contained: it may load nothing, and only these pages may frame it.
     "Content-Security-Policy": (
@@ -85,6 +86,9 @@ class LocalServer(ThreadingHTTPServer):
         refused, as other users of this computer can ask for them. The first is the one to open.
     post
         Secret → what answers the posts of its page; without it the sites can only be read.
+    host, certificate
+        The name or address at which other computers reach this one, and the file with the certificate and
+        its key (PEM), without which it is not served to them.
     """
 
     def __init__(
@@ -92,15 +96,31 @@ class LocalServer(ThreadingHTTPServer):
         sites: Mapping[str, Callable[[str], Page]],
         port: int = 0,
         post: Mapping[str, Callable[[bytes], Page]] | None = None,
+        *,
+        host: str | None = None,
+        certificate: Path | None = None,
     ) -> None:
-        self.sites, self.post = sites, post or {}
+        self.sites, self.post, self.host = sites, post or {}, host or _LOOPBACK
+        self.scheme = "https" if certificate else "http"
+        if bool(host) != bool(certificate):
+            raise MetaevalError("--host and --certificate go together, so that nobody on the way reads along")
         try:
-            super().__init__((_LOOPBACK, port), _Handler)
+            super().__init__((self.host, port), _Handler)
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or error
             raise MetaevalError(
-                f"port {port} cannot be used ({why}); give another --port, or leave it out for a free one"
+                f"port {port} of {self.host} cannot be used ({why}); give another --port, or leave it out "
+                "for a free one"
             ) from error
+        if certificate:
+            try:
+                context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+                context.load_cert_chain(certificate)
+            except OSError as error:
+                self.server_close()
+                raise MetaevalError(f"{certificate} is no PEM file of a certificate and its key") from error
+            # The handshake is left to the thread of the request, so that nobody holds up the others.
+            self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     @property
     def address(self) -> str:
@@ -110,7 +130,7 @@ class LocalServer(ThreadingHTTPServer):
     @property
     def addresses(self) -> list[str]:
         """Where a browser finds each site."""
-        return [f"http://{_LOOPBACK}:{self.server_address[1]}/{secret}/" for secret in self.sites]
+        return [f"{self.scheme}://{self.host}:{self.server_port}/{secret}/" for secret in self.sites]
 
     def show(self, *, browser: bool, ready: Callable[[str], object]) -> None:
         """Serve until it is interrupted (Ctrl-C); ``ready`` is called with the address before that.
@@ -134,11 +154,11 @@ class LocalServer(ThreadingHTTPServer):
     def server_bind(self) -> None:
         """Bind without looking up the name of this computer."""
         socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = _LOOPBACK, int(self.server_address[1])
+        self.server_name, self.server_port = self.host, int(self.server_address[1])
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as in the base class
         """Ignore a browser that went away."""
-        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError | ssl.SSLError):
             super().handle_error(request, client_address)
 
 
@@ -174,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
         post = self.server.post.get(self.path[1:-1]) if self.path.endswith("/") else None
         if post is None:
             return REFUSED
-        if origins and origins != [f"http://{self.headers['Host'].strip()}"]:
+        if origins and origins != [f"{self.server.scheme}://{self.headers['Host'].strip()}"]:
             return Page.message(HTTPStatus.FORBIDDEN, "Pages of other sites may not change anything here.")
         if not (length.isascii() and length.isdigit()):
             return Page.message(HTTPStatus.LENGTH_REQUIRED, "The length of the request is not known.")
@@ -184,9 +204,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _misdirected(self) -> Page | None:
         hosts = self.headers.get_all("Host") or []
-        if len(hosts) == 1 and _HOST.fullmatch(hosts[0].strip()):
+        host = self.server.host
+        if len(hosts) == 1 and re.fullmatch(_HOST.format(re.escape(host)), hosts[0].strip(), re.IGNORECASE):
             return None
-        return Page.message(HTTPStatus.MISDIRECTED_REQUEST, f"These pages are shown only at {_LOOPBACK}.")
+        return Page.message(HTTPStatus.MISDIRECTED_REQUEST, f"These pages are shown only at {host}.")
 
     def _answer(self, page: Page, **headers: str) -> None:
         self.send_response(page.status)

@@ -20,6 +20,7 @@ from metaeval.kinds.explanations.data.loading import load, load_beside, of_expla
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.explanations.text.texts import reference_columns
 from metaeval.kinds.files.labels import WINNERS
+from metaeval.kinds.known.items import fields_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,6 +113,7 @@ class Explanations(CorrelatedKind):
         """Show the text, its references, and whom and what it was for."""
         frame = data.explanations
         named = [c for c in ("item_title", *data.keys) if c in frame.columns]
+        profiles, of = fields_text(data.users, data.cluster), frame[data.cluster].astype(str)
         return UnitView(
             tuple(UnitColumn(c, _TITLES.get(c, c), _texts(frame, c), c in data.keys) for c in named),
             (
@@ -120,6 +122,7 @@ class Explanations(CorrelatedKind):
                     UnitText("reference" if c == "reference" else f"reference: {c}", _texts(frame, c))
                     for c in reference_columns(data)
                 ),
+                *([UnitText("profile of the user", [profiles.get(user) for user in of])] if profiles else []),
             ),
             tuple(Rated(a, data.aspects.get(a, "")) for a in aspects),
             "aspect",

@@ -35,7 +35,6 @@ def label_set(
     rubric: str | None = None,
     pairs: bool = False,
     only: str | os.PathLike[str] | None = None,
-    agreement: bool = False,
     part: tuple[int, int, int] = (0, 1, 1),
 ) -> LabelSession:
     """Open the data set in a folder: its labels go into a table of its own.
@@ -72,9 +71,7 @@ def label_set(
     places = {unit: i for i, unit in enumerate(dict.fromkeys(unshown[key] for key in units))}
     units = {k: asked for k, asked in units.items() if (position - places[unshown[k]]) % raters < overlap}
     shown = _rubric_of(rubric, data, tuple(aspects or data.aspects))
-    return LabelSession(
-        kind, data, place, kind.labels, rater=rater, units=units, rubric=shown, plan=plan, agreement=agreement
-    )
+    return LabelSession(kind, data, place, kind.labels, rater=rater, units=units, rubric=shown, plan=plan)
 
 
 def label_sets(
@@ -146,18 +143,21 @@ def _rubric_of(prompt: str | None, data: DataOfKind, aspects: Sequence[str]) -> 
 
 
 def label_units(
-    *sessions: LabelSession, port: int = 0, browser: bool = True, ready: Callable[[str], object] = print
+    *sessions: LabelSession,
+    browser: bool = True,
+    ready: Callable[[str], object] = print,
+    **served: Any,  # noqa: ANN401 - those of `label_server`
 ) -> None:
-    """Let people label units in a browser on this computer until it is interrupted (Ctrl-C).
+    """Let people label units in a browser until it is interrupted (Ctrl-C).
 
-    Each address has a token, without which nothing is shown or changed. ``port`` and ``browser`` are those of
+    Each address has a token, without which nothing is shown or changed. ``browser`` is that of
     `metaeval.runs.viewer.view_runs`; ``ready`` is called with the address of each session. With several, no
     browser is opened, as each address is for another person.
     """
     with ExitStack() as closing:
         for session in sessions:
             closing.callback(session.close)
-        with label_server(*sessions, port=port) as server:
+        with label_server(*sessions, **served) as server:
             server.show(
                 browser=browser and len(sessions) == 1, ready=lambda _: _each(ready, server.addresses)
             )
@@ -168,11 +168,14 @@ def _each(ready: Callable[[str], object], addresses: Iterable[str]) -> None:
         ready(address)
 
 
-def label_server(*sessions: LabelSession, port: int = 0) -> LocalServer:
-    """Return a server of a page per session, each with a secret of its own, and of what it posts."""
+def label_server(*sessions: LabelSession, **served: Any) -> LocalServer:  # noqa: ANN401 - of `LocalServer`
+    """Return a server of a page per session, each with a secret of its own, and of what it posts.
+
+    ``served`` are the port, host and certificate of `LocalServer`.
+    """
     pages = {new_secret(): _page_of(session) for session in sessions}
     shown = {secret: page for secret, (page, _) in pages.items()}
-    return LocalServer(shown, port, {secret: post for secret, (_, post) in pages.items()})
+    return LocalServer(shown, post={secret: post for secret, (_, post) in pages.items()}, **served)
 
 
 def _page_of(session: LabelSession) -> tuple[Callable[[str], Page], Callable[[bytes], Page]]:

@@ -16,7 +16,8 @@ from typing import Any
 import pandas as pd
 
 from metaeval.base.errors import DataError, nearest
-from metaeval.base.records import DataOfKind
+from metaeval.base.records import FIRST, DataOfKind
+from metaeval.kinds.kind import kind_named
 
 PROVENANCE = "golden"
 """The key under `extra` of a data set that says how a golden set was drawn."""
@@ -107,39 +108,52 @@ class Golden:
         }
 
 
-def sample(data: DataOfKind, n: int, by: Sequence[str], *, seed: int = 0, equal: bool = False) -> Golden:
+def sample(
+    data: DataOfKind, n: int, by: Sequence[str], *, seed: int = 0, equal: bool = False, pairs: bool = False
+) -> Golden:
     """Draw a stratified golden set.
 
     The draw depends on the seed and on the keys of the units, not on their order.
 
     Ratings, profiles and recorded scores of the ``n`` drawn units come along. ``by`` are columns of the
     explanations or of the users; each combination of values is a stratum. ``equal`` allocates equally, as
-    far as strata have units, instead of proportionally.
+    far as strata have units, instead of proportionally. With ``pairs`` two units of different generators are
+    drawn ``n`` times, each for another user and item; the columns of a pair include ``first`` and ``second``,
+    its generators.
 
     Raises
     ------
     DataError
-        If a column is unknown, or ``n`` is below the number of strata or above the number of units.
+        If a column is unknown, ``n`` is below the number of strata or above the number of units, or there
+        are no pairs.
     """
-    labels = _labels(data, by)
+    drawn, what = (_a_pair_each(data, seed), "pairs") if pairs else (data, "units")
+    labels = _labels(drawn, by)
     sizes = Counter(labels)
-    if n > len(data):
+    if n > len(drawn):
         raise DataError(
-            f"a golden set of {n:,} units cannot be drawn from {len(data):,}; take {len(data):,} or fewer"
+            f"a golden set of {n:,} {what} cannot be drawn from {len(drawn):,}; take {len(drawn):,} or fewer"
         )
     if n < len(sizes):
         raise DataError(
-            f"{n:,} units cannot cover the {len(sizes):,} strata by {', '.join(by)}; "
-            f"take {len(sizes):,} units or more, or fewer columns"
+            f"{n:,} {what} cannot cover the {len(sizes):,} strata by {', '.join(by)}; "
+            f"take {len(sizes):,} {what} or more, or fewer columns"
         )
     names = sorted(sizes)
     shares = (equal_shares if equal else proportional_shares)([sizes[name] for name in names], n)
     left, chosen = dict(zip(names, shares, strict=True)), []
-    keys = keys_of(data)
-    for position in sorted(range(len(data)), key=lambda i: ticket(seed, keys[i])):
+    keys = keys_of(drawn)
+    for position in sorted(range(len(drawn)), key=lambda i: ticket(seed, keys[i])):
         if left[labels[position]]:
             left[labels[position]] -= 1
             chosen.append(position)
+    if pairs:
+        sides = {
+            (*shared, side)
+            for *shared, one, other, _ in map(keys.__getitem__, chosen)
+            for side in (one, other)
+        }
+        chosen = [position for position, key in enumerate(keys_of(data)) if key in sides]
     strata = tuple(
         Stratum(dict(zip(by, name, strict=True)), sizes[name], share)
         for name, share in zip(names, shares, strict=True)
@@ -156,13 +170,26 @@ def sample(data: DataOfKind, n: int, by: Sequence[str], *, seed: int = 0, equal:
     return Golden(made, strata, tuple(_dominant(strata, by, n, equal=equal)))
 
 
+def _a_pair_each(data: DataOfKind, seed: int) -> DataOfKind:
+    """Return a pair of units for each user and item that has two or more, drawn."""
+    found = kind_named(data.kind).of_pairs(data)
+    if found is None:
+        raise DataError(f"--pairs is for explanations, and data set {data.name!r} is of kind {data.kind!r}")
+    kind, pairs = found
+    keys = keys_of(pairs)
+    order = sorted(range(len(keys)), key=lambda i: ticket(["pair", seed], keys[i]))
+    table = pairs.explanations.take(order)
+    table = table[table[kind.labels.showing] == FIRST].drop_duplicates([k for k in data.keys if k in table])
+    return replace(pairs, explanations=table.reset_index(drop=True))
+
+
 def _labels(data: DataOfKind, by: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the stratum of every unit."""
     if not by or len(set(by)) < len(by):
         raise DataError(
             f"the strata have one or more columns, each given once, not {', '.join(by) or 'none'}"
         )
-    about = data.explanations.drop(columns="explanation", errors="ignore")
+    about = data.explanations.drop(columns=["explanation", "other"], errors="ignore")
     if data.users is not None:
         # A user without a profile has an empty one, and so a stratum of its own.
         profiles = data.users.set_index(data.cluster)

@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, unknown
-from metaeval.base.keys import compared_key
-from metaeval.base.records import SECOND, DataOfKind, Scale
+from metaeval.base.records import SECOND, DataOfKind
 from metaeval.kinds.files.labels import (
     LabelTable,
     alone,
@@ -27,12 +26,12 @@ from metaeval.kinds.files.labels import (
 from metaeval.kinds.kind import StudyKind
 from metaeval.llm.prompts.rubric import Rubric
 from metaeval.stats.agreement.raters import krippendorff_alpha
-from metaeval.trust.labelling.golden import check_rater, keys_of, ticket
+from metaeval.trust.labelling.golden import check_rater, ticket
+from metaeval.trust.labelling.shown import ShownUnits
 from metaeval.trust.planning.plan import LabelPlan
 
 Key: TypeAlias = tuple[str, ...]
 _LONGEST_NOTE = 10_000  # characters
-_MOST = 10  # labels that have a digit each
 _ALPHA = 0.05  # probability that a plan stops falsely
 
 
@@ -54,8 +53,6 @@ class LabelSession:
         Its questions and anchors are shown with the aspects of its dimensions.
     plan
         No further unit is shown once the labels of all people decide its question.
-    agreement
-        Whether raters may see how far they agree so far, which may change how they label.
 
     Raises
     ------
@@ -75,13 +72,13 @@ class LabelSession:
         units: Mapping[Key, Sequence[str]],
         rubric: Rubric | None = None,
         plan: LabelPlan | None = None,
-        agreement: bool = False,
     ) -> None:
         check_rater(rater)
         if not units:
             raise DataError(f"data set {data.name!r} has no units to label")
         self.data, self._folder, self._table, self.rater = data, folder, table, rater
-        self._shown, self._plan, self.agreement = _Shown(kind, data, rubric), plan, agreement
+        self._shown, self._plan = ShownUnits(kind, data, rubric), plan
+        self.labelling = self._shown.labelling
         self._notes: dict[int, str] = {}
         self._done: list[dict[str, Any]] = []
         """What can be undone, the last at the end."""
@@ -146,9 +143,8 @@ class LabelSession:
             raise DataError(f"there is no unit {at!r}; units are numbered from 0 to {len(self.units) - 1}")
         with alone(self._folder):
             self._catch_up()
-            return self._state(
-                self._do(request, at), agreement=self.agreement and request.get("agreement") is True
-            )
+            wanted = self.labelling.agreement and request.get("agreement") is True
+            return self._state(self._do(request, at), agreement=wanted)
 
     def _do(self, request: Mapping[str, Any], at: int | None) -> int | None:
         """Return the unit to show next; None if no unit is open."""
@@ -256,11 +252,25 @@ class LabelSession:
         answer = self._plan.answer(self._plan.ratings(labels), _ALPHA)
         return f"{answer.verdict} ({counted(answer.n_labelled, 'label')})" if answer.decided else ""
 
+    @property
+    def titles(self) -> list[str]:
+        """A line per unit."""
+        return [self._shown.title(key) for key in self.units]
+
+    def _marks(self) -> str:
+        """Return a letter per unit: labelled, skipped or open."""
+        skipped = self._skipped
+        return "".join(
+            "l" if self._complete(at) else "s" if at in skipped else "o" for at in range(len(self.units))
+        )
+
     def _state(self, at: int | None, *, agreement: bool) -> dict[str, Any]:
+        marks = self._marks()
         return {
             "total": len(self.units),
-            "labelled": sum(map(self._complete, range(len(self.units)))),
-            "skipped": [u for u in sorted(self._skipped) if not self._complete(u)],
+            "labelled": marks.count("l"),
+            "skipped": [u for u, mark in enumerate(marks) if mark == "s"],
+            "marks": marks,
             "undo": bool(self._done),
             "decided": self._decided(),
             "agreement": list(self._agreement()) if agreement else None,
@@ -313,64 +323,3 @@ class LabelSession:
     def from_elsewhere(self) -> int:
         """How many labels the rater has, if none was given in a session."""
         return 0 if self._done else len(self._own)
-
-
-class _Shown:
-    """What a rater sees of units, as JSON values: not who wrote them, nor what anybody said of them."""
-
-    def __init__(self, kind: StudyKind, data: DataOfKind, rubric: Rubric | None) -> None:
-        self._data, self._rubric = data, rubric
-        self._view, self._names = kind.unit_view(data, list(data.aspects)), kind.label_names(data)
-        self._rows = {key: row for row, key in enumerate(keys_of(data))}
-        self._hidden = {compared_key(data.keys), kind.labels.showing, self._view.heading}
-        if not any(part.blind and any(part.texts) for part in self._view.texts):
-            raise DataError(f"data set {data.name!r} has no texts, so there is nothing to label")
-
-    def unit(self, key: tuple[str, ...]) -> dict[str, Any]:
-        """Return the heading, the keys and the texts of a unit."""
-        row, view = self._rows[key], self._view
-        return {
-            "heading": next((c.texts[row] for c in view.columns if c.name == view.heading), None),
-            "facts": [
-                {"title": c.title, "text": c.texts[row]}
-                for c in view.columns
-                if c.key and c.name not in self._hidden and c.texts[row]
-            ],
-            "parts": [
-                {"title": p.title, "text": p.texts[row], "beside": p.beside}
-                for p in view.texts
-                if p.blind and p.texts[row]
-            ],
-        }
-
-    def aspect(self, name: str) -> dict[str, Any]:
-        """Return what is asked of an aspect."""
-        dimension = self._rubric.dimension(name) if self._rubric else None
-        anchors = dimension.anchors if dimension else ()
-        return {
-            "name": name,
-            "statement": self._data.aspects[name],
-            "question": dimension.question if dimension else "",
-            "anchors": [{"level": f"{anchor.level:g}", "text": anchor.text} for anchor in anchors],
-            "scale": self._scale(self._data.scale.of(name)),
-        }
-
-    def _scale(self, scale: Scale) -> dict[str, Any]:
-        """Return a scale, and its labels with the key of each where there are not too many."""
-        names = self._names
-        ends = {"min": scale.min, "max": scale.max, "step": 1 if scale.integer else "any", "text": str(scale)}
-        if not scale.integer or scale.max - scale.min >= _MOST:
-            return {**ends, "choices": None}
-        labels: list[float] = [*range(int(scale.min), int(scale.max) + 1)]
-        if set(names) == set(labels):
-            labels = list(names)  # in their order
-        digits = all(0 <= label < _MOST for label in labels)
-        choices = [
-            {
-                "label": label,
-                "key": f"{label if digits else number:g}",
-                "name": names.get(label, "" if digits else f"{label:g}"),
-            }
-            for number, label in enumerate(labels, 1)
-        ]
-        return {**ends, "choices": choices}
