@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 MANIFEST = """\
@@ -46,6 +47,13 @@ def write_tiny(folder: Path) -> Path:
     (folder / "dataset.yaml").write_text(MANIFEST, encoding="utf-8")
     for name, lines in (("explanations", explanations), ("ratings", ratings), ("scores", scores)):
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def say_how_to_label(folder: Path, **keys: object) -> Path:
+    """Write how people label a data set into its description."""
+    with (folder / "dataset.yaml").open("a", encoding="utf-8") as file:
+        file.write(f"extra: {json.dumps({'labelling': keys})}\n")
     return folder
 
 

@@ -108,9 +108,9 @@ class LocalServer(ThreadingHTTPServer):
             super().__init__((self.host, port), _Handler)
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or error
+            at = f" of {host}" if host else ""
             raise MetaevalError(
-                f"port {port} of {self.host} cannot be used ({why}); give another --port, or leave it out "
-                "for a free one"
+                f"port {port}{at} cannot be used ({why}); give another --port, or leave it out for a free one"
             ) from error
         if certificate:
             try:

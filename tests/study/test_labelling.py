@@ -5,6 +5,10 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import shutil
+import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +17,7 @@ from typing import Any
 import pytest
 
 import metaeval as me
+from metaeval.base.errors import MetaevalError
 from metaeval.runs.server import LocalServer
 from metaeval.study.commands.labelling import label_server, label_set
 from tests.runs.serving import serving
@@ -122,6 +127,36 @@ def test_what_makes_no_sense_is_answered_with_a_sentence(site: Site, body: bytes
     status, _, answer = site.ask(body=body)
     assert (status, site.labelled()) == (400, 0)
     assert sentence in json.loads(answer)["error"]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_other_computers_are_served_by_tls_alone(tmp_path: Path) -> None:
+    pem, session = tmp_path / "lab.pem", label_set(write_tiny(tmp_path / "set"), rater="anna")
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=lab -addext subjectAltName=DNS:localhost"
+    subprocess.run([*make.split(), "-keyout", pem, "-out", pem], check=True, capture_output=True)
+    trusted = ssl.create_default_context(cafile=pem)
+    with serving(label_server(session, host="localhost", certificate=pem)) as server:
+        origin, path = server.address.removesuffix("/").rsplit("/", 1)
+        port = server.server_port
+        # One who says nothing holds up nobody.
+        with socket.create_connection(("localhost", port)):
+            safe = http.client.HTTPSConnection("localhost", port, context=trusted, timeout=60)
+            with contextlib.closing(safe):
+                safe.request("POST", f"/{path}/", json.dumps(LABEL).encode(), {"Origin": origin})
+                assert json.load(safe.getresponse())["undo"]
+        plain = http.client.HTTPConnection("localhost", port, timeout=60)
+        with contextlib.closing(plain), pytest.raises((ConnectionError, http.client.HTTPException)):
+            plain.request("GET", f"/{path}/")
+            plain.getresponse()
+    for host, certificate, wrong in (
+        ("localhost", None, "--host and --certificate go together"),
+        (None, pem, "--host and --certificate go together"),
+        ("localhost", tmp_path / "set" / "dataset.yaml", "is no PEM file"),
+        ("localhost", tmp_path / "none.pem", "is no PEM file"),
+        ("192.0.2.1", pem, "of 192.0.2.1 cannot be used"),
+    ):
+        with pytest.raises(MetaevalError, match=wrong):
+            label_server(session, host=host, certificate=certificate)
 
 
 def test_labels_at_once_are_all_kept(site: Site) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from tests.reports.report.pages import overflow
 from tests.reports.report.test_access import CONTRAST, NAMELESS
 from tests.runs.serving import serving
 from tests.tiny import TEXTS as GENERATED
-from tests.tiny import write_tiny
+from tests.tiny import say_how_to_label, write_tiny
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -107,11 +108,10 @@ def label(browser: Browser) -> Iterator[Label]:
             *,
             pairs: bool = False,
             only: Path | None = None,
-            agreement: bool = False,
             **how: Any,
         ) -> Labeller:
             one = Labeller(browser, folder, **how)
-            session = label_set(folder, rater=one.rater, pairs=pairs, only=only, agreement=agreement)
+            session = label_set(folder, rater=one.rater, pairs=pairs, only=only)
             server = stack.enter_context(serving(label_server(session)))
             stack.callback(one.closed)
             one.open(server.address)
@@ -245,7 +245,7 @@ def test_undo_skip_note_and_going_back(label: Label, tmp_path: Path) -> None:
 
 
 def test_aspects_are_rated_one_after_the_other_or_chosen_by_tab(label: Label, tmp_path: Path) -> None:
-    page = label(write_tiny(tmp_path / "tiny"), agreement=True)
+    page = label(say_how_to_label(write_tiny(tmp_path / "tiny"), agreement=True))
     marked = page.page.locator("fieldset.current legend")
     assert marked.inner_text() == "clear"
     page.press("4")
@@ -318,6 +318,33 @@ def test_every_kind_is_shown_as_its_report_shows_it(label: Label, tmp_path: Path
     assert left == data.items.set_index("item_id").loc[item, "title"]
 
 
+def test_half_points_words_guidelines_and_a_list_to_jump_in(label: Label, tmp_path: Path) -> None:
+    folder = texts(tmp_path / "gold", 6, (1, 5, False))
+    how = {"guidelines": "Read it\nas the user.", "lowest": "not at all", "highest": "very", "halves": True}
+    page = label(say_how_to_label(folder, **how))
+    assert page.page.locator("#guidelines p").inner_text() == "Read it\nas the user."  # open: there is room
+    buttons = page.page.locator("fieldset button").all_inner_texts()
+    assert [text.split()[0] for text in buttons] == ["1", "1.5", "2", "2.5", "3", "3.5", "4", "4.5", "5"]
+    assert page.page.locator(".ends span").all_inner_texts() == ["not at all", "very"]
+    page.press("Shift+3", "s", "5", "g", "?")
+    assert page.page.locator("#guidelines p").is_hidden()
+    assert page.page.locator("#keys").is_visible()
+    page.press("Escape")
+    listed = page.page.locator("#list li:visible")
+    found = {}
+    for name in ("all", "unlabelled", "skipped"):
+        page.page.locator("#filter").select_option(label=name)
+        found[name] = [text.split()[0] for text in listed.all_inner_texts()]
+    assert found == {"all": [*"123456"], "unlabelled": [*"2456"], "skipped": ["2"]}
+    listed.get_by_role("button").click()
+    page.saved()
+    assert page.title == "Unit 2 of 6 (skipped)"
+    page.press("Shift+1")
+    assert sorted(page.labels().values()) == [1.5, 3.5, 5]
+    assert listed.count() == 0
+    assert page.title == "Unit 4 of 6"
+
+
 @pytest.mark.slow
 def test_a_scale_without_keys_has_a_field(label: Label, tmp_path: Path) -> None:
     page = label(texts(tmp_path / "gold", 2, (0, 100, False)))
@@ -352,7 +379,7 @@ def test_it_fits_is_read_and_turns_with_the_script(
 
 @pytest.mark.slow
 def test_three_raters_on_one_port_type_faster_than_the_page(browser: Browser, tmp_path: Path) -> None:
-    folder = texts(tmp_path / "gold", 12)
+    folder = texts(tmp_path / "gold", 60)
     raters = ["anna", "bert", "cleo"]
     sessions = label_sets(folder, raters, overlap=2)
     with contextlib.ExitStack() as stack:
@@ -363,17 +390,19 @@ def test_three_raters_on_one_port_type_faster_than_the_page(browser: Browser, tm
             stack.callback(one.closed)
             one.open(address)
             assert not one.page.locator("#agreement").is_visible()
-        burst = "12345123"
-        for one in people:  # no waiting in between
-            for key in burst:
+        burst = "12345432" * 5
+        for key in burst:  # no waiting in between
+            for one in people:
                 one.page.keyboard.press(key)
         for one in people:
             one.page.get_by_text("All units are labelled").wait_for()
             one.saved()
-            assert one.status == "8 of 8 labelled"
+            assert one.status == "40 of 40 labelled"
         people[0].page.keyboard.press("?")
         assert people[0].page.locator("#keys").is_visible()
     update_labels(folder)
+    assert set(Counter(key for session in sessions for key in session.units).values()) == {2}
     for session, one in zip(sessions, people, strict=True):
         labels = one.labels()
+        assert len(labels) == 40
         assert [labels[(*key, "清晰")] for key in session.units] == [float(key) for key in burst]

@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import save
 from metaeval.kinds.files.loading import inspect, load
 from metaeval.kinds.files.manifest import Format
+from metaeval.kinds.kind import kind_named
 from metaeval.trust.labelling.golden import Golden, equal_shares, proportional_shares, sample
+from tests.conftest import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +55,25 @@ def test_what_belongs_to_a_unit_comes_along_whole(data: ExplanationSet) -> None:
     )
     assert set(made.users["user_id"]) == set(made.explanations["user_id"])
     assert made.explanations.merge(data.explanations).shape == made.explanations.shape
+
+
+def test_pairs_are_of_two_generators_each_for_another_user_and_item(data: ExplanationSet) -> None:
+    made = sample(data, 30, ["first"], pairs=True)
+    groups = made.data.explanations.groupby(["user_id", "item_id"])
+    assert groups.ngroups == 30
+    assert (groups["generator"].nunique() == 2).all()
+    assert len(made.data) == 60
+    drawn = Counter(groups["generator"].min())
+    assert drawn == {stratum.cell["first"]: stratum.chosen for stratum in made.strata}
+    pairs = {
+        kind_named().of_pairs(sample(data, 30, ["first"], seed=s, pairs=True).data)[1].fingerprint
+        for s in (0, 0, 1)
+    }
+    assert len(pairs) == 2
+    with pytest.raises(DataError, match=r"300 pairs cannot be drawn from 88"):
+        sample(data, 300, ["first"], pairs=True)
+    with pytest.raises(DataError, match="--pairs is for explanations"):
+        sample(me.load(ROOT / "data" / "slates"), 30, ["task"], pairs=True)
 
 
 def test_the_seed_and_the_keys_alone_decide(data: ExplanationSet) -> None:

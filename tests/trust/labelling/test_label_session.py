@@ -20,7 +20,7 @@ from metaeval.study.commands.pairwise import pairwise_of
 from metaeval.trust.labelling.golden_table import export_labels, import_labels
 from metaeval.trust.labelling.label_session import LabelSession
 from tests.conftest import ROOT
-from tests.tiny import REFERENCE, TEXTS
+from tests.tiny import REFERENCE, TEXTS, say_how_to_label
 from tests.trust.saving import fill
 
 ASPECTS = ("clear", "fitting")
@@ -191,7 +191,8 @@ def test_the_rubric_stands_beside_its_aspects(tiny: Path) -> None:
 def test_sides_are_shuffled_per_rater_and_what_was_first_is_recorded(tmp_path: Path, kind: str) -> None:
     folder = shutil.copytree(ROOT / "data" / kind, tmp_path / kind)
     data = me.load(folder)
-    anna, bert = (label_set(folder, rater=who, agreement=True) for who in ("anna", "bert"))
+    say_how_to_label(folder, agreement=True)
+    anna, bert = (label_set(folder, rater=who) for who in ("anna", "bert"))
     assert len(anna.units) == len(data) / 2
     assert [key[:2] for key in anna.units] == [key[:2] for key in bert.units]
     first = [key[2] == "first" for key in anna.units]
@@ -214,7 +215,8 @@ def test_sides_are_shuffled_per_rater_and_what_was_first_is_recorded(tmp_path: P
 
 
 def test_two_texts_of_a_user_and_item_are_shown_side_by_side(tiny: Path) -> None:
-    anna, bert = (label_set("tiny", rater=who, pairs=True, agreement=True) for who in ("anna", "bert"))
+    say_how_to_label(tiny, agreement=True)
+    anna, bert = (label_set("tiny", rater=who, pairs=True) for who in ("anna", "bert"))
     assert len(anna.units) == 3 * 2 * 3  # users, items, pairs of three generators
     assert [key[:4] for key in anna.units] == [key[:4] for key in bert.units]
     assert 0 < sum(a == b for a, b in zip(anna.units, bert.units, strict=True)) < 18
@@ -316,6 +318,33 @@ def test_each_unit_goes_to_as_many_raters_as_asked(tiny: Path) -> None:
         label_sets("tiny", ["anna", "bert"], overlap=3)
     with pytest.raises(MetaevalError, match="another name"):
         label_sets("tiny", ["anna", "anna"])
+
+
+@pytest.mark.parametrize(
+    ("scale", "keys"),
+    [
+        ("{min: 1, max: 10, integer: true}", "1 2 3 4 5 6 7 8 9 0"),
+        ("{min: 0.5, max: 3, integer: false}", "⇧0 1 ⇧1 2 ⇧2 3"),
+        ("{min: -2, max: 2, integer: true}", "1 2 3 4 5"),
+        ("{min: -2, max: 2, integer: false}", None),
+        ("{min: 0, max: 10, integer: false}", None),
+    ],
+)
+def test_every_label_of_a_short_scale_has_a_key(tiny: Path, scale: str, keys: str | None) -> None:
+    manifest = tiny / "dataset.yaml"
+    text = manifest.read_text(encoding="utf-8").replace("{min: 1, max: 5, integer: true}", scale)
+    manifest.write_text(text, encoding="utf-8")
+    ratings = tiny / "ratings.csv"  # without those that are off this scale
+    ratings.write_text(ratings.read_text(encoding="utf-8").splitlines()[0] + "\n", encoding="utf-8")
+    say_how_to_label(tiny, halves=True, lowest="no", highest="yes")
+    shown = say(label_set("tiny", rater="anna"), "show")["unit"]["aspects"][0]["scale"]
+    assert shown["ends"] == ["no", "yes"]
+    assert (shown["choices"] and " ".join(c["key"] for c in shown["choices"])) == keys
+
+
+def test_a_wrong_key_of_the_labelling_is_named(tiny: Path) -> None:
+    with pytest.raises(MetaevalError, match=r"extra\.labelling: unknown key 'agrement'; did you mean 'agree"):
+        label_set(say_how_to_label(tiny, agrement=True), rater="anna")
 
 
 def test_agreement_is_shown_only_where_it_is_allowed(tiny: Path) -> None:
