@@ -182,10 +182,9 @@ class StudyKind(ABC):
         del data
         return SIDES if self.labels.showing else {}
 
-    def of_pairs(self, data: DataOfKind) -> tuple[StudyKind, DataOfKind] | None:
-        """Return the kind and the data whose units are two of these side by side, to be labelled; or None."""
-        del data
-        return None
+    def of_pairs(self, data: DataOfKind) -> tuple[StudyKind, DataOfKind]:
+        """Return the kind and the data whose units are two of these side by side; `DataError` if none are."""
+        raise DataError(f"--pairs is for explanations; data set {data.name!r} is of kind {self.name!r}")
 
     def about_units(self, data: DataOfKind) -> Sequence[pd.DataFrame]:
         """Return what is known of the units: some of the key columns, and others to tell units apart by."""

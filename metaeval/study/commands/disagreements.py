@@ -108,8 +108,8 @@ def session_of_disagreements(
     names = list(judges) or run.judges
     of_pairs = set() if run.verdicts is None else {*run.verdicts["evaluator"].astype(str)}
     units: dict[tuple[str, ...], list[str]] = {}
-    if names and of_pairs.issuperset(names) and (pairs := kind.of_pairs(labelled)):
-        units, (kind, labelled) = _disputed_pairs(run, names, aspects, n), pairs
+    if names and of_pairs.issuperset(names):
+        units, (kind, labelled) = _disputed_pairs(run, names, aspects, n), kind.of_pairs(labelled)
         table = replace(kind.labels, name="labelled_pairs")
     else:
         listed = _units(run, judges_of(run, judges), aspects).head(n)

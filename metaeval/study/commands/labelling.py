@@ -16,7 +16,7 @@ from metaeval.base.errors import DataError, MetaevalError, one_of
 from metaeval.base.records import DataOfKind
 from metaeval.kinds.explanations.judge.prompt import check_rubric
 from metaeval.kinds.files.folder import kind_of, set_in
-from metaeval.kinds.kind import StudyKind, kind_named
+from metaeval.kinds.kind import kind_named
 from metaeval.llm.prompts.rubric import Rubric
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.reports.templates import template
@@ -50,7 +50,11 @@ def label_set(
     kind = kind_named(kind_of(place))
     data = kind.load(place.resolve())
     if pairs:
-        kind, data = _of_pairs(kind, data, rubric)
+        if rubric is not None:
+            raise DataError(
+                "the anchors of --rubric are for single texts; leave it out, or leave --pairs out"
+            )
+        kind, data = kind.of_pairs(data)
     if kind.labels.people and not kind.labels.is_in(place):
         raise DataError(
             f"{folder} has no table {kind.labels.name!r} for people's labels; another table is named in the "
@@ -118,17 +122,6 @@ def units_of_route(
     if not found:
         raise DataError(f"{path} sends no unit of the data set {data.name!r} to a person")
     return found
-
-
-def _of_pairs(kind: StudyKind, data: DataOfKind, rubric: str | None) -> tuple[StudyKind, DataOfKind]:
-    pairs = kind.of_pairs(data)
-    if pairs is None:
-        raise DataError(
-            f"--pairs is for explanations; label this data set, of kind {kind.name!r}, without it"
-        )
-    if rubric is not None:
-        raise DataError("the anchors of --rubric are for single texts; leave it out, or leave --pairs out")
-    return pairs
 
 
 def _rubric_of(prompt: str | None, data: DataOfKind, aspects: Sequence[str]) -> Rubric | None:

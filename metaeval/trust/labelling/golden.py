@@ -172,10 +172,7 @@ def sample(
 
 def _a_pair_each(data: DataOfKind, seed: int) -> DataOfKind:
     """Return a pair of units for each user and item that has two or more, drawn."""
-    found = kind_named(data.kind).of_pairs(data)
-    if found is None:
-        raise DataError(f"--pairs is for explanations, and data set {data.name!r} is of kind {data.kind!r}")
-    kind, pairs = found
+    kind, pairs = kind_named(data.kind).of_pairs(data)
     keys = keys_of(pairs)
     order = sorted(range(len(keys)), key=lambda i: ticket(["pair", seed], keys[i]))
     table = pairs.explanations.take(order)
