@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -28,6 +29,8 @@ KEPT = "; what was answered is kept, and the same command goes on from there"
 
 _NEAR = 0.65  # difflib's ratio: '.docx' is not '.md'
 _BEGUN = 3  # letters
+_GIVEN = re.compile(r"""'[^']*'|"[^"]*"|[-+]?\d[\d.]*""")
+_MOST_ROWS = 9  # in a line
 
 
 class MetaevalError(Exception):
@@ -71,6 +74,22 @@ class Problem(NamedTuple):
         if self.column is not None:
             where += f", column {self.column!r}"
         return f"{where}: {self.message}"
+
+
+def by_cause(problems: Iterable[object]) -> list[str]:
+    """Return one line per cause: its first problem, and the rows of those that differ by the value alone."""
+    causes: dict[object, list[Any]] = {}
+    for problem in problems:
+        cause: object = problem
+        if isinstance(problem, Problem) and problem.row is not None:
+            cause = (problem.file, problem.column, _GIVEN.sub("", problem.message))
+        causes.setdefault(cause, []).append(problem)
+    lines = []
+    for first, *others in causes.values():
+        rows = [f"{p.row}" for p in others[:_MOST_ROWS]] + ["…"] * (len(others) > _MOST_ROWS)
+        noun = "row" if len(others) == 1 else "rows"
+        lines.append(f"{first} (and {len(others):,} more: {noun} {', '.join(rows)})" if others else str(first))
+    return lines
 
 
 class SeveralError(MetaevalError):

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from metaeval import __version__
-from metaeval.base.errors import MetaevalError
+from metaeval.base.errors import MetaevalError, by_cause
 from metaeval.cli.group import STOPPED, Group
 from metaeval.cli.options import flag
 
@@ -123,8 +123,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         code = _say(error.format_message(), WRONG_INPUT)
     except MetaevalError as error:
-        for problem in error.problems if len(error.problems) > 1 and not error.listed_by else [error]:
-            code = _say(str(problem), error.exit_code)
+        several = len(error.problems) > 1 and not error.listed_by
+        for line in by_cause(error.problems) if several else [str(error)]:
+            code = _say(line, error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         code = _say("interrupted; nothing half-written is left", STOPPED)
     except BrokenPipeError:

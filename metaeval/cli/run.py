@@ -211,7 +211,9 @@ def _units(record: Record) -> str:
     if not without or record.study.missing.get("truth", "drop") != "drop":
         return units
     have = "has" if without == 1 else "have"
-    return f"{rated:,} of {units} ({without:,} {have} no rating by {record.truth.spec})"
+    strict = record.truth.signature.get("skip_missing") is False
+    keep = "; with skip_missing=True one rating is enough" if strict else ""
+    return f"{rated:,} of {units} ({without:,} {have} no rating by {record.truth.spec}{keep})"
 
 
 def _plan_text(todo: Plan) -> tuple[str, dict[str, Any]]:

@@ -328,6 +328,17 @@ def test_a_map_that_cannot_be_used_is_left_to_be_changed(here: Path, capsys) -> 
     assert main(shlex.split(first.removeprefix("#   metaeval"))) == 0
 
 
+def test_a_map_that_a_failed_call_left_is_no_obstacle(here: Path, capsys) -> None:
+    (here / "u.csv").write_text("user,item,fun,note\na,x,4,1\nb,y,4 or 5,1\n", encoding="utf-8")
+    assert main(["init", "u.csv", "--yes", "--column", "nte=ignore"]) == 2
+    assert not (here / "u").exists()  # no map can be made
+    assert main(["init", "u.csv", "--yes", "--column", "note=ignore", "--column", "fun=rating"]) == 2
+    assert [p.name for p in (here / "u").iterdir()] == ["map.yaml"]
+    (here / "u.csv").write_text("user,item,fun\na,x,4\nb,y,4\n", encoding="utf-8")
+    assert main(["init", "u.csv", "--yes"]) == 0
+    assert "note" not in (here / "u" / "map.yaml").read_text(encoding="utf-8")
+
+
 def test_a_saved_folder_is_left_alone_and_a_study_is_known(here: Path, capsys) -> None:
     import datasets
 

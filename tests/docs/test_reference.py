@@ -11,6 +11,7 @@ import click
 import pytest
 
 from metaeval.cli import cli
+from metaeval.kinds.explanations.data.exports.known import EXPORTS
 from tests.docs.pages import DOCS, PAGES, source
 
 PARTS = runpy.run_path(str(DOCS / "_ext" / "site_only.py"))["PARTS"]
@@ -57,6 +58,11 @@ def test_the_tables_say_what_the_docstrings_say(page: str) -> None:
     # A value has no docstring of its own.
     said = {name: summary(o) for name, o in described.items() if not isinstance(o, int | tuple)}
     assert {name: table[name] for name in said} == said
+
+
+def test_the_table_of_exports_is_the_list_in_the_code() -> None:
+    table = re.findall(r"^\| (\S.*?) \| (.*?) \|.*\|$", source("how-to/exports.md"), re.MULTILINE)
+    assert table[2:] == [(export.name, export.about) for export in EXPORTS]
 
 
 def test_the_table_of_commands_is_the_command_line() -> None:

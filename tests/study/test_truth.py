@@ -80,6 +80,11 @@ def test_on_how_many_units_evaluators_are_compared_is_said(
     assert "2 evaluators on 2 of 18 units (16 have no rating by Annotator('lena')): " in (
         capsys.readouterr().out
     )
+    mean = "Mean(Annotator('1'), Annotator('lena'))"
+    write_study(tiny.parent / "s.yaml", **PLAIN, truth=f'"{mean}"')
+    assert main(["run", "s.yaml"]) == 0
+    more = "; with skip_missing=True one rating is enough): "
+    assert f"on 2 of 18 units (16 have no rating by {mean}{more}" in capsys.readouterr().out
     write_study(tiny.parent / "s.yaml", **PLAIN, truth="Annotator('lena')", missing="{truth: 3}")
     assert main(["run", "s.yaml"]) == 0
     assert "2 evaluators on 18 units: " in capsys.readouterr().out

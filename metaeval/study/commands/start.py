@@ -64,7 +64,7 @@ def start(
     if target.exists() and not target.is_dir():
         raise MetaevalError(f"{target} is a file; give another folder with --out")
     there = [p.name for p in target.iterdir()] if target.is_dir() else []
-    if there and not force:
+    if there and there != [MAP] and not force:  # a map alone is what a call that failed left
         raise MetaevalError(
             f"{target} holds {there[0]!r} already; replace it with --force, or give another folder"
         )
