@@ -22,6 +22,7 @@ from benchmarks import (
     generator_means,
     many_clusters,
     off_policy,
+    planning,
     rankings,
     replacing,
     system_orders,
@@ -162,6 +163,7 @@ def run(studies: int = STUDIES, *, quick: bool = False) -> Iterator[dict[str, An
     yield from replacing.run(studies, quick=quick)
     yield from correcting.run(studies, quick=quick)
     yield from escalating.run(min(studies, 1_000), quick=quick)
+    yield from planning.run(min(studies, 2_000), quick=quick)
     yield from confidence_and_drift.run(studies, quick=quick)
     yield from coherence.coverage(studies, quick=quick)
     yield from off_policy.run(studies, quick=quick)

@@ -14,16 +14,13 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import compared_key, noun
 from metaeval.base.records import Status
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.regression.correction import LabelledSample
-from metaeval.stats.resampling.weights import Swaps
+from metaeval.stats.regression.correction import LIKE, LabelledSample
 from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.escalating.stages import along
 
 if TYPE_CHECKING:
     from metaeval.kinds.scored import Scored
 
-LIKE = 0.001
-"""The p-value below which units with labels are not like the others."""
 PER_JUDGE = 10
 """Clusters with labels that each judge takes; with fewer, the first judge alone corrects."""
 
@@ -62,7 +59,7 @@ class Correcting:
             few = f"only {n} {plural_of(self.cluster)} have labels; 3 are needed"
             why = "every unit has a label, so there is nothing to correct" if rated.all() else few
             return replace(self, refused="complete" if rated.all() else "few", why=why)
-        p = 1.0 if sample.probability is not None else sample.unlike(Swaps(sample.clusters.n, 10_000, seed))
+        p = 1.0 if sample.probability is not None else sample.unlike(seed)
         if p < LIKE:
             why = (
                 f"units with labels are not like the others (p = {p:.1g}, by {self.noun} and score); say in "

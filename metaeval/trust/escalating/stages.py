@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from metaeval.base.records import Scale, Status
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.regression.correction import LIKE, LabelledSample
 from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.calibration.confidence import CONFIDENCE, agreed
 
@@ -65,7 +66,7 @@ def stages(
             sure, source = confidence_of(scored, name, own, keys, index)
             right = agreed(score, rating, scale, within)
             there = ~np.isnan(score) & ~np.isnan(rating)
-            why = _refusal(source, right is None, score, there, scale)
+            why = _refusal(source, right is None, score, there, scale) or unlike(~np.isnan(rating), sure, clusters)
             if why:
                 refused[name] = why
                 continue
@@ -101,6 +102,14 @@ def _refusal(source: str, stepless: bool, score: Floats, there: NDArray[np.bool_
             "members of Mean(…), or name a panel"
         )
     return ""
+
+
+def unlike(rated: NDArray[np.bool_], values: Floats, clusters: Clusters) -> str:
+    """Say that units with ratings are unlike the others, by a judge's confidence or score; else nothing."""
+    ratings, known = np.where(rated, 0.0, np.nan), np.flatnonzero(~np.isnan(values))
+    same = np.zeros(len(known), dtype=np.int64)
+    p = LabelledSample(ratings[known], values[None, known], same, 1, clusters.take(known)).unlike()
+    return f"units with ratings are not like the others (p = {p:.1g})" if p < LIKE else ""
 
 
 def along(frame: pd.DataFrame, keys: Sequence[str], column: str, index: pd.MultiIndex) -> Floats:

@@ -109,7 +109,8 @@ def _verdict(stage: Stages, chosen: Cascade, alpha: float, delta: float) -> dict
     }
     target = f"{1 - alpha:.0%} agreement"
     if not judges:
-        row["verdict"] = "cannot be said: no judge says how sure it is; people look at all units"
+        why = "; ".join(dict.fromkeys(stage.refused.values()))
+        row["verdict"] = f"cannot be said: {why}; people look at all units"
     elif not len(decided):
         few = (
             all(t["p"] > delta for t in chosen.tested) and len(np.unique(stage.clusters.of_unit)) < 3 / alpha

@@ -14,6 +14,8 @@ from metaeval.base.keys import noun
 from metaeval.base.records import USER_RATER, Kind, Scale, Status
 from metaeval.kinds.details import made_of
 from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.weighted.sums import Clusters
+from metaeval.trust.escalating.stages import confidence_of, unlike
 
 if TYPE_CHECKING:
     from metaeval.kinds.scored import Scored
@@ -34,6 +36,8 @@ class Panel:
     cluster: Ints
     """Shape (units,), in ``range(n_clusters)``."""
     n_clusters: int
+    unlike: str = ""
+    """Why these units do not stand for all that the evaluator scored; empty if they do."""
 
     @property
     def on_scale(self) -> bool:
@@ -86,8 +90,12 @@ def panels(
         for aspect in wanted:
             of_people = rated[(rated["aspect"] == aspect) & ~rated["rater"].isin(within)]
             table = of_people.pivot_table("rating", keys, "rater", observed=True, sort=False)
-            given = own[own["aspect"] == aspect].set_index(keys)["score"].reindex(table.index)
+            here = own[own["aspect"] == aspect]
+            given = here.set_index(keys)["score"].reindex(table.index)
             codes, found = pd.factorize(table.index.get_level_values(by[name]))
+            every = pd.MultiIndex.from_frame(here[keys])
+            sure, source = confidence_of(scored, evaluator, scores[scores["aspect"] == aspect], keys, every)
+            of_all, clusters = pd.factorize(here[by[name]])
             yield Panel(
                 evaluator,
                 aspect,
@@ -97,6 +105,11 @@ def panels(
                 given.to_numpy(dtype=np.float64),
                 codes.astype(np.int64),
                 len(found),
+                unlike(
+                    every.isin(table.index[table.notna().sum(axis=1) > 1]),
+                    sure if source else here["score"].to_numpy(dtype=np.float64),
+                    Clusters(of_all.astype(np.int64), len(clusters)),
+                ),
             )
 
 

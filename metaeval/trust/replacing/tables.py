@@ -92,6 +92,8 @@ class ReplacingTest:
         if not self.people:
             nobody = f"cannot be said: nobody has {LEAST_UNITS} units that the judge and others rated"
             return nobody, math.nan, math.nan
+        if self.panel.unlike:
+            return f"cannot be said: {self.panel.unlike}", math.nan, math.nan
         parts = [self._of_sort(how, expert=expert) for expert in (False, True)]
         said = [part for part in parts if part]
         sorts = {won: [text for w, text in said if w is won] for won in (True, False, None)}

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.stats.regression.correction import LabelledSample, RoganGladen
-from metaeval.stats.resampling.weights import Swaps
 from metaeval.stats.weighted.sums import Clusters
 from tests.examples import examples
 
@@ -155,9 +154,23 @@ def test_noise_tells_nothing_and_a_judge_does():
 
 def test_labels_of_easy_units_are_unlike_the_rest():
     s, y = sample(np.random.default_rng(7), users=100)
-    assert s.unlike(Swaps(100, 2_000)) > 0.01
+    assert s.unlike() > 0.01
     easy = LabelledSample(np.where(s.scores[0] > 3.5, y, np.nan), s.scores, s.group, 1, s.clusters)
-    assert easy.unlike(Swaps(100, 2_000)) < 0.001
-    assert LabelledSample(y, s.scores, s.group, 1, s.clusters).unlike(Swaps(100, 100)) == 1
+    assert easy.unlike() < 0.001
+    assert LabelledSample(y, s.scores, s.group, 1, s.clusters).unlike() == 1
     constant = LabelledSample(s.ratings, s.scores * 0, np.arange(len(y)) % 5, 5, s.clusters)
-    assert constant.unlike(Swaps(100, 100)) == 1  # every user has a unit of each generator
+    assert constant.unlike() == 1  # every user has a unit of each generator
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("whole", "groups"), [(False, 9), (True, 1)])
+def test_few_labels_drawn_at_random_are_seldom_unlike(whole, groups):
+    rng, found = np.random.default_rng(8), []
+    for k in range(300):
+        s, y = sample(rng, users=40, per=6, share=0.1, groups=groups)
+        if not whole:
+            rated = np.isin(np.arange(len(y)), rng.choice(len(y), 30, replace=False))
+            s = LabelledSample(np.where(rated, y, np.nan), s.scores, s.group, groups, s.clusters)
+        found.append(s.unlike(k))
+    assert np.mean(np.array(found) < 0.05) < 0.1  # of 300 studies, in all but 1 of 10,000
+    assert np.mean(np.array(found) < 0.001) < 0.015

@@ -10,8 +10,11 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
+from metaeval.base.simulation import REAL
 from metaeval.cli import main
 from metaeval.study.commands.analyses import correction_of
+from metaeval.trust.correcting.samples import samples_by_cluster
+from metaeval.trust.correcting.tables import correcting_sheets
 from tests.study.test_report import payload_of
 
 USERS, PER = 60, 6
@@ -133,3 +136,43 @@ def test_too_few_labels_and_all_of_them(run: Path, capsys: pytest.CaptureFixture
     assert "--judge" in capsys.readouterr().err
     shown = [sheet["name"] for sheet in payload_of(run / "run" / "report.html")["sheets"]]
     assert {"correct", "correct-groups", "correct-differences", "correct-ways"} <= {*shown}
+
+
+@pytest.mark.parametrize(
+    ("judge", "topics", "refused"),
+    [
+        ("good", "some", ""),
+        ("biased", "some", ""),
+        ("noise", "some", "uninformative"),
+        ("good", "easy", "unlike"),
+        ("good", "two", "few"),
+        ("good", "all", "complete"),
+    ],
+)
+def test_ranking_measures_are_corrected_by_topic(judge: str, topics: str, refused: str) -> None:
+    """Five systems on 90 topics; people labelled the items of some, the judge those of all."""
+    rng = np.random.default_rng(3)
+    systems = pd.DataFrame({"system": [f"s{k}" for k in range(5)], "quality": np.arange(5) / 10})
+    ease = pd.DataFrame({"topic": [f"t{k}" for k in range(90)], "ease": rng.normal(0.3, 0.15, 90)})
+    cells = systems.merge(ease, how="cross").assign(measure="nDCG@10")
+    wanted = cells["quality"] + cells["ease"] + rng.normal(0, 0.1, len(cells))
+    said = {
+        "good": wanted + rng.normal(0, 0.03, len(cells)),
+        "biased": wanted / 2 + 0.4 + rng.normal(0, 0.03, len(cells)),
+        "noise": pd.Series(rng.uniform(0, 1, len(cells))),
+    }
+    labelled = {
+        "some": cells["topic"].isin(ease["topic"][::5]),
+        "easy": cells["ease"] > cells["ease"].quantile(0.8),
+        "two": cells["topic"].isin(["t0", "t1"]),
+        "all": cells["topic"].notna(),
+    }[topics]
+    people = cells.assign(evaluator="people", value=wanted)[labelled]
+    values = pd.concat([people, cells.assign(evaluator=judge, value=said[judge])])
+    sheets = correcting_sheets(samples_by_cluster(values, "people", []), alpha=0.05, seed=0, simulated=REAL)
+    [row] = sheets[0].frame.to_dict("records")
+    assert row["refused"] == refused
+    if not refused:
+        assert row["ci_low"] < wanted.mean() < row["ci_high"]
+        assert row["ci_high"] - row["ci_low"] < 0.7 * (row["labels_ci_high"] - row["labels_ci_low"])
+        assert str(row["verdict"]).endswith("s4 is the best")
