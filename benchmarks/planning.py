@@ -13,13 +13,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+WIDTH = 0.2
+
+
 def stopped(studies: int, n: int, gap: float) -> dict[str, Any]:
     """Return how often the wrong answer is given, where generators of n units in all differ by ``gap``.
+
+    ``missed``: how often the difference is not in the interval when that is as narrow as ± `WIDTH`.
 
     The judge is a point too high, two of the first generator, and noisier where it is in doubt.
     """
     rng, half = np.random.default_rng(n), np.repeat([1.0, -1.0], n // 2)
-    wrong, labels = 0, []
+    wrong, missed, labels = 0, 0, []
     for k in range(studies):
         y = np.clip(np.rint(rng.normal(3, 1, n)), 1, 5)
         doubt = rng.random(n)
@@ -30,9 +35,12 @@ def stopped(studies: int, n: int, gap: float) -> dict[str, Any]:
         found = confidence_sequence(weights, scores, y, p, drawn(p, seed=k))
         stop = found.stop(0.0)
         wrong += bool(stop) and stop < n and not found.value[stop - 1] * gap > 0
+        narrow = found.stop(0.0, WIDTH) - 1
+        missed += not found.low[narrow] - 1e-9 <= gap <= found.high[narrow] + 1e-9
         labels.append((stop or n) / n)
     name = f"planning: {n} units, generators differ by {gap:g}"
-    return row(name, studies, {"false_stops": wrong / studies}, AT_MOST, labels=float(np.mean(labels)))
+    shares = {"false_stops": wrong / studies, "missed": missed / studies}
+    return row(name, studies, shares, AT_MOST, labels=float(np.mean(labels)))
 
 
 def run(studies: int, *, quick: bool = False) -> Iterator[dict[str, Any]]:

@@ -171,6 +171,7 @@ def correct() -> None:
 @run_argument
 @option("--better", "Is A better than B? Two generators, or values of another key.", nargs=2)
 @option("--epsilon", "A person's advantage at most, without --better.", click.FloatRange(0, 1), default=0.1)
+@option("--width", "Until the difference, or the mean, is known to ± W.", click.FloatRange(0), default=0.0)
 @option("--judge", "Evaluator whose scores are corrected.  [default: the first judge]", metavar="NAME")
 @option("--aspect", "Aspect of the question.  [default: the first]")
 @option(
@@ -186,7 +187,8 @@ def correct() -> None:
 def plan() -> None:
     """Say which units of the finished run in the folder RUN people should label next, and when to stop.
 
-    The question is whether A is better than B (--better A B), else whether the judge may replace a person.
+    The question is whether A is better than B (--better A B), what the mean is (--width W), or else whether
+    the judge may replace a person.
     Units are drawn with known probabilities, more often where the judge is in doubt, so that the corrected
     answer is unbiased. plan.csv in RUN has their order: `metaeval golden label --only` takes it, and its page
     stops when the question is decided. With labels, it is said here; one may ask after each label.

@@ -47,9 +47,13 @@ class Sequence95:
     low: Floats
     high: Floats
 
-    def stop(self, null: float) -> int:
-        """Return after how many draws the sequence first excludes a value; 0 if it never does."""
+    def stop(self, null: float, width: float = 0.0) -> int:
+        """Return after how many draws the sequence first excludes a value; 0 if it never does.
+
+        With a width: after how many it is first as narrow as ± that.
+        """
         out = (self.low > null + _EQUAL) | (self.high < null - _EQUAL)
+        out = self.high - self.low <= 2 * width if width else out
         return int(out.argmax()) + 1 if out.any() else 0
 
 

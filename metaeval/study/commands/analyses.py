@@ -328,6 +328,7 @@ def plan_of(
     aspect: str | None = None,
     labels: str | os.PathLike[str] | None = None,
     epsilon: float = 0.1,
+    width: float = 0.0,
     plan: str | os.PathLike[str] | None = None,
     alpha: float = 0.05,
     seed: int = 0,
@@ -345,7 +346,7 @@ def plan_of(
     name = one_of(judge or run.judges[0], evaluators, "the run has no evaluator")
     known = list(map(str, run.scores.frame["aspect"].unique()))
     wanted = one_of(aspect or known[0], known, "there is no aspect", "there are")
-    drawn = plan_for(run.scored, name, wanted, better or None, epsilon=epsilon, seed=seed)
+    drawn = plan_for(run.scored, name, wanted, better or None, epsilon=epsilon, width=width, seed=seed)
     path = Path(folder) / "plan.csv" if plan is None else Path(plan)
     content = drawn.units.to_csv(index=False)
     if path.exists() and path.read_text(encoding="utf-8") != content:
@@ -356,7 +357,7 @@ def plan_of(
     write_text(path, content)
     if labels is not None:
         frames = [_labels(run, labels, each_rater=True)]
-    elif better:
+    elif better or width:
         frames = [run.truth.assign(rater="truth")]
     else:
         frames = [ratings_of_people(run.scored, list(run.scores.keys))]

@@ -20,12 +20,12 @@ Rule: TypeAlias = Literal["mean", "rmse", "accuracy"]
 """Weighted means of ratings are asked about; or a judge's advantage over people, by an alignment."""
 _SKIPPED = 0.2
 """Share of the units in the plan's order that may lack a label: for them the judge's score counts."""
-_COLUMNS = ("aspect", "order", "probability", "weight", "score", "rule", "epsilon", "above", "below")
+_COLUMNS = ("aspect", "order", "probability", "weight", "score", "rule", "epsilon", "width", "above", "below")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelPlan:
-    """A question about a value, Σ w y over units: whether it is above or below 0."""
+    """A question about a value, Σ w y over units: whether it is above or below 0, or what it is, to ± a width."""
 
     units: pd.DataFrame
     """Key columns, in the order of the plan; and with further columns, which are those of plan.csv."""
@@ -97,7 +97,8 @@ class LabelPlan:
         if self.rule != "mean":
             scores = np.zeros(len(scores))
         found = confidence_sequence(weights, scores, ratings, p, order, alpha=alpha)
-        stop = found.stop(0.0)
+        width = float(self._fixed("width"))
+        stop = found.stop(0.0, width)
         end = stop or len(order)
         n = int((known < end).sum())
         if end - n > _SKIPPED * end:
@@ -114,7 +115,7 @@ class LabelPlan:
         if end == len(weights):
             return Standing("all units are labelled: there is no difference", n, value, low, high)
         # The interval narrows about with the root of the labels.
-        more = min(len(weights), end * ((high - low) / 2 / max(abs(value), 1e-9)) ** 2) - end
+        more = min(len(weights), end * ((high - low) / 2 / max(width or abs(value), 1e-9)) ** 2) - end
         about = f"not decided: about {max(1, more):,.0f} more labels, if the estimate stays as it is"
         return Standing(about, n, value, low, high)
 

@@ -30,7 +30,14 @@ _COLUMNS = (
 
 
 def plan_for(
-    scored: Scored[Any], judge: str, aspect: str, better: Sequence[str] | None, *, epsilon: float, seed: int
+    scored: Scored[Any],
+    judge: str,
+    aspect: str,
+    better: Sequence[str] | None,
+    *,
+    epsilon: float,
+    seed: int,
+    width: float = 0.0,
 ) -> LabelPlan:
     """Draw the plan for a question.
 
@@ -39,6 +46,8 @@ def plan_for(
     better
         Two values of a key column, such as generators: is the mean of the first above that of the second? If
         None: may the judge replace a person, whose advantage over it may be ``epsilon``?
+    width
+        Instead: what is that difference, or the mean of all units if ``better`` is None, to ± so much?
     """
     keys = list(scored.scores.keys)
     frame = scored.scores.frame
@@ -53,11 +62,14 @@ def plan_for(
     if better:
         weights = _weights(units, better)
         above, below = (f"{better[0]} is {word} than {better[1]}" for word in ("better", "worse"))
+    if width:
+        above = below = f"the {'difference' if better else 'mean'} is known to ± {width:g}"
+    if better or width:
         rule = "mean"
     units, weights = units[weights != 0].reset_index(drop=True), weights[weights != 0]
     index = pd.MultiIndex.from_frame(units)
     score = along(own[own["evaluator"] == judge], keys, "score", index)
-    if better and (score.min() < scale.min or score.max() > scale.max):
+    if rule == "mean" and (score.min() < scale.min or score.max() > scale.max):
         score = np.full(len(score), (scale.min + scale.max) / 2)
     sure, _ = confidence_of(scored, judge, own, keys, index)
     top = sure[~np.isnan(sure)].max() if (~np.isnan(sure)).any() else 0.0
@@ -65,6 +77,7 @@ def plan_for(
         "aspect": aspect,
         "rule": rule,
         "epsilon": epsilon,
+        "width": width,
         "above": above,
         "below": below,
     }

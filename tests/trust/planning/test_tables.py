@@ -113,6 +113,28 @@ def test_whether_a_judge_replaces_a_person(run: Path, tmp_path: Path, noise: flo
     assert row["n_labelled"] < 240
 
 
+@pytest.mark.parametrize(("better", "what"), [(None, "mean"), (("good", "bad"), "difference")])
+def test_a_mean_or_a_difference_is_known_to_a_width(
+    run: Path, tmp_path: Path, better: tuple[str, str] | None, what: str
+) -> None:
+    where, width = tmp_path / "plan.csv", 0.3 if better is None else 0.6
+    [sheet] = plan_of(run / "run", better, judge="a", width=width, plan=where)
+    row = sheet.frame.iloc[0]
+    assert row["verdict"] == f"decided: the {what} is known to ± {width:g}; stop labelling"
+    assert row["n_labelled"] < 240
+    assert row["ci_high"] - row["ci_low"] <= 2 * width
+    ratings = pd.read_csv(run / "data" / "ratings.csv")
+    means = ratings.groupby("generator")["rating"].mean()
+    truth = ratings["rating"].mean() if better is None else means["good"] - means["bad"]
+    assert row["ci_low"] < truth < row["ci_high"]
+    first = pd.read_csv(where, dtype=str).head(40)[["user_id", "item_id", "generator"]]
+    pd.read_csv(run / "data" / "ratings.csv", dtype=str).merge(first).to_csv(tmp_path / "few.csv", index=False)
+    [sheet] = plan_of(
+        run / "run", better, judge="a", width=width / 2, plan=tmp_path / "b.csv", labels=tmp_path / "few.csv"
+    )
+    assert "not decided: " in sheet.frame["verdict"][0]
+
+
 def test_wrong_questions_are_one_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", str(run / "run"), "--better", "good", "none", "--judge", "a"]) == 2
     assert "no key of the run has both" in capsys.readouterr().err
