@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from metaeval.base.counts import counted
+
 T = TypeVar("T")
 
 KEPT = "; what was answered is kept, and the same command goes on from there"
@@ -87,8 +89,8 @@ def by_cause(problems: Iterable[object]) -> list[str]:
     lines = []
     for first, *others in causes.values():
         rows = [f"{p.row}" for p in others[:_MOST_ROWS]] + ["…"] * (len(others) > _MOST_ROWS)
-        noun = "row" if len(others) == 1 else "rows"
-        lines.append(f"{first} (and {len(others):,} more: {noun} {', '.join(rows)})" if others else str(first))
+        more = f" (and {counted(len(others), 'more row')}: {', '.join(rows)})" if others else ""
+        lines.append(f"{first}{more}")
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from metaeval.base.records import Kind, Scale
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
+from metaeval.engine.figures.charts import ROWS
 from metaeval.engine.figures.figure import Figure
 from metaeval.engine.measures import Measure, share
 from metaeval.engine.sheet import Column, Sheet
@@ -17,7 +18,7 @@ from metaeval.llm.replies.fields import Choice, Number, Text
 
 # fmt: off
 __all__ = [
-    "INTERVALS", "BaseEvaluator", "Choice", "Column", "Figure", "Grid", "KeyedUnits", "Kind", "KindTable",
-    "Measure", "Number", "Rated", "RatedUnits", "Scale", "Scored", "Sheet", "Study", "StudyKind", "Text",
-    "UnitColumn", "UnitJudge", "UnitText", "UnitView", "share",
+    "INTERVALS", "ROWS", "BaseEvaluator", "Choice", "Column", "Figure", "Grid", "KeyedUnits", "Kind",
+    "KindTable", "Measure", "Number", "Rated", "RatedUnits", "Scale", "Scored", "Sheet", "Study", "StudyKind",
+    "Text", "UnitColumn", "UnitJudge", "UnitText", "UnitView", "share",
 ]

@@ -84,7 +84,7 @@ def test_what_no_command_could_list_is_one_line_per_cause_with_its_rows(
     Path("bad.qrels").write_text("".join(f"1 0 d{i} 9\n" for i in range(300)), encoding="utf-8")
     said = refused(capsys, command)
     assert len(said) < 5
-    assert any("(and 299 more: rows 3, 4, 5, 6," in line or "rows 2, 3, 4, 5," in line for line in said)
+    assert any("(and 299 more rows: 3, 4, 5, 6," in line or "rows: 2, 3, 4, 5," in line for line in said)
 
 
 @pytest.mark.usefixtures("tiny")
@@ -94,7 +94,7 @@ def test_a_line_names_the_rows_that_differ_by_the_value(capsys: pytest.CaptureFi
     Path("wide.csv").write_text("\n".join(["u,i,g,text,clear by user", *rows, ""]), encoding="utf-8")
     (line,) = refused(capsys, ("data", "import", "table", "wide.csv", "--map", "map.yaml", "--out", "new"))
     assert "row 2, column 'clear by user': is 'x'" in line
-    assert line.endswith("(and 2 more: rows 4, 5)")
+    assert line.endswith("(and 2 more rows: 4, 5)")
 
 
 def test_of_a_frame_the_error_has_them() -> None:

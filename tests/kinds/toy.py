@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from metaeval.engine.figures.charts import ROWS
 from metaeval.kinds import api
 
 KEYS = ("asker", "question")
@@ -32,7 +31,7 @@ def says_yes(scored):
 
 
 def bars(sheet, first):
-    return api.Figure(sheet, ROWS.mark_bar().encode(x="score:Q", y="evaluator:N"))
+    return api.Figure(sheet, api.ROWS.mark_bar().encode(x="score:Q", y="evaluator:N"))
 
 
 class YesNo(api.StudyKind):

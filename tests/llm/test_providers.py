@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+import metaeval as me
 from metaeval.base.errors import MetaevalError
+from metaeval.cli import main
 from metaeval.llm.calls.client import (
     CallError,
     DeniedError,
@@ -19,7 +21,7 @@ from metaeval.llm.calls.client import (
     failed,
 )
 from metaeval.llm.calls.request import Message, Reply, Request
-from metaeval.llm.providers import PROVIDERS, Connection, address_of, key_for
+from metaeval.llm.providers import PROVIDERS, Connection, Provider, address_of, key_for
 from tests.llm.asking import KEY, address
 from tests.llm.server import (
     ANSWER,
@@ -290,6 +292,21 @@ def test_addresses_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) ->
 
 
 SPEAKING_OPENAI = [n for n, p in PROVIDERS.items() if p.client == PROVIDERS["openai"].client]
+
+
+def test_one_line_in_the_table_is_a_provider(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MYLAB_API_KEY", KEY)
+    with serving() as server:
+        place = address("openai", server)
+        line = Provider(PROVIDERS["openai"].client, place, key_variable="MYLAB_API_KEY")
+        monkeypatch.setitem(PROVIDERS, "mylab", line)
+        me.score(me.load(tiny), ["Judge('mylab/large')"])
+        assert {one.authorization for one in server.log} == {f"Bearer {KEY}"}
+    assert main(["providers"]) == 0
+    [told] = [one for one in capsys.readouterr().out.splitlines() if one.startswith("mylab ")]
+    assert told.split()[1:] == [place, "MYLAB_API_KEY", "(set)"]
 
 
 @pytest.mark.parametrize("provider", SPEAKING_OPENAI)

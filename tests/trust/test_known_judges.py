@@ -1,4 +1,4 @@
-"""Judges that are known to be noise, like a person, biased or good, and people who rated the easy units alone.
+"""Judges that are known to be noise, like a person, biased or good; and ratings of the easy units alone.
 
 Each of `replace`, `correct`, `plan` and `escalate` gives the right verdict, or refuses. Some of these cells
 are in the tests of the four commands.
@@ -122,4 +122,3 @@ def test_plan(
     verdict = str(sheet.frame["verdict"][0])
     assert verdict.startswith(said)
     assert ("have no label" in verdict) == (run == "easy")
-

@@ -155,13 +155,12 @@ class LabelledSample:
         sizes = np.bincount(home, minlength=n)
         place = np.arange(len(home)) - (np.cumsum(sizes) - sizes)[home]  # of a unit in its cluster
         share = np.bincount(home, rated[order], n) / np.maximum(sizes, 1)
-        flag, counts, p = rated[order], [], 0.0
+        flag, p, counts = rated[order], 0.0, list[Ints]()
         while p < _CLEAR and len(counts) < _SHUFFLES:
             for _ in range(_BLOCK):
                 counts.append(np.bincount(part[flag], minlength=part.max() + 1))
                 wanted = np.floor(rng.permutation(share) * sizes + rng.random(n))
-                flag = np.empty(len(home), dtype=bool)
-                flag[np.argsort(home + rng.random(len(home)))] = place < wanted[home]
+                flag = (place < wanted[home])[np.argsort(home + rng.random(len(home)))]
             every = np.stack(counts)
             apart = every - every.sum(axis=1, keepdims=True) * np.bincount(part) / len(part)
             size = apart.std(axis=0)

@@ -66,7 +66,7 @@ def stages(
             sure, source = confidence_of(scored, name, own, keys, index)
             right = agreed(score, rating, scale, within)
             there = ~np.isnan(score) & ~np.isnan(rating)
-            why = _refusal(source, right is None, score, there, scale) or unlike(~np.isnan(rating), sure, clusters)
+            why = _refusal(source, right is None, score, there, scale) or unlike(there, sure, clusters)
             if why:
                 refused[name] = why
                 continue

@@ -128,7 +128,9 @@ def test_a_mean_or_a_difference_is_known_to_a_width(
     truth = ratings["rating"].mean() if better is None else means["good"] - means["bad"]
     assert row["ci_low"] < truth < row["ci_high"]
     first = pd.read_csv(where, dtype=str).head(40)[["user_id", "item_id", "generator"]]
-    pd.read_csv(run / "data" / "ratings.csv", dtype=str).merge(first).to_csv(tmp_path / "few.csv", index=False)
+    pd.read_csv(run / "data" / "ratings.csv", dtype=str).merge(first).to_csv(
+        tmp_path / "few.csv", index=False
+    )
     [sheet] = plan_of(
         run / "run", better, judge="a", width=width / 2, plan=tmp_path / "b.csv", labels=tmp_path / "few.csv"
     )

@@ -136,7 +136,7 @@ def explanations_of(data: ExplanationSet, evaluator: object) -> list[str | None]
 
     `DataError` is raised if the data set holds no texts.
     """
-    if "explanation" not in data.explanations:
+    if "explanation" not in getattr(data, "explanations", ()):  # a data set of another kind has none
         raise DataError(
             f"{evaluator} needs the texts, and data set {data.name!r} has no column 'explanation'; "
             "without texts only ratings and recorded scores can be compared"

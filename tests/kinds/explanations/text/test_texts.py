@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import metaeval as me
-from metaeval.kinds.explanations.text.texts import script_of
+from metaeval.base.errors import DataError
+from metaeval.kinds.explanations.text.texts import explanations_of, script_of
 from tests.evaluators.making import make_set, scores_of
 
 
@@ -37,3 +38,8 @@ def test_length_counts_what_a_reader_sees():
     found = scores_of(me.score(make_set(texts), ["Length()"]), "Length()")
     assert [s for s, _ in found.values()][:6] == [3, 2, 1, 1, 2, 3]
     assert [t for _, t in found.values()][6:] == ["missing", "missing"]
+
+
+def test_a_data_set_of_another_kind_has_no_texts():
+    with pytest.raises(DataError, match="mine needs the texts"):
+        explanations_of(me.load("data/relevance"), "mine")
