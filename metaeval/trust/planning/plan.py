@@ -25,7 +25,7 @@ _COLUMNS = ("aspect", "order", "probability", "weight", "score", "rule", "epsilo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelPlan:
-    """A question about a value, Σ w y over units: is it above or below 0, or what is it, to ± a width?"""
+    """A question about a value, Σ w y over units: above or below 0, or what it is to ± a width."""
 
     units: pd.DataFrame
     """Key columns, in the order of the plan; and with further columns, which are those of plan.csv."""
