@@ -183,6 +183,7 @@ def test_a_plan_is_followed_and_the_page_stops_when_it_is_decided(label: Label, 
         aspect="清晰",
         rule="mean",
         epsilon=0.1,
+        width=0.0,
         above="A is better than B",
         below="B is",
     )
