@@ -1,8 +1,9 @@
 """All that a kind of study is made of, in one import: ``from metaeval.kinds import api``."""
 
+from typing import TYPE_CHECKING
+
 from metaeval.base.records import Kind, Scale
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
-from metaeval.engine.figures.charts import ROWS
 from metaeval.engine.figures.figure import Figure
 from metaeval.engine.measures import Measure, share
 from metaeval.engine.sheet import Column, Sheet
@@ -16,9 +17,22 @@ from metaeval.kinds.study import Study
 from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.llm.replies.fields import Choice, Number, Text
 
+if TYPE_CHECKING:
+    from metaeval.engine.figures.charts import ROWS
+
 # fmt: off
 __all__ = [
     "INTERVALS", "ROWS", "BaseEvaluator", "Choice", "Column", "Figure", "Grid", "KeyedUnits", "Kind",
     "KindTable", "Measure", "Number", "Rated", "RatedUnits", "Scale", "Scored", "Sheet", "Study", "StudyKind",
     "Text", "UnitColumn", "UnitJudge", "UnitText", "UnitView", "share",
 ]
+# fmt: on
+
+
+def __getattr__(name: str) -> object:
+    """Load the library of charts with the first figure."""
+    if name == "ROWS":
+        from metaeval.engine.figures.charts import ROWS
+
+        return ROWS
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
