@@ -21,6 +21,8 @@ class Simulation:
     """Whether the texts and ratings are made up: no number says anything about people."""
     evaluators: tuple[str, ...] = ()
     """Evaluators that ask a simulated model, or have a part that does."""
+    told: bool = False
+    """Whether it was said before what is simulated, so that the loud words are enough."""
 
     @classmethod
     def of(cls, data: bool, evaluators: Mapping[str, Mapping[str, Any] | str]) -> Simulation:
@@ -61,7 +63,9 @@ class Simulation:
 
     @property
     def sentence(self) -> str:
-        """What is simulated, and what the numbers therefore do not say; empty if nothing is."""
+        """What is simulated, and what the numbers therefore do not say; empty if nothing is, or it was told."""
+        if self.told:
+            return ""
         sentences = ["The data are simulated: these numbers say nothing about people."] * self.data
         match self.evaluators:
             case ():
@@ -80,7 +84,7 @@ class Simulation:
     @property
     def warning(self) -> str:
         """The loud words and the sentence; empty if nothing is simulated."""
-        return f"{self.loud} {self.sentence}" if self else ""
+        return f"{self.loud} {self.sentence}".strip()
 
 
 def _simulated(evaluator: Mapping[str, Any] | str) -> bool:

@@ -22,6 +22,8 @@ Cell: TypeAlias = "Mapping[str, str]"
 """Dimension → value, of each dimension of a board."""
 
 ESTIMATES = ("estimate", "ci_low", "ci_high")
+IN_TRUTH = " (part of the truth)"
+"""What the printed name of an evaluator ends with that shares people or scores with the truth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,12 @@ class Board:
     apart: tuple[str, ...] = ()
     """Evaluators on few units of their own, which are compared with no other: no rank and no mark."""
     simulated: Simulation = REAL
+    in_truth: tuple[str, ...] = ()
+    """Evaluators that share people or scores with the truth, which raises their estimates."""
+
+    def label(self, evaluator: str) -> str:
+        """Return the name of an evaluator as it is printed, with its marks."""
+        return self.simulated.label(evaluator) + (IN_TRUTH if evaluator in self.in_truth else "")
 
     def __post_init__(self) -> None:
         """See that the frame and the dimensions fit."""
@@ -238,7 +246,7 @@ class Board:
         return cls(frame, **known, kinds=kinds, simulated=simulated)
 
 
-_NOT_RECORDED = ("frame", "kinds", "simulated")
+_NOT_RECORDED = ("frame", "kinds", "simulated", "in_truth")
 
 
 def read_cell(wanted: str | Cell | Sequence[str] | None, default: Cell) -> dict[str, str]:

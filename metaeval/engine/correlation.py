@@ -293,7 +293,7 @@ def correlation_board(result: Correlations, first: Cell | None = None) -> Board:
         columns=("aspect", "level"),
         counts={"n_undefined": "undefined groups", "n_missing": "missing scores"},
         sums={
-            "n_units": ("units", "No unit entered."),
+            "n_units": ("compared units", "No unit is compared."),
             "n_groups": ("groups", "There was no group."),
             "n_undefined": ("undefined groups", "No group was undefined."),
             "n_missing": ("missing scores", "No score was missing."),

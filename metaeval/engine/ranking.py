@@ -1,4 +1,4 @@
-"""The results of a study, and the ranking of evaluators in one cell: interval, rank cluster, cost."""
+"""The results of a study, and the ranking of evaluators in one cell: interval, rank group, cost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.base.errors import MetaevalError
-from metaeval.engine.sentences import tests_sentence
+from metaeval.engine.sentences import rank_groups_sentence, tests_sentence
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.ranking.orders import rank_clusters
 
@@ -27,9 +27,9 @@ _COSTS = (
     Column("unread", "unread", "share"),
     Column("unread_first", "unread, in order", "share"),
     Column("unread_second", "unread, swapped", "share"),
-    Column("usd_per_text", "USD per text", "usd"),
-    Column("seconds_per_text", "time per text", "seconds"),
-    Column("tokens_per_text", "tokens per text", "count"),
+    Column("usd_per_text", "USD per unit", "usd"),
+    Column("seconds_per_text", "time per unit", "seconds"),
+    Column("tokens_per_text", "tokens per unit", "count"),
 )
 _BY_ORDER = ("unread_first", "unread_second")  # of what is shown in two orders
 
@@ -48,8 +48,8 @@ def ranking(
     by
         The cell; that of the tests, or the one that is shown first, if left out.
     tests
-        Of the same cell. Evaluators that are not significantly different from the best share cluster 1; the
-        best of the rest leads cluster 2, and so on.
+        Of the same cell. Evaluators that are not significantly different from the best share rank group 1; the
+        best of the rest leads rank group 2, and so on.
     costs
         A row per evaluator: ``evaluator``, ``unread``, ``unread_first``, ``unread_second``,
         ``usd_per_text``, ``seconds_per_text``, ``tokens_per_text``.
@@ -72,7 +72,7 @@ def ranking(
     compared = rows["estimate"].where(~apart.to_numpy())
     places = compared.rank(method="min", ascending=not down)  # equals share a rank
     rows.insert(0, "rank", ["" if math.isnan(place) else f"{place:.0f}" for place in places])
-    rows["label"] = [board.simulated.label(e) for e in rows["evaluator"]]
+    rows["label"] = [board.label(e) for e in rows["evaluator"]]
     columns = [Column("rank", "rank"), Column("label", "evaluator")]
     notes = [f"Ordered by {board.words(at)}."]
     title, second = board.estimate.format(**at), board.second_of(at)
@@ -87,7 +87,7 @@ def ranking(
         notes += second.made
     if tests is not None:
         rows, more = _clusters(rows, tests, higher_is_better=down)
-        columns[1:1] = [Column("cluster", "cluster")]
+        columns[1:1] = [Column("cluster", "rank group")]
         columns.append(Column("verdict", "against the best"))
         notes += more
     columns += [Column(name, said, "count") for name, said in board.counts.items() if rows[name].any()]
@@ -100,12 +100,12 @@ def ranking(
 def _clusters(
     rows: pd.DataFrame, tests: Comparisons, *, higher_is_better: bool
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Add each evaluator's cluster, and how it stands against the best."""
+    """Add each evaluator's rank group, and how it stands against the best."""
     place = [tests.evaluators.index(e) for e in rows["evaluator"]]
     p = tests.p_corrected[np.ix_(place, place)]
     alpha = tests.policy["alpha"]
     estimates = rows["estimate"].to_numpy()
-    # An evaluator that no test compares, as it has scores for too few units, is in no cluster.
+    # An evaluator that no test compares, as it has scores for too few units, is in no rank group.
     first = int((~np.isnan(p)).any(axis=1).argmax())
     tested = (~np.isnan(p)).any(axis=1) | (np.arange(len(p)) == first)
     compared = np.where(tested, estimates, np.nan)
@@ -122,8 +122,7 @@ def _clusters(
             )
         ],
     )
-    sentence = f"A cluster holds the evaluators not significantly worse than its best (p > {alpha:g})."
-    return rows, [sentence, tests_sentence(tests.policy)]
+    return rows, [rank_groups_sentence(alpha), tests_sentence(tests.policy)]
 
 
 def _verdict(p: float, alpha: float) -> str:
@@ -143,13 +142,14 @@ class RankedCell:
     """What `metaeval.engine.ranking` made of them: ``evaluator``, ``cluster``, ``p_best``; the best first."""
     alpha: float
     sentence: str
-    """How evaluators were tested."""
+    """What rank groups are, and how evaluators were tested."""
 
     @classmethod
     def of(cls, board: Board, tests: Comparisons) -> RankedCell:
         """Rank the evaluators of a board by the cell that was tested."""
         sheet = ranking(board, tests=tests)
-        return cls(tests.by, sheet, tests.policy["alpha"], tests_sentence(tests.policy))
+        alpha = tests.policy["alpha"]
+        return cls(tests.by, sheet, alpha, f"{rank_groups_sentence(alpha)} {tests_sentence(tests.policy)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +176,6 @@ class Results:
     """What was done with missing values and the like, for ``run.json``."""
     figures: Sequence[Figure] = ()
     groups: Sequence[Groups] = ()
-    glossary: Sequence[tuple[str, str]] = ()
-    """Words of the kind and what they mean."""
     people: Sequence[PeopleLine] = ()
     table: pd.DataFrame | None = None
     """What the file of the board holds, where that is more than the frame of the board."""

@@ -127,6 +127,15 @@ def no_interval_sentences(found: Mapping[str, Mapping[str, Sequence[str]]]) -> l
     return told
 
 
+def rank_groups_sentence(alpha: float) -> str:
+    """Say what rank groups are, and why one of two close evaluators may be worse than the best."""
+    return (
+        f"A rank group holds the evaluators not significantly worse than its best (p > {alpha:g}). Worse: the "
+        "paired difference to the best is significant, whatever the rank; a small one that varies little may "
+        "be, and a larger one that varies much may not."
+    )
+
+
 def tests_sentence(policy: Mapping[str, Any]) -> str:
     """Say how evaluators were tested against each other."""
     names = {

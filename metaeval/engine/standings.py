@@ -109,7 +109,7 @@ class _Table:
                 "block": [str(kinds[e]) for e in evaluators],
                 "heads": [BLOCKS[kinds[e]] for e in evaluators],
                 "evaluator": evaluators,
-                "label": [board.simulated.label(e) for e in evaluators],
+                "label": [board.label(e) for e in evaluators],
                 **{_name(a, v): [self._row(e, a, v)["estimate"] for e in evaluators] for a, v in self.cells},
                 **counts,
             }

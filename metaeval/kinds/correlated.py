@@ -139,10 +139,6 @@ class CorrelatedKind(StudyKind):
             ranked = tuple(_ranked(scored, board, tests)) if tests else ()
         with progress("figures"):
             drawn = self.figures(scored, board) if loaded is None else ()
-        levels = [
-            f"{level}: {said}" for level, said in LEVEL_MEANINGS.items() if level in study.policy.levels
-        ]
-        undefined = "groups of a level without a coefficient, because truth or scores are all equal"
         return Results(
             board,
             study.by,
@@ -151,10 +147,15 @@ class CorrelatedKind(StudyKind):
             dict(result.policy),
             drawn,
             by_group(scored.matched.prepared) if loaded is None else (),
-            (("level", "; ".join(levels)), ("undefined groups", undefined)),
-            tuple(self.people(drawn)),
-            result.frame,  # has the average over aspects where there is one aspect, too
+            people=tuple(self.people(drawn)),
+            table=result.frame,  # has the average over aspects where there is one aspect, too
         )
+
+    def words(self, scored: Scored[Any]) -> dict[str, str]:
+        """Explain the levels of the study."""
+        levels = [f"{name}: {LEVEL_MEANINGS[name]}" for name in LEVEL_MEANINGS if name in scored.study.levels]
+        undefined = "groups of a level without a coefficient, because truth or scores are all equal"
+        return {"level": "; ".join(levels), "undefined groups": undefined}
 
     def people(self, drawn: Sequence[Figure]) -> Sequence[PeopleLine]:
         """Return what people reach in each column, if a figure says it."""

@@ -153,6 +153,11 @@ class StudyKind(ABC):
         wanted = (table for table in charted if not names or table.name in names)
         return [figure for table in wanted if (figure := table.figure(scored, first or {}))]
 
+    def words(self, scored: Any) -> Mapping[str, str]:  # noqa: ANN401 - the `scored` of the kind
+        """Return words of the kind → what they mean; a report explains those that occur in it."""
+        del scored
+        return {}
+
     def orders(self, scored: Any) -> pd.DataFrame | None:  # noqa: ANN401 - the `scored` of the kind
         """Return the verdicts on pairs as `coherence` (`metaeval.analysis.verdicts`) takes them.
 

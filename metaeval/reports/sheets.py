@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -98,7 +99,7 @@ def sheet_to_markdown(sheet: Sheet) -> str:
         rows.append(line(row))
     parts = [f"## {escapes.markdown(sheet.title)}"]
     if sheet.simulated:
-        parts.append(f"> **{sheet.simulated.loud}** {escapes.markdown(sheet.simulated.sentence)}")
+        parts.append(f"> **{sheet.simulated.loud}** {escapes.markdown(sheet.simulated.sentence)}".rstrip())
     parts.append("\n".join(rows))
     if said := _sentences(sheet):
         parts.append(" ".join(map(escapes.markdown, said)))
@@ -163,9 +164,15 @@ def sheet_to_html(sheet: Sheet) -> str:
     return template(name).render(sheet=sheet, rows=listed, sentences=_sentences(sheet), is_text=is_text)
 
 
+def _told_once(sheets: Sequence[Sheet]) -> list[Sheet]:
+    """Return sheets of which the first simulated one says what is, and the others only that something is."""
+    first = next((i for i, sheet in enumerate(sheets) if sheet.simulated), 0)
+    return [replace(s, simulated=replace(s.simulated, told=i > first)) for i, s in enumerate(sheets)]
+
+
 def to_page(sheets: Sequence[Sheet]) -> str:
     """Return one HTML page with all sheets, which needs no other file."""
-    sections = [sheet_to_html(sheet) for sheet in sheets]
+    sections = [sheet_to_html(sheet) for sheet in _told_once(sheets)]
     return template("sheets_page.html").render(title=sheets[0].title, sections=sections)
 
 
@@ -186,7 +193,7 @@ def render(sheets: Sequence[Sheet], suffix: str, of: str = "") -> str:
     """
     if suffix == "tex":
         return _latex(sheets, of)
-    return "\n".join(SHEET_FORMATS[suffix](sheet) for sheet in sheets)
+    return "\n".join(SHEET_FORMATS[suffix](sheet) for sheet in _told_once(sheets))
 
 
 def files(sheets: Sequence[Sheet], path: Path, of: str = "") -> dict[Path, str]:
@@ -206,17 +213,17 @@ def files(sheets: Sequence[Sheet], path: Path, of: str = "") -> dict[Path, str]:
 _COSTS = (
     Column("label", "Judge"),
     Column("prompt", "prompt"),
-    Column("texts", "texts", "count"),
+    Column("texts", "units", "count"),
     Column("lost", "lost calls", "share"),
-    Column("usd_per_text", "USD per text", "usd"),
-    Column("tokens_per_text", "tokens per text", "count"),
-    Column("reasoning_tokens_per_text", "reasoning tokens per text", "count"),
-    Column("seconds_per_text", "time per text", "seconds"),
+    Column("usd_per_text", "USD per unit", "usd"),
+    Column("tokens_per_text", "tokens per unit", "count"),
+    Column("reasoning_tokens_per_text", "reasoning tokens per unit", "count"),
+    Column("seconds_per_text", "time per unit", "seconds"),
     *columns("share", unread="unread", unread_first="unread, in order", unread_second="unread, swapped"),
     Column("usd", "USD", "usd"),
 )
 _COSTS_ABOUT = (
-    "The cost of a text covers all aspects, in one call or several, and repeated attempts. Calls without a "
+    "The cost of a unit covers all aspects, in one call or several, and repeated attempts. Calls without a "
     "reply cost nothing and are left out."
 )
 _COSTS_UNREAD = (

@@ -165,7 +165,7 @@ def pairs_sheet(tests: Comparisons, board: Board) -> Sheet:
     """Return the tests of every two evaluators: sheet ``tests``, with the columns of `Comparisons.frame`."""
     frame = tests.frame
     for side in ("first", "second"):
-        frame[f"{side}_label"] = [board.simulated.label(name) for name in frame[side]]
+        frame[f"{side}_label"] = [board.label(name) for name in frame[side]]
     corrected = {"holm": "p_holm", "bh": "p_bh"}.get(tests.policy["correction"])
     columns = [
         Column("first_label", "evaluator"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +53,7 @@ from metaeval.runs.folder import (
 from metaeval.runs.record import Record
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.study.recorded_files import LEFT_OUT
-from metaeval.study.results import Run, board_of, correlations_of
+from metaeval.study.results import Run, board_of, correlations_of, in_truth
 from metaeval.study.unread import bounded
 
 if TYPE_CHECKING:
@@ -145,8 +147,11 @@ def _report(
         units = Units(view, none, (none,) * len(record.evaluators))
         shown = Sample(np.arange(0), len(data), LEFT_OUT)
     scales = [data.scale.of(aspect) for aspect in aspects or data.aspects]
+    parts = in_truth(record)
     entries = [
-        ListedEvaluator(name, e.spec, e.kind, _rates(grid.scores, scales), e.scores, e.signature)
+        ListedEvaluator(
+            name, e.spec, e.kind, _rates(grid.scores, scales), e.scores, e.signature, name in parts
+        )
         for (name, e), grid in zip(record.evaluators.items(), units.scores, strict=True)
     ]
     keys = [_calls(scores, name, data, aspects) for name in record.evaluators]
@@ -158,7 +163,10 @@ def _report(
         truth=record.truth.spec,
         version=record.metaeval,
         facts=list(_facts(data, record)),
-        glossary=_glossary(entries, results, costs, view.texts[0].title),
+        glossary=[
+            *_glossary(data, entries, results, costs),
+            *_occurring(todo.kind.words(scored), record, results, views),
+        ],
         policy=[*board.policy, *record.notes],
         lost=board.lost,
         evaluators=entries,
@@ -219,24 +227,40 @@ def _size_text(data: DataSet) -> str:
 
 
 def _glossary(
-    entries: Sequence[ListedEvaluator], results: Results, costs: pd.DataFrame, text: str
+    data: DataSet, entries: Sequence[ListedEvaluator], results: Results, costs: pd.DataFrame
 ) -> list[tuple[str, str]]:
-    cluster, failed, priced = "", "", ""
+    ranks, failed, priced, shared = "", "", "", ""
     if results.ranked:
-        cluster = "the evaluators not significantly worse than the cluster's best; the best of the rest "
-        cluster += "begins the next cluster"
+        ranks = "the evaluators not significantly worse than the best of the group; the best of the rest "
+        ranks += "begins the next group"
+    if any(e.in_truth for e in entries):
+        shared = "shares people or scores with the truth, which raises its estimates"
     if failures := {s for e in entries for s, n in e.statuses.items() if n and s != Status.OK}:
         failed = f"over all aspects, and why. {escapes.meanings(escapes.STATUSES, failures)}"
     if len(costs) and costs.filter([c.name for c in SHOWN_COSTS]).notna().to_numpy().any():
-        priced = f"the average cost of one {text}, all aspects together; tokens include reasoning tokens"
+        priced = "means per unit, all aspects together; tokens include reasoning tokens"
     return [
         ("truth", "people's ratings, with which scores are compared"),
-        *results.glossary,
-        ("cluster", cluster),
+        ("part of the truth", shared),
+        ("unit", f"what a score is about, named by {', '.join(data.nouns[key] for key in data.keys)}"),
+        ("rank group", ranks),
         ("missing scores", "units without a score of the evaluator in this column"),
         ("not scored", failed),
         ("USD, tokens, time", priced),
     ]
+
+
+def _occurring(
+    words: Mapping[str, str], record: Record, results: Results, views: Mapping[str, Sequence[Sheet]]
+) -> list[tuple[str, str]]:
+    """Return those of some words, with what they mean, that the board, a table or a figure has."""
+    board, sheets = results.board, [f.sheet for f in results.figures] + [*itertools.chain(*views.values())]
+    said = [*record.specs, *record.specs.values(), board.estimate, *board.counts.values()]
+    said += [text for d in board.dimensions for text in (d.title, *d.choices, *d.choices.values())]
+    said += [text for s in sheets for text in (s.title, *s.notes, *(c.title for c in s.columns))]
+    shown = "\n".join(said)
+    found = (w for w in words if re.search(rf"\b{re.escape(w)}", shown, re.IGNORECASE))
+    return [(word, words[word]) for word in found]
 
 
 def _with_bias(groups: Groups, units: Units, entries: Sequence[ListedEvaluator]) -> Groups:

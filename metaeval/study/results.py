@@ -77,7 +77,7 @@ def board_of(
 ) -> Leaderboard:
     """Return the leaderboard of a run, with what ``run.json`` says; LaTeX labels begin with ``name``."""
     board = leaderboard(
-        result,
+        replace(result, in_truth=in_truth(record)),
         coefficients=coefficients,
         title=record.study.title or "",
         dataset=record.data.name,
@@ -92,16 +92,13 @@ def board_of(
     )
     ranked = board.ranking and replace(board.ranking, notes=(*board.ranking.notes, *record.notes))
     left_out = [LEFT_OUT] if record.policy.get("engine") == DUCKDB else []
-    policy = (*board.policy, *_parts_of_truth(record), *left_out)
-    return replace(board, ranking=ranked, policy=policy)
+    return replace(board, ranking=ranked, policy=(*board.policy, *left_out))
 
 
-def _parts_of_truth(record: Record) -> list[str]:
-    """Return a sentence on the evaluators that share people or scores with the truth, if there are any."""
+def in_truth(record: Record) -> tuple[str, ...]:
+    """Return the evaluators that share people or scores with the truth."""
     truth = parts_of(EvaluatorSpec.parse(record.truth.spec))
-    shared = [name for name, spec in record.specs.items() if parts_of(EvaluatorSpec.parse(spec)) & truth]
-    note = f"These evaluators are part of the truth, which raises their correlation: {', '.join(shared)}."
-    return [note] if shared else []
+    return tuple(name for name, spec in record.specs.items() if parts_of(EvaluatorSpec.parse(spec)) & truth)
 
 
 def read_back(folder: str | os.PathLike[str]) -> Run:

@@ -14,14 +14,14 @@ from metaeval.engine.sentences import NO_BOOTSTRAP
 from metaeval.engine.sheet import Column, Form, Sheet
 
 _COSTS: dict[Unit, tuple[str, Form]] = {
-    "usd": ("USD per text", "usd"),
-    "tokens": ("tokens per text", "number"),
+    "usd": ("USD per unit", "usd"),
+    "tokens": ("tokens per unit", "number"),
     "judges": ("cost (judges)", "count"),
 }
 
 _COST_NOTES: dict[Unit, str] = {
-    "usd": "The cost of an ensemble is the sum of its judges' USD for one text on all aspects of the run.",
-    "tokens": ("The judges are free, or a price is unknown: tokens per text stand for the cost."),
+    "usd": "The cost of an ensemble is the sum of its judges' USD for one unit on all aspects of the run.",
+    "tokens": ("The judges are free, or a price is unknown: tokens per unit stand for the cost."),
     "judges": "The cost of a judge is unknown: the number of judges stands for the cost.",
 }
 _NOISIER = (

@@ -85,7 +85,7 @@ def _sampling(found: GeneratorRankings) -> str:
 
 def _testing(found: GeneratorRankings) -> list[str]:
     return [
-        "A rank cluster holds the generators not significantly worse than its best.",
+        "A rank group holds the generators not significantly worse than its best.",
         (
             f"One-sided tests at {100 * found.alpha:g} %: Student's t with standard errors from the same "
             "resamples, Holm over ordered pairs."
@@ -147,7 +147,7 @@ def _ratings_sheet(
         shown.append(
             Column(f"{aspect}_mean", aspect, "number", f"{aspect}_ci_low", f"{aspect}_ci_high"),
         )
-        shown.append(Column(f"{aspect}_cluster", "Cluster", "count"))
+        shown.append(Column(f"{aspect}_cluster", "Rank group", "count"))
     first = f"{found.aspects[0]}_mean"
     frame = pd.DataFrame(columns).sort_values(first, ascending=False, kind="stable", ignore_index=True)
     if data.has_users:
@@ -182,12 +182,12 @@ def _evaluators_sheet(found: GeneratorRankings, data: Prepared, whose: str, simu
         Column("evaluator", "Evaluator"),
         Column("generator", "Generator"),
         Column("mean", "Mean score", "number", "ci_low", "ci_high"),
-        Column("cluster", "Cluster", "count"),
+        Column("cluster", "Rank group", "count"),
         Column("ratings_mean", "Mean rating", "number"),
-        Column("ratings_cluster", "Cluster by ratings", "count"),
+        Column("ratings_cluster", "Rank group by ratings", "count"),
     )
     notes = (
-        "Scores are on the scale of each evaluator, ratings on that of the raters; compare the clusters.",
+        "Scores are on the scale of each evaluator, ratings on that of the raters; compare the rank groups.",
         "Both use the same units; means and tests are those of the table by ratings.",
         *_score_policy(data, found),
     )

@@ -13,6 +13,7 @@ from metaeval.base.records import FIRST, SECOND
 from metaeval.base.spec import Argument, EvaluatorSpec
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.sheet import Sheet
+from metaeval.evaluators.chance import COIN
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, USER, WEIGHT, LogSet
 from metaeval.kinds.exposure.judge import DISCARD
@@ -87,6 +88,21 @@ class ExposureKind(StudyKind):
     def cells(self, scored: ExposureScored) -> PairCells:
         """Measure PairAUC and RJS."""
         return PairCells(scored)
+
+    def words(self, scored: ExposureScored) -> dict[str, str]:
+        """Explain pairs, their weights and their measures."""
+        del scored
+        return {
+            "pair": "two items that a user was shown, alike in popularity; each is shown first once",
+            "PairAUC": "the share of verdicts for the item with the better outcome; 0.5 by chance",
+            "RJS": "2 PairAUC − 1: 0 by chance, 1 if all verdicts are right; users alike: its mean over users",
+            "bin": "a part of the pairs by the popularity of their items; bin 0 has the most popular",
+            "propensities": "the probabilities with which the log shows users items",
+            "IPS": "inverse propensity scoring: what is seldom shown counts more, by 1 / propensity",
+            "SNIPS": "self-normalized IPS: divided by the sum of the weights",
+            "ESS": "effective sample size: as many rows of equal weight would be as precise",
+            "coin": COIN,
+        }
 
     @property
     def tables(self) -> Sequence[KindTable]:

@@ -172,6 +172,16 @@ class RelevanceKind(CorrelatedKind):
                     scored.table(table)
         return replace(super().results(scored), files=holes_of_study(scored))
 
+    def words(self, scored: Any) -> dict[str, str]:  # noqa: ANN401 - a `RelevanceScored`
+        """Explain systems, too, and what orders them."""
+        return {
+            **super().words(scored),
+            "system": "a recommender, known by its ranked list of items for each user",
+            "nDCG": "the gain of a list by its labels, the upper ranks counting more, over that of the best list",
+            "Compat": "compatibility: how alike a list and the best lists by the labels are, from the top down",
+            "τ": "Kendall's τ: the pairs that two orders agree on less those that they do not, over all pairs",
+        }
+
     def analyses(self, scored: Any) -> Sequence[Sheet]:  # noqa: ANN401 - a `RelevanceScored`
         """Return a leaderboard of labels, before what every kind has."""
         from metaeval.analysis.agreement.labels import agreements, label_sheet

@@ -223,7 +223,7 @@ AGAINST_FIGURE = KindTable(
         ESTIMATE,
     ),
     _both,
-    ("A mark is an evaluator. The dashed line is the regret of a coin.",),
+    ("A mark is an evaluator. The dashed line is chance, verdicts at random.",),
     _against_chart,
 )
 

@@ -12,6 +12,7 @@ import pandas as pd
 from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.sheet import Sheet
+from metaeval.evaluators.chance import COIN
 from metaeval.kinds.files.labels import VERDICTS
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.known.items import called, fields_text, histories_text
@@ -134,6 +135,18 @@ class SlatesKind(StudyKind):
         """Return nothing: measures of ratings on a scale say nothing of verdicts."""
         del scored
         return ()
+
+    def words(self, scored: SlatesScored) -> dict[str, str]:
+        """Explain duels, their tasks and their measures."""
+        return {
+            "slate": "a list of items in an order; a duel has two slates for one user, and each is shown first once",
+            "utility": "what a slate is worth to its user, by the user's own ratings or choices",
+            "regret": "the utility of the better slate less that of the preferred one; lower is better",
+            "accuracy": "the share of verdicts for the better slate; weighted: by the gap between the utilities",
+            **scored.data.tasks,
+            "chance": "verdicts at random, as a reference: their expected value, not that of an evaluator",
+            "coin": COIN,
+        }
 
     def cells(self, scored: SlatesScored) -> DuelCells:
         """Measure regret and accuracy."""

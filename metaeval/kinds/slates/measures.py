@@ -4,7 +4,7 @@ A verdict's regret is the utility of the better slate less that of the preferred
 in half of the cases. With the gap g, the utility of the slate that is shown first less that of the other one,
 and the verdict v (1, -1 or 0 for a tie), that is (|g| - g v) / 2. The regret of a judge is the mean over its
 duels in both orders, by user, then over users: equation 2 of Bonin et al. (2025) without pairs of a slate and
-itself, which add nothing. A coin has the regret |g| / 2.
+itself, which add nothing. Verdicts at random have the expected regret |g| / 2.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def regret_by_user(units: MeasuredUnits) -> Floats:
 
 
 def chance_by_user(units: MeasuredUnits) -> Floats:
-    """Return the mean regret of a coin by user, shape (users,)."""
+    """Return the expected regret of verdicts at random by user, shape (users,)."""
     found: Floats = regret_by_user(replace(units, scores=np.zeros((1, len(units.truth)))))[0]
     return found
 

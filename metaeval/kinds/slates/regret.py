@@ -1,4 +1,4 @@
-"""Regret by task, against that of a coin, and by how similar the two slates are."""
+"""Regret by task, against that of chance, and by how similar the two slates are."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _REGRET = (
     "Regret: the utility of the better slate less that of the preferred one; the mean over duels in both "
     "orders, by user, then over users. A tie is the mean of both."
 )
-_COIN = "Coin: the regret of a coin on these duels; skill: 1 - regret / that of a coin."
+_BY_CHANCE = "Chance: the expected regret of verdicts at random on these duels; skill: 1 - regret / chance."
 P_NOTE = (
     "p: of no difference, in tests that swap the verdicts of both by user, corrected over all rows (single "
     "p-values are in the file)."
@@ -47,15 +47,15 @@ _ACCURACY = (
     "Duels of equal utility count in neither. A tie is half right."
 )
 EVALUATOR, TASK, P = Column("evaluator", "Evaluator"), Column("task", "Task"), Column("p_corrected", "p", "p")
-_USERS, _CHANCE = Column("n_users", "Users", "count"), Column("chance", "Coin", "decimal")
+_USERS, _CHANCE = Column("n_users", "Users", "count"), Column("chance", "Chance", "decimal")
 ESTIMATE = Column("regret", "Regret", "decimal", "ci_low", "ci_high")
 REGRET_AXIS: dict[str, Any] = {"title": "regret", "scale": {"zero": True}}
 
 
 def regret_table(scored: SlatesScored) -> pd.DataFrame:
-    """Return a row per evaluator and task: the measures of a board, and the regret against that of a coin.
+    """Return a row per evaluator and task: the measures of a board, and the regret against that of chance.
 
-    ``chance`` is the regret that a coin has on these duels, ``skill`` one less the ratio of the regret to it,
+    ``chance`` is the expected regret of verdicts at random on these duels, ``skill`` one less the ratio of the regret to it,
     ``difference`` the regret less it; its p-value is that of a test which swaps the two by user, corrected
     over all rows.
     """
@@ -105,7 +105,7 @@ BY_TASK = KindTable(
         _USERS,
     ),
     regret_table,
-    (_REGRET, _COIN, P_NOTE, _ACCURACY, INTERVALS),
+    (_REGRET, _BY_CHANCE, P_NOTE, _ACCURACY, INTERVALS),
 )
 
 
@@ -164,7 +164,7 @@ BY_DIFFICULTY = KindTable(
         _USERS,
     ),
     difficulty_table,
-    ("Difficulty: quantiles of the similarity of the two slates, 1 for the least alike.", _COIN, INTERVALS),
+    ("Difficulty: quantiles of the similarity of the two slates, 1 for the least alike.", _BY_CHANCE, INTERVALS),
 )
 
 
@@ -247,7 +247,7 @@ def _difficulty_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
         evaluator="evaluator",
         similarity=("similarity", ".2f"),
         regret=("regret", ".4f"),
-        chance=("coin", ".4f"),
+        chance=("chance", ".4f"),
     )
     ends = alt.Y("ci_low:Q"), "ci_high"
     chart = layered(
@@ -264,7 +264,7 @@ TASK_FIGURE = KindTable(
     "Regret by task",
     _DRAWN,
     _with_similarity,
-    ("A mark is an evaluator. The grey tick is the regret of a coin.",),
+    ("A mark is an evaluator. The grey tick is chance, verdicts at random.",),
     _task_chart,
 )
 DIFFICULTY_FIGURE = KindTable(
@@ -272,6 +272,6 @@ DIFFICULTY_FIGURE = KindTable(
     "Regret by difficulty",
     _DRAWN,
     lambda scored: scored.table(BY_DIFFICULTY),
-    ("Quantiles of similarity, each at its mean. The dashed line is the regret of a coin.",),
+    ("Quantiles of similarity, each at its mean. The dashed line is chance, verdicts at random.",),
     _difficulty_chart,
 )

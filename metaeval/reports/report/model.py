@@ -25,10 +25,10 @@ COSTS = (
     Column("unread", "unread", "share"),
     Column("unread_first", "unread, in\u00a0order", "share"),
     Column("unread_second", "unread, swapped", "share"),
-    Column("usd_per_text", "USD /\u00a0text", "usd"),
-    Column("tokens_per_text", "tokens /\u00a0text", "count"),
-    Column("reasoning_tokens_per_text", "reasoning /\u00a0text", "count"),
-    Column("seconds_per_text", "time /\u00a0text", "seconds"),
+    Column("usd_per_text", "USD /\u00a0unit", "usd"),
+    Column("tokens_per_text", "tokens /\u00a0unit", "count"),
+    Column("reasoning_tokens_per_text", "reasoning /\u00a0unit", "count"),
+    Column("seconds_per_text", "time /\u00a0unit", "seconds"),
 )
 _DIGITS: Mapping[Form, int] = {"hundred": 4, "share": 4, "hundredths": 4}
 
@@ -45,6 +45,8 @@ class ListedEvaluator:
     statuses: Mapping[str, int]
     """How many of its scores have which status."""
     signature: Mapping[str, Any]
+    in_truth: bool = False
+    """Whether it shares people or scores with the truth."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +90,11 @@ class Report:
             "title": self.title,
             "metaeval": self.version,
             "dataset": {"name": self.dataset, "units": self.shown.total},
-            "simulated": {"loud": self.simulated.loud, "sentence": self.simulated.sentence},
+            "simulated": {
+                "what": self.simulated.what,
+                "loud": self.simulated.loud,
+                "sentence": self.simulated.sentence,
+            },
             "truth": self.truth,
             "facts": [list(fact) for fact in self.facts],
             "glossary": [list(term) for term in self.glossary if term[1]],
@@ -207,6 +213,7 @@ def _entry(entry: ListedEvaluator, simulated: bool) -> dict[str, Any]:
         "kind": str(entry.kind),
         "kindTitle": BLOCKS[entry.kind],
         "simulated": simulated,
+        "inTruth": entry.in_truth,
         "onScale": entry.on_scale,
         "statuses": dict(entry.statuses),
         "signature": dict(entry.signature),
@@ -233,7 +240,7 @@ def sheets_payload(view: str, sheets: Sequence[Sheet]) -> list[dict[str, Any]]:
             "name": sheet.name,
             "title": sheet.title,
             "notes": list(sheet.notes),
-            "simulated": sheet.simulated.warning,
+            "simulated": sheet.simulated.what,
             "columns": [{"title": c.title, "form": "text" if is_text(c) else c.form} for c in sheet.columns],
             "rows": cells(sheet),
         }

@@ -94,7 +94,7 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
 
 
 def costs_per_text(scores: ScoreTable, names: Sequence[str]) -> Costs | None:
-    """Return the cost per text of each evaluator: in USD if all are known, else in tokens, else None."""
+    """Return the cost per unit of each evaluator: in USD if all are known, else in tokens, else None."""
     known = costs_of(scores).set_index("evaluator").reindex(list(names))
     columns: dict[Unit, str] = {"usd": "usd_per_text", "tokens": "tokens_per_text"}
     for unit, column in columns.items():

@@ -154,7 +154,7 @@ def cost(material: Material) -> Figure | None:
     models, ways = frame["model"].unique().tolist(), frame["way"].unique().tolist()
     low, high = float(frame["cost"].min()), float(frame["cost"].max())
     usd = frame["unit"].iloc[0] == "usd"
-    title, form = ("USD per text", "$~g") if usd else ("tokens per text", ",~r")
+    title, form = ("USD per unit", "$~g") if usd else ("tokens per unit", ",~r")
     if low > 0 and high / low > _WIDE:
         scale = alt.Scale(type="log")
     elif 0 < low < high <= _NARROW * low:
@@ -180,7 +180,7 @@ def cost(material: Material) -> Figure | None:
     )
     step = marks.mark_line(interpolate="step-after", strokeWidth=1.5, strokeDash=[5, 3], color=GREY)
     chart = layered(
-        f"{frame['evaluator'].nunique()} judges: cost per text on the horizontal axis, correlation with "
+        f"{frame['evaluator'].nunique()} judges: cost per unit on the horizontal axis, correlation with "
         "the truth on the vertical one; a step line joins the Pareto frontier.",
         step.transform_filter("datum.frontier"),
         marks.mark_rule(strokeWidth=1.5, opacity=0.6).encode(
@@ -202,7 +202,7 @@ def cost(material: Material) -> Figure | None:
         Column("frontier", "On the frontier"),
     )
     notes = (
-        "The cost of a text covers all aspects, in one call or several, and repeated attempts.",
+        "The cost of a unit covers all aspects, in one call or several, and repeated attempts.",
         material.intervals,
         (
             "The stepped line is the Pareto frontier: no judge that costs the same or less has a higher "

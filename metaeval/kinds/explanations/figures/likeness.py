@@ -92,7 +92,7 @@ def likeness(material: Material) -> Figure | None:
     notes = (
         "Correlations over all units that both scored; nothing is filled in for missing scores.",
         (
-            "Evaluators that score alike stand together (hierarchical clustering, average linkage of 1 − r); "
+            "Evaluators that score alike stand together (average linkage of 1 − r); "
             f"the last row is the {truth_name}."
         ),
         f"Without any score, and left out: {', '.join(unscored)}." if unscored else "",

@@ -83,7 +83,7 @@ SYSTEMS = KindTable(
         *BY,
         Column("system", "System"),
         Column("value", "Mean", "decimal", "ci_low", "ci_high"),
-        Column("cluster", "Cluster", "count"),
+        Column("cluster", "Rank group", "count"),
         Column("judged", "Judged", "share"),
         Column("n_users", "Users", "count"),
         Column("n_missing", "Users without a list", "count"),
@@ -95,7 +95,7 @@ SYSTEMS = KindTable(
             "those that the measure reads."
         ),
         (
-            "A cluster holds the systems not significantly worse than its best: paired t-tests over users, "
+            "A rank group holds the systems not significantly worse than its best: paired t-tests over users, "
             "Holm's correction over ordered pairs."
         ),
         ALL_EVALUATORS,

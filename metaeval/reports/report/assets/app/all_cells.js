@@ -60,5 +60,6 @@ function AllCells({ study, rows, params, view, set }) {
   return html`<div class="marked"><${DataTable} found=${found} caption=${caption} label="the leaderboard"
     noun="evaluator" rowHeader="evaluator"
     rowKey=${({ e }) => e} blocks=${({ evaluator }) => evaluator.kindTitle}
-    onSort=${(sort) => set({ sort }, { replace: true })} /></div>`
+    onSort=${(sort) => set({ sort }, { replace: true })} /></div>
+    <${Notes} notes=${study.policy} />`
 }

@@ -74,8 +74,15 @@ function Wide({ label, children }) {
       aria-label=${cut ? label : undefined}>${children}</div>`
 }
 
-/** What marks an evaluator (or data) that is no model of anything. */
-const Simulated = () => html`<span class="badge">simulated</span>`
+/** What marks an evaluator (or data of a table) that is no model of anything. */
+const Simulated = ({ what = '' }) => html`<span class="badge">simulated ${what}</span>`
+
+/** The mark of a table whose data or judges are simulated. */
+const SimulatedTable = ({ study: { simulated } }) => simulated.what && html`<${Simulated} what=${simulated.what} />`
+
+/** What is to be known of an evaluator before its numbers are read. */
+const Marks = ({ evaluator: { simulated, inTruth } }) =>
+  html`${simulated && html` <${Simulated} />`}${inTruth && html` <span class="badge">part of the truth</span>`}`
 
 /** An evaluator's name, which breaks at its signs; in a table a very long one is cut, whole when pointed at. */
 function Name({ evaluator: { name } }) {
@@ -87,14 +94,29 @@ function Name({ evaluator: { name } }) {
 
 /** An evaluator as rows name it. */
 const Evaluator = ({ evaluator }) =>
-  html`<${Name} evaluator=${evaluator} />${evaluator.simulated && html` <${Simulated} />`}`
+  html`<${Name} evaluator=${evaluator} /><${Marks} evaluator=${evaluator} />`
 
 /** Why there is no score; nothing to notice where there is one. */
 const Status = ({ children }) =>
   html`<span class=${children === 'ok' || children === NOTHING ? 'ok' : 'status'}>${children}</span>`
 
-const Notes = ({ notes }) =>
-  notes.filter(Boolean).map((note, i) => html`<p class="note" key=${i}>${note}</p>`)
+/** Sentences that stand below a table or a figure at once; further ones are folded. */
+const SENTENCES = 3
+
+function Notes({ notes }) {
+  let room = SENTENCES
+  const parts = notes.filter(Boolean).map((note) => {
+    const sentences = note.split(/(?<=[.?!])\s+/)
+    const shown = sentences.splice(0, room)
+    room -= shown.length
+    return [shown, sentences]
+  })
+  const [shown, folded] = [0, 1].map((i) =>
+    parts.filter((part) => part[i].length).map((part, k) => html`<p class="note" key=${k}>${part[i].join(' ')}</p>`),
+  )
+  return html`${shown}${folded.length > 0 && html`<details class="folded-notes">
+    <summary>More about these numbers</summary>${folded}</details>`}`
+}
 
 /** What a long view holds: links to its parts; `first` is the one that the address names. */
 function Contents({ label, parts, first }) {

@@ -69,11 +69,12 @@ const score = (x) =>
     ? NOTHING
     : String(Number(Math.abs(x) < 1 ? x.toFixed(3) : x.toPrecision(4)) || Number(x.toPrecision(1)))
 
-/** The beginning of a text, never cut inside a character. */
+/** The beginning of a text with its lines, never cut inside a character. */
 function beginning(text, most) {
   const flat = text
     .slice(0, 2 * most)
-    .replace(/\s+/g, ' ')
+    .replace(/[^\S\n]+/g, ' ')
+    .replace(/\s*\n\s*/g, '\n')
     .trim()
   return flat.length <= most && text.length <= 2 * most
     ? flat

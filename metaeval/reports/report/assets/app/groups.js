@@ -102,7 +102,8 @@ function GroupsTable({ study, e, view, rows, groups, without, params, set }) {
     page: params.page,
     pageSize: 50,
   })
-  const caption = html`<b>${board.name(view)}</b> by ${[groups.title, ...board.where(view, without)].join(', ')}`
+  const caption = html`<b>${board.name(view)}</b> by ${[groups.title, ...board.where(view, without)].join(', ')}
+    <${SimulatedTable} study=${study} />`
   return html`<${DataTable} found=${found} caption=${caption} label=${groups.noun} noun=${groups.noun}
     rowHeader=${groups.keys[0].id} rowKey=${({ g }) => g}
     onSort=${(sort) => set({ sort, page: '' }, { replace: true })}

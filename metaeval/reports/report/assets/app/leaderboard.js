@@ -28,8 +28,6 @@ function Leaderboard({ study, params }) {
       <${Search} label="Search evaluators" value=${params.q} onInput=${type} />
     </div>
     ${mode === 'column' ? html`<${OneColumn} ...${shared} />` : html`<${AllCells} ...${shared} />`}
-    <${Notes} notes=${[study.policy.join(' ')]} />
-    <${Glossary} study=${study} />
   </section>`
 }
 
@@ -51,12 +49,13 @@ const nameColumn = {
   csv: {
     evaluator: ({ evaluator }) => evaluator.name,
     simulated: ({ evaluator }) => (evaluator.simulated ? 'yes' : ''),
+    'part of the truth': ({ evaluator }) => (evaluator.inTruth ? 'yes' : ''),
   },
   className: 'evaluator',
   value: ({ evaluator }) => evaluator.name,
   cell: ({ evaluator }) =>
     html`<${Name} evaluator=${evaluator} /> <small class="kind">${evaluator.kindTitle}
-      ${evaluator.simulated && html` <${Simulated} />`}</small>`,
+      <${Marks} evaluator=${evaluator} /></small>`,
 }
 
 /** From an estimate down to the groups it is made of; without groups, to the units. */

@@ -1,4 +1,4 @@
-// One column of the leaderboard: rank, cluster, interval, tests, what is missing, what it costs.
+// One column of the leaderboard: rank, rank group, interval, tests, what is missing, what it costs.
 
 function testColumns(study, view) {
   const tests = study.testsOf(view)
@@ -13,12 +13,12 @@ function testColumns(study, view) {
   return [
     {
       id: 'cluster',
-      title: 'cluster',
+      title: 'rank group',
       ascending: true,
       className: 'cluster',
-      hint: 'A cluster holds the evaluators not significantly worse than its best',
+      hint: 'A rank group holds the evaluators not significantly worse than its best',
       value: ({ e }) => (tests.cluster[e] ? clusters.indexOf(tests.cluster[e]) : null),
-      csv: { cluster: ({ e }) => tests.cluster[e] },
+      csv: { 'rank group': ({ e }) => tests.cluster[e] },
       cell: ({ e }) => {
         const cluster = tests.cluster[e]
         return html`<span
@@ -118,10 +118,7 @@ function columnsOf(study, view, axis, people) {
 
 /** Where nobody tested this column, say so, and where somebody did. */
 function TestsNote({ study, params, view }) {
-  const tests = study.testsOf(view)
-  if (tests)
-    return html`<p class="note">A cluster holds the evaluators not significantly worse than its best
-      (p > ${tests.alpha}). ${tests.sentence}</p>`
+  if (study.testsOf(view)) return null
   const links = study.tests.map((tested) => {
     const href = hrefOf('leaderboard', { ...params, ...tested.view })
     return html`<a href=${href} key=${href}>${study.board.listed(tested.view)}</a>`
@@ -147,11 +144,13 @@ function OneColumn({ study, rows, params, view, set }) {
   const found = useTable({ rows, columns, sort, q: params.q, filters: { kind: params.kind } })
   const caption = html`<${BoardCaption} study=${study} name=${board.name(view)} where=${board.where(view)} />`
   const intervals = columns.some((c) => c.id === 'low')
+  const second = columns.some((c) => c.id === 'second') && board.second.note
+  const notes = [study.testsOf(view)?.sentence, second, study.policy.join(' ')]
   return html`
     <${DataTable} found=${found} caption=${caption} label="the leaderboard" noun="evaluator"
       rowHeader="evaluator" rowKey=${({ e }) => e}
       onSort=${(to) => set({ sort: to === 'rank' ? '' : to }, { replace: true })} />
     <${AxisLegend} board=${board} people=${people} intervals=${intervals} />
-    ${columns.some((c) => c.id === 'second') && board.second.note && html`<p class="note">${board.second.note}</p>`}
-    <${TestsNote} study=${study} params=${params} view=${view} />`
+    <${TestsNote} study=${study} params=${params} view=${view} />
+    <${Notes} notes=${notes} />`
 }

@@ -84,6 +84,7 @@ function App({ study }) {
   }, [place])
   return html`<${Header} study=${study} current=${under ?? name} views=${views} />
     <main id="main" tabindex="-1" ref=${main}><${view} key=${name} study=${study}
-      params=${route.params} /></main>
+      params=${route.params} />
+      <${Glossary} study=${study} /></main>
     <footer>Made by metaeval ${study.metaeval}. This page needs no other file and no network.</footer>`
 }
