@@ -105,14 +105,14 @@ def test_counts_that_are_the_same_are_said_once_and_others_have_a_column() -> No
     same = tables(correlations(estimates))[0]
     assert titles(same) == ("x", "y", "average")
     assert same.notes[2:] == (
-        "Units in each of 2 aspects: 10.",
+        "Compared units in each of 2 aspects: 10.",
         "Groups in each of 2 aspects: 2.",
         "No group was undefined.",
         "No score was missing.",
     )
     differ = tables(correlations(estimates, counts={"b": (1200, 2, 0, 3)}))[0]
-    assert titles(differ)[3:] == ("units", "missing scores")
-    assert differ.frame[["units", "missing scores"]].to_numpy().tolist() == [["10", "0"], ["1,200", "3"]]
+    assert titles(differ)[3:] == ("compared units", "missing scores")
+    assert differ.frame[["compared units", "missing scores"]].to_numpy().tolist() == [["10", "0"], ["1,200", "3"]]
 
 
 def test_a_table_a_coefficient_in_the_order_asked_for() -> None:

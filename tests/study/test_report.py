@@ -178,7 +178,7 @@ def test_the_glossary_has_the_words_of_this_study(payload: dict[str, Any]) -> No
     assert "unparsed: the reply has no score" in told["not scored"]
     assert "refused" not in told["not scored"]
     assert payload["tests"]
-    assert "the best of the rest" in told["cluster"]
+    assert "the best of the rest" in told["rank group"]
 
 
 def test_a_run_without_tests_or_intervals_has_a_report(tiny: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""An evaluator that is the truth, or holds it, is refused; one that is a part of it is named."""
+"""An evaluator that is the truth, or holds it, is refused; one that is a part of it is marked."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_star_leaves_the_truth_out(tiny: Path) -> None:
     assert list(made.record["evaluators"]) == ["Judge & Co_1"]
 
 
-def test_a_part_of_the_truth_is_named(tiny: Path) -> None:
+def test_a_part_of_the_truth_is_marked_in_its_row(tiny: Path) -> None:
     write_study(
         tiny.parent / "s.yaml",
         evaluators="[Length(), \"Annotator('1')\", \"Mean(Annotator('2'), Length())\"]",
@@ -63,11 +63,11 @@ def test_a_part_of_the_truth_is_named(tiny: Path) -> None:
         **PLAIN,
     )
     made = me.run("s.yaml", out="out")
-    told = (
-        "These evaluators are part of the truth, which raises their correlation: "
-        "Annotator('1'), Mean(Annotator('2'), Length())."
-    )
-    assert told in (made.folder / "leaderboard.md").read_text(encoding="utf-8").replace("\\", "")
+    marked = [e["name"] for e in payload_of(made.folder / "report.html")["evaluators"] if e["inTruth"]]
+    assert marked == ["Annotator('1')", "Mean(Annotator('2'), Length())"]
+    table = (made.folder / "leaderboard.md").read_text(encoding="utf-8")
+    assert all(f"| {name} (part of the truth) |" in table for name in marked)
+    assert "These evaluators are part" not in table
 
 
 def test_on_how_many_units_evaluators_are_compared_is_said(

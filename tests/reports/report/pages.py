@@ -42,7 +42,8 @@ def every_view(page: Page) -> Iterator[str]:
     """Visit all views, one after another, with all that is folded opened."""
     for at in VIEWS:
         visit(page, at)
-        for button in page.locator("summary, button[aria-pressed=false]").all():
+        # From the last: one that is pressed is found no longer, and those behind it would move up.
+        for button in reversed(page.locator("summary, button[aria-pressed=false]").all()):
             button.click()
         yield at
 

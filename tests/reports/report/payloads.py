@@ -67,7 +67,7 @@ def payload(
         "title": "Evaluators of made-up explanations",
         "metaeval": "0.1.0",
         "dataset": {"name": "made up", "units": units},
-        "simulated": {"loud": simulated.loud, "sentence": simulated.sentence},
+        "simulated": {p: getattr(simulated, p) for p in ("what", "loud", "sentence")},
         "truth": "User()",
         "facts": [["Licence", "CC0"], ["Fingerprint of the data", "0123abcd" * 8]],
         "glossary": [["level", "user: the mean of the coefficients within each user"]],
@@ -202,7 +202,7 @@ def _tests(evaluators: int, at: Sequence[int], failing: Sequence[int]) -> dict[s
         "pBest": [(0.2 if e % 2 else 0.0004) if e in known[1:] else None for e in range(evaluators)],
         "best": known[0],
         "alpha": 0.05,
-        "sentence": "p: two-sided paired permutation tests.",
+        "sentence": "A rank group is one. p: two-sided paired permutation tests.",
     }
 
 

@@ -79,6 +79,7 @@ const sheetView = once((name) => {
       <h2 tabindex="-1">${title}</h2>
       <${Contents} label="Tables" parts=${parts} first=${params.sheet && `sheet-${params.sheet}`} />
       ${sheets.map((sheet) => html`<${SheetTable} key=${sheet.name} study=${study} sheet=${sheet} />`)}
+      <${Glossary} study=${study} />
     </section>`
   }
   return { title: () => title, view, there: (study) => sheetsOf(study).length > 0 }

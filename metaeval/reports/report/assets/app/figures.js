@@ -96,5 +96,6 @@ function Figures({ study, params }) {
     <h2 tabindex="-1">Figures</h2>
     <${Contents} label="Figures" parts=${parts} first=${params.figure && `figure-${params.figure}`} />
     ${study.figures.map((figure) => html`<${FigureView} key=${figure.name} figure=${figure} params=${params} />`)}
+    <${Glossary} study=${study} />
   </section>`
 }

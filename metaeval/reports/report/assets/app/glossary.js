@@ -1,6 +1,6 @@
 // What the words of the tables mean, for who reads them for the first time.
 
-/** Folded below each view; in print it is open. */
+/** Folded below tables and figures; in print it is open. */
 const Glossary = ({ study }) =>
   study.glossary.length > 0 &&
   html`<details class="call">

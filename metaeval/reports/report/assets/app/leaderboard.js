@@ -28,6 +28,7 @@ function Leaderboard({ study, params }) {
       <${Search} label="Search evaluators" value=${params.q} onInput=${type} />
     </div>
     ${mode === 'column' ? html`<${OneColumn} ...${shared} />` : html`<${AllCells} ...${shared} />`}
+    <${Glossary} study=${study} />
   </section>`
 }
 

@@ -84,7 +84,6 @@ function App({ study }) {
   }, [place])
   return html`<${Header} study=${study} current=${under ?? name} views=${views} />
     <main id="main" tabindex="-1" ref=${main}><${view} key=${name} study=${study}
-      params=${route.params} />
-      <${Glossary} study=${study} /></main>
+      params=${route.params} /></main>
     <footer>Made by metaeval ${study.metaeval}. This page needs no other file and no network.</footer>`
 }
