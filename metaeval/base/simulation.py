@@ -63,7 +63,7 @@ class Simulation:
 
     @property
     def sentence(self) -> str:
-        """What is simulated, and what the numbers therefore do not say; empty if nothing is, or it was told."""
+        """What is simulated, and what numbers therefore do not say; empty if nothing is, or it was told."""
         if self.told:
             return ""
         sentences = ["The data are simulated: these numbers say nothing about people."] * self.data

@@ -48,8 +48,8 @@ def ranking(
     by
         The cell; that of the tests, or the one that is shown first, if left out.
     tests
-        Of the same cell. Evaluators that are not significantly different from the best share rank group 1; the
-        best of the rest leads rank group 2, and so on.
+        Of the same cell. Evaluators that are not significantly different from the best share rank group 1;
+        the best of the rest leads rank group 2, and so on.
     costs
         A row per evaluator: ``evaluator``, ``unread``, ``unread_first``, ``unread_second``,
         ``usd_per_text``, ``seconds_per_text``, ``tokens_per_text``.

@@ -130,9 +130,9 @@ def no_interval_sentences(found: Mapping[str, Mapping[str, Sequence[str]]]) -> l
 def rank_groups_sentence(alpha: float) -> str:
     """Say what rank groups are, and why one of two close evaluators may be worse than the best."""
     return (
-        f"A rank group holds the evaluators not significantly worse than its best (p > {alpha:g}). Worse: the "
-        "paired difference to the best is significant, whatever the rank; a small one that varies little may "
-        "be, and a larger one that varies much may not."
+        f"A rank group holds the evaluators not significantly worse than its best (p > {alpha:g}). Worse "
+        "means that the paired difference to the best is significant, whatever the rank: a small difference "
+        "may be if it is steady, and a larger one may not if it varies."
     )
 
 

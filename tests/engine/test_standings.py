@@ -112,7 +112,10 @@ def test_counts_that_are_the_same_are_said_once_and_others_have_a_column() -> No
     )
     differ = tables(correlations(estimates, counts={"b": (1200, 2, 0, 3)}))[0]
     assert titles(differ)[3:] == ("compared units", "missing scores")
-    assert differ.frame[["compared units", "missing scores"]].to_numpy().tolist() == [["10", "0"], ["1,200", "3"]]
+    assert differ.frame[["compared units", "missing scores"]].to_numpy().tolist() == [
+        ["10", "0"],
+        ["1,200", "3"],
+    ]
 
 
 def test_a_table_a_coefficient_in_the_order_asked_for() -> None:

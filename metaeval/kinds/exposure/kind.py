@@ -95,7 +95,7 @@ class ExposureKind(StudyKind):
         return {
             "pair": "two items that a user was shown, alike in popularity; each is shown first once",
             "PairAUC": "the share of verdicts for the item with the better outcome; 0.5 by chance",
-            "RJS": "2 PairAUC − 1: 0 by chance, 1 if all verdicts are right; users alike: its mean over users",
+            "RJS": "2 PairAUC − 1: 0 by chance, 1 for all right; users alike: its mean over users",
             "bin": "a part of the pairs by the popularity of their items; bin 0 has the most popular",
             "propensities": "the probabilities with which the log shows users items",
             "IPS": "inverse propensity scoring: what is seldom shown counts more, by 1 / propensity",

@@ -177,9 +177,9 @@ class RelevanceKind(CorrelatedKind):
         return {
             **super().words(scored),
             "system": "a recommender, known by its ranked list of items for each user",
-            "nDCG": "the gain of a list by its labels, the upper ranks counting more, over that of the best list",
-            "Compat": "compatibility: how alike a list and the best lists by the labels are, from the top down",
-            "τ": "Kendall's τ: the pairs that two orders agree on less those that they do not, over all pairs",
+            "nDCG": "the gain of a list by its labels, the upper ranks counting more; 1 for the best list",
+            "Compat": "compatibility: how alike a list and the best lists by the labels are, from the top",
+            "τ": "Kendall's τ: the share of pairs that two orders agree on, less the share of others",
         }
 
     def analyses(self, scored: Any) -> Sequence[Sheet]:  # noqa: ANN401 - a `RelevanceScored`

@@ -139,10 +139,10 @@ class SlatesKind(StudyKind):
     def words(self, scored: SlatesScored) -> dict[str, str]:
         """Explain duels, their tasks and their measures."""
         return {
-            "slate": "a list of items in an order; a duel has two slates for one user, and each is shown first once",
+            "slate": "a list of items in an order; a duel has two slates, and each is shown first once",
             "utility": "what a slate is worth to its user, by the user's own ratings or choices",
             "regret": "the utility of the better slate less that of the preferred one; lower is better",
-            "accuracy": "the share of verdicts for the better slate; weighted: by the gap between the utilities",
+            "accuracy": "the share of verdicts for the better slate; weighted: by the gap of the utilities",
             **scored.data.tasks,
             "chance": "verdicts at random, as a reference: their expected value, not that of an evaluator",
             "coin": COIN,

@@ -37,7 +37,7 @@ _REGRET = (
     "Regret: the utility of the better slate less that of the preferred one; the mean over duels in both "
     "orders, by user, then over users. A tie is the mean of both."
 )
-_BY_CHANCE = "Chance: the expected regret of verdicts at random on these duels; skill: 1 - regret / chance."
+_SKILL = "Chance: the expected regret of verdicts at random on these duels; skill: 1 - regret / chance."
 P_NOTE = (
     "p: of no difference, in tests that swap the verdicts of both by user, corrected over all rows (single "
     "p-values are in the file)."
@@ -55,9 +55,9 @@ REGRET_AXIS: dict[str, Any] = {"title": "regret", "scale": {"zero": True}}
 def regret_table(scored: SlatesScored) -> pd.DataFrame:
     """Return a row per evaluator and task: the measures of a board, and the regret against that of chance.
 
-    ``chance`` is the expected regret of verdicts at random on these duels, ``skill`` one less the ratio of the regret to it,
-    ``difference`` the regret less it; its p-value is that of a test which swaps the two by user, corrected
-    over all rows.
+    ``chance`` is the expected regret of verdicts at random on these duels, ``skill`` one less the ratio of
+    the regret to it, ``difference`` the regret less it; its p-value is that of a test which swaps the two by
+    user, corrected over all rows.
     """
     cells, board, tests = scored.cells, scored.board, scored.study.tests
     rows: list[dict[str, Any]] = []
@@ -105,7 +105,7 @@ BY_TASK = KindTable(
         _USERS,
     ),
     regret_table,
-    (_REGRET, _BY_CHANCE, P_NOTE, _ACCURACY, INTERVALS),
+    (_REGRET, _SKILL, P_NOTE, _ACCURACY, INTERVALS),
 )
 
 
@@ -164,7 +164,7 @@ BY_DIFFICULTY = KindTable(
         _USERS,
     ),
     difficulty_table,
-    ("Difficulty: quantiles of the similarity of the two slates, 1 for the least alike.", _BY_CHANCE, INTERVALS),
+    ("Difficulty: quantiles of the similarity of the two slates, 1 for the least alike.", _SKILL, INTERVALS),
 )
 
 

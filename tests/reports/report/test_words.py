@@ -21,9 +21,9 @@ WORDS: Mapping[str, set[str]] = {
     "slates": {"regret", "T1", "T2", "T3", "chance", "coin"},
     "exposure": {"PairAUC", "RJS", "bin", "IPS", "coin"},
 }
-BELOW = "main section, main figcaption, main section.sheet"
-NOTES = f"""[...document.querySelectorAll('{BELOW}')].map((part) => [...part.querySelectorAll(':scope > .note')]
-    .filter((note) => !note.classList.contains('legend')).map((note) => note.innerText).join(' '))"""
+NOTES = """[...document.querySelectorAll('main section, main figcaption')].map((part) =>
+    [...part.querySelectorAll(':scope > .note:not(.legend)')].map((note) => note.innerText).join(' '))"""
+"""The captions of the tables and figures of a view, as far as they are not folded."""
 
 
 @pytest.fixture(params=list(RUNS))

@@ -95,8 +95,8 @@ SYSTEMS = KindTable(
             "those that the measure reads."
         ),
         (
-            "A rank group holds the systems not significantly worse than its best: paired t-tests over users, "
-            "Holm's correction over ordered pairs."
+            "A rank group holds the systems not significantly worse than its best: paired t-tests over "
+            "users, Holm's correction over ordered pairs."
         ),
         ALL_EVALUATORS,
         INTERVALS,
