@@ -22,8 +22,6 @@ Cell: TypeAlias = "Mapping[str, str]"
 """Dimension → value, of each dimension of a board."""
 
 ESTIMATES = ("estimate", "ci_low", "ci_high")
-IN_TRUTH = " (part of the truth)"
-"""What the printed name of an evaluator ends with that shares people or scores with the truth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ class Board:
 
     def label(self, evaluator: str) -> str:
         """Return the name of an evaluator as it is printed, with its marks."""
-        return self.simulated.label(evaluator) + (IN_TRUTH if evaluator in self.in_truth else "")
+        return self.simulated.label(evaluator) + (" (part of the truth)" if evaluator in self.in_truth else "")
 
     def __post_init__(self) -> None:
         """See that the frame and the dimensions fit."""

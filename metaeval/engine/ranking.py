@@ -147,8 +147,7 @@ class RankedCell:
     @classmethod
     def of(cls, board: Board, tests: Comparisons) -> RankedCell:
         """Rank the evaluators of a board by the cell that was tested."""
-        sheet = ranking(board, tests=tests)
-        alpha = tests.policy["alpha"]
+        sheet, alpha = ranking(board, tests=tests), tests.policy["alpha"]
         return cls(tests.by, sheet, alpha, f"{rank_groups_sentence(alpha)} {tests_sentence(tests.policy)}")
 
 

@@ -68,10 +68,6 @@ def _uniform(prefix: bytes, units: Sequence[bytes]) -> FloatArray:
     return (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-COIN = "an evaluator that prefers either side at random"
-"""What reports say of `Coin`."""
-
-
 @dataclass(frozen=True, repr=False)
 class Coin(Random):
     """A fair coin for each showing, never a tie; in specs, ``Random(seed=0)``.

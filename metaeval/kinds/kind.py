@@ -154,7 +154,7 @@ class StudyKind(ABC):
         return [figure for table in wanted if (figure := table.figure(scored, first or {}))]
 
     def words(self, scored: Any) -> Mapping[str, str]:  # noqa: ANN401 - the `scored` of the kind
-        """Return words of the kind → what they mean; a report explains those that occur in it."""
+        """Return words of the kind → what they mean; the report explains those that occur in it."""
         del scored
         return {}
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -147,11 +145,8 @@ def _report(
         units = Units(view, none, (none,) * len(record.evaluators))
         shown = Sample(np.arange(0), len(data), LEFT_OUT)
     scales = [data.scale.of(aspect) for aspect in aspects or data.aspects]
-    parts = in_truth(record)
     entries = [
-        ListedEvaluator(
-            name, e.spec, e.kind, _rates(grid.scores, scales), e.scores, e.signature, name in parts
-        )
+        ListedEvaluator(name, e.spec, e.kind, _rates(grid.scores, scales), e.scores, e.signature)
         for (name, e), grid in zip(record.evaluators.items(), units.scores, strict=True)
     ]
     keys = [_calls(scores, name, data, aspects) for name in record.evaluators]
@@ -163,14 +158,12 @@ def _report(
         truth=record.truth.spec,
         version=record.metaeval,
         facts=list(_facts(data, record)),
-        glossary=[
-            *_glossary(data, entries, results, costs),
-            *_occurring(todo.kind.words(scored), record, results, views),
-        ],
+        glossary=_glossary(record, data, results, costs),
+        words=todo.kind.words(scored),
         policy=[*board.policy, *record.notes],
         lost=board.lost,
         evaluators=entries,
-        board=results.board,
+        board=replace(results.board, in_truth=in_truth(record)),
         costs=costs,
         ranked=results.ranked,
         people=results.people,
@@ -226,41 +219,28 @@ def _size_text(data: DataSet) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _glossary(
-    data: DataSet, entries: Sequence[ListedEvaluator], results: Results, costs: pd.DataFrame
-) -> list[tuple[str, str]]:
-    ranks, failed, priced, shared = "", "", "", ""
+def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFrame) -> list[tuple[str, str]]:
+    ranks, failed, priced = "", "", ""
     if results.ranked:
-        ranks = "the evaluators not significantly worse than the best of the group; the best of the rest "
-        ranks += "begins the next group"
-    if any(e.in_truth for e in entries):
-        shared = "shares people or scores with the truth, which raises its estimates"
-    if failures := {s for e in entries for s, n in e.statuses.items() if n and s != Status.OK}:
+        ranks = "the evaluators not significantly worse than its best; the best of the rest begins the next"
+    if failures := {
+        s for e in record.evaluators.values() for s, n in e.scores.items() if n and s != Status.OK
+    }:
         failed = f"over all aspects, and why. {escapes.meanings(escapes.STATUSES, failures)}"
     if len(costs) and costs.filter([c.name for c in SHOWN_COSTS]).notna().to_numpy().any():
         priced = "means per unit, all aspects together; tokens include reasoning tokens"
     return [
         ("truth", "people's ratings, with which scores are compared"),
-        ("part of the truth", shared),
+        (
+            "part of the truth",
+            "has people or scores of it, which raises estimates" if in_truth(record) else "",
+        ),
         ("unit", f"what a score is about, named by {', '.join(data.nouns[key] for key in data.keys)}"),
         ("rank group", ranks),
         ("missing scores", "units without a score of the evaluator in this column"),
         ("not scored", failed),
         ("USD, tokens, time", priced),
     ]
-
-
-def _occurring(
-    words: Mapping[str, str], record: Record, results: Results, views: Mapping[str, Sequence[Sheet]]
-) -> list[tuple[str, str]]:
-    """Return those of some words, with what they mean, that the board, a table or a figure has."""
-    board, sheets = results.board, [f.sheet for f in results.figures] + [*itertools.chain(*views.values())]
-    said = [*record.specs, *record.specs.values(), board.estimate, *board.counts.values()]
-    said += [text for d in board.dimensions for text in (d.title, *d.choices, *d.choices.values())]
-    said += [text for s in sheets for text in (s.title, *s.notes, *(c.title for c in s.columns))]
-    shown = "\n".join(said)
-    found = (w for w in words if re.search(rf"\b{re.escape(w)}", shown, re.IGNORECASE))
-    return [(word, words[word]) for word in found]
 
 
 def _with_bias(groups: Groups, units: Units, entries: Sequence[ListedEvaluator]) -> Groups:

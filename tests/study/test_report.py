@@ -172,7 +172,7 @@ def test_every_score_of_a_judge_leads_to_its_call(run: me.Run, payload: dict[str
 
 
 def test_the_glossary_has_the_words_of_this_study(payload: dict[str, Any]) -> None:
-    told = dict(payload["glossary"])
+    told = dict(payload["glossary"] + payload["words"])
     assert "pair: the mean of the coefficients within each pair of a user and an item" in told["level"]
     assert "item: the mean" not in told["level"]
     assert "unparsed: the reply has no score" in told["not scored"]

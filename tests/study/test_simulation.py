@@ -118,4 +118,4 @@ def test_the_report_says_it_in_its_head_and_marks_its_figures(case: Case) -> Non
     assert f"{found['simulated']['loud']} {found['simulated']['sentence']}".strip() == case.warning
     assert found["figures"]
     marks = {f["simulated"] for f in found["figures"] if f["name"] in ("ranking", "likeness")}
-    assert marks == {found["simulated"]["what"]}
+    assert marks == {found["simulated"]["loud"]}

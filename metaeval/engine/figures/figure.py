@@ -208,7 +208,7 @@ def figure_payload(figure: Figure) -> dict[str, Any]:
         "name": sheet.name,
         "title": sheet.title,
         "notes": list(sheet.notes),
-        "simulated": sheet.simulated.what,
+        "simulated": sheet.simulated.loud,
         "spec": {**figure.vega_lite, "data": {"name": DATA}},
         "choices": choices,
         "columns": [{"name": c.name, "title": c.title, "form": c.form} for c in sheet.columns],

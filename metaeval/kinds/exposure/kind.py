@@ -13,7 +13,6 @@ from metaeval.base.records import FIRST, SECOND
 from metaeval.base.spec import Argument, EvaluatorSpec
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.sheet import Sheet
-from metaeval.evaluators.chance import COIN
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, USER, WEIGHT, LogSet
 from metaeval.kinds.exposure.judge import DISCARD
@@ -100,8 +99,7 @@ class ExposureKind(StudyKind):
             "propensities": "the probabilities with which the log shows users items",
             "IPS": "inverse propensity scoring: what is seldom shown counts more, by 1 / propensity",
             "SNIPS": "self-normalized IPS: divided by the sum of the weights",
-            "ESS": "effective sample size: as many rows of equal weight would be as precise",
-            "coin": COIN,
+            "coin": "an evaluator that prefers either side at random",
         }
 
     @property

@@ -12,7 +12,6 @@ import pandas as pd
 from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.sheet import Sheet
-from metaeval.evaluators.chance import COIN
 from metaeval.kinds.files.labels import VERDICTS
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.known.items import called, fields_text, histories_text
@@ -145,7 +144,7 @@ class SlatesKind(StudyKind):
             "accuracy": "the share of verdicts for the better slate; weighted: by the gap of the utilities",
             **scored.data.tasks,
             "chance": "verdicts at random, as a reference: their expected value, not that of an evaluator",
-            "coin": COIN,
+            "coin": "an evaluator that prefers either side at random",
         }
 
     def cells(self, scored: SlatesScored) -> DuelCells:

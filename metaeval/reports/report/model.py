@@ -45,8 +45,6 @@ class ListedEvaluator:
     statuses: Mapping[str, int]
     """How many of its scores have which status."""
     signature: Mapping[str, Any]
-    in_truth: bool = False
-    """Whether it shares people or scores with the truth."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +61,9 @@ class Report:
     facts: Sequence[tuple[str, str]]
     """On data and truth: a title and a text each."""
     glossary: Sequence[tuple[str, str]]
-    """Words of the page and what they mean."""
+    """Words of every page and what they mean."""
+    words: Mapping[str, str]
+    """Those of the kind of study, explained where they occur."""
     policy: Sequence[str]
     """Sentences on what was done with missing values and undefined groups."""
     lost: Sequence[str]
@@ -90,17 +90,14 @@ class Report:
             "title": self.title,
             "metaeval": self.version,
             "dataset": {"name": self.dataset, "units": self.shown.total},
-            "simulated": {
-                "what": self.simulated.what,
-                "loud": self.simulated.loud,
-                "sentence": self.simulated.sentence,
-            },
+            "simulated": {"loud": self.simulated.loud, "sentence": self.simulated.sentence},
             "truth": self.truth,
             "facts": [list(fact) for fact in self.facts],
             "glossary": [list(term) for term in self.glossary if term[1]],
+            "words": [list(term) for term in self.words.items()],
             "policy": list(self.policy),
             "lost": list(self.lost),
-            "evaluators": [_entry(e, e.name in self.simulated.evaluators) for e in self.evaluators],
+            "evaluators": [_entry(e, self.board) for e in self.evaluators],
             "board": {
                 "dimensions": [
                     {
@@ -206,14 +203,14 @@ class Report:
         }
 
 
-def _entry(entry: ListedEvaluator, simulated: bool) -> dict[str, Any]:
+def _entry(entry: ListedEvaluator, board: Board) -> dict[str, Any]:
     return {
         "name": entry.name,
         "spec": entry.spec,
         "kind": str(entry.kind),
         "kindTitle": BLOCKS[entry.kind],
-        "simulated": simulated,
-        "inTruth": entry.in_truth,
+        "simulated": entry.name in board.simulated.evaluators,
+        "inTruth": entry.name in board.in_truth,
         "onScale": entry.on_scale,
         "statuses": dict(entry.statuses),
         "signature": dict(entry.signature),
@@ -240,7 +237,7 @@ def sheets_payload(view: str, sheets: Sequence[Sheet]) -> list[dict[str, Any]]:
             "name": sheet.name,
             "title": sheet.title,
             "notes": list(sheet.notes),
-            "simulated": sheet.simulated.what,
+            "simulated": sheet.simulated.loud,
             "columns": [{"title": c.title, "form": "text" if is_text(c) else c.form} for c in sheet.columns],
             "rows": cells(sheet),
         }

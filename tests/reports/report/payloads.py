@@ -67,10 +67,11 @@ def payload(
         "title": "Evaluators of made-up explanations",
         "metaeval": "0.1.0",
         "dataset": {"name": "made up", "units": units},
-        "simulated": {p: getattr(simulated, p) for p in ("what", "loud", "sentence")},
+        "simulated": {"loud": simulated.loud, "sentence": simulated.sentence},
         "truth": "User()",
         "facts": [["Licence", "CC0"], ["Fingerprint of the data", "0123abcd" * 8]],
-        "glossary": [["level", "user: the mean of the coefficients within each user"]],
+        "glossary": [["truth", "people's ratings"]],
+        "words": [["level", "user: the mean of the coefficients within each user"], ["duel", "two slates"]],
         "board": {
             "dimensions": [
                 _dimension(

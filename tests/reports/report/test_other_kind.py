@@ -102,6 +102,7 @@ def payload(
         version="0",
         facts=[("Size", f"{N} questions")],
         glossary=[],
+        words={},
         policy=[],
         lost=[],
         evaluators=[ListedEvaluator(n, n, kind, True, {"ok": N}, {}) for n, kind in KINDS.items()],

@@ -30,7 +30,7 @@ def test_a_script_is_text_wherever_it_stands(show: Show) -> None:
     given["policy"] = given["figures"][0]["notes"] = given["sheets"][0]["notes"] = [SCRIPT]
     given["figures"][0]["title"] = given["sheets"][0]["rows"][0][0] = SCRIPT
     given["people"][0]["label"] = given["units"]["rated"][0]["statement"] = SCRIPT
-    given["facts"][0] = given["glossary"][0] = [SCRIPT, SCRIPT]
+    given["facts"][0] = given["glossary"][0] = given["words"][0] = [SCRIPT, SCRIPT]
     given["board"]["dimensions"][1]["title"] = given["units"]["parts"][0]["title"] = SCRIPT
     given["evaluators"][3]["signature"] = {SCRIPT: SCRIPT}
     for column in given["units"]["columns"]:

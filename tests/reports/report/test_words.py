@@ -62,8 +62,13 @@ def test_captions_are_short_and_what_is_simulated_is_said_once(payload: dict[str
     assert folded.first.locator(".note").first.is_visible()
 
 
-def test_the_words_of_the_kind_are_explained_and_no_others(kind: str, payload: dict[str, Any]) -> None:
-    told = {word for word, _ in payload["glossary"]}
+def test_the_words_of_the_kind_are_explained_and_no_others(
+    kind: str, payload: dict[str, Any], show: Show
+) -> None:
+    page = show(payload)
+    page.get_by_text("What the words mean").click()
+    told = {*page.locator(".facts dt").all_inner_texts()}
+    assert "SNIPS" not in told or "SNIPS" in str(payload["sheets"])
     assert told >= WORDS[kind]
     assert not told & (set().union(*WORDS.values()) - WORDS[kind])
 

@@ -46,4 +46,4 @@ const DimensionChoices = ({ dimensions, view, set }) =>
 /** What a table holds, and against what. */
 const BoardCaption = ({ study, name, where, children }) => html`<b>${name}</b>${
   study.truth && html` ${study.board.relation} <${Words}>${study.truth}</${Words}>`
-}${where.map((clause) => `, ${clause}`)}${children} <${SimulatedTable} study=${study} />`
+}${where.map((clause) => `, ${clause}`)}${children} <${Simulated} loud=${study.simulated.loud} />`

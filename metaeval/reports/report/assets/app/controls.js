@@ -74,11 +74,9 @@ function Wide({ label, children }) {
       aria-label=${cut ? label : undefined}>${children}</div>`
 }
 
-/** What marks an evaluator (or data of a table) that is no model of anything. */
-const Simulated = ({ what = '' }) => html`<span class="badge">simulated ${what}</span>`
-
-/** The mark of a table whose data or judges are simulated. */
-const SimulatedTable = ({ study: { simulated } }) => simulated.what && html`<${Simulated} what=${simulated.what} />`
+/** What marks an evaluator (or a table, by its loud words) that is no model of anything. */
+const Simulated = ({ loud = 'simulated' }) =>
+  loud && html`<span class="badge">${loud.toLowerCase().replace('.', '')}</span>`
 
 /** What is to be known of an evaluator before its numbers are read. */
 const Marks = ({ evaluator: { simulated, inTruth } }) =>
@@ -100,22 +98,18 @@ const Evaluator = ({ evaluator }) =>
 const Status = ({ children }) =>
   html`<span class=${children === 'ok' || children === NOTHING ? 'ok' : 'status'}>${children}</span>`
 
-/** Sentences that stand below a table or a figure at once; further ones are folded. */
+/** Sentences below a table or a figure that are shown at once. */
 const SENTENCES = 3
 
+/** The others are folded, one in a line. */
 function Notes({ notes }) {
-  let room = SENTENCES
-  const parts = notes.filter(Boolean).map((note) => {
-    const sentences = note.split(/(?<=[.?!])\s+/)
-    const shown = sentences.splice(0, room)
-    room -= shown.length
-    return [shown, sentences]
-  })
-  const [shown, folded] = [0, 1].map((i) =>
-    parts.filter((part) => part[i].length).map((part, k) => html`<p class="note" key=${k}>${part[i].join(' ')}</p>`),
-  )
-  return html`${shown}${folded.length > 0 && html`<details class="folded-notes">
-    <summary>More about these numbers</summary>${folded}</details>`}`
+  const sentences = notes.filter(Boolean).flatMap((note) => note.split(/(?<=[.?!])\s+/))
+  const line = (text) => html`<p class="note">${text}</p>`
+  const folded = sentences.splice(SENTENCES)
+  return html`${sentences.length > 0 && line(sentences.join(' '))}${
+    folded.length > 0 &&
+    html`<details class="folded-notes"><summary>More about these numbers</summary>${folded.map(line)}</details>`
+  }`
 }
 
 /** What a long view holds: links to its parts; `first` is the one that the address names. */

@@ -48,7 +48,7 @@ function SheetTable({ study, sheet }) {
         onChange=${(value) => setChosen({ ...chosen, [c]: value })} />`)}</div>`
     }
     <${Wide} label=${title}><table>
-      <caption><span>${title} ${sheet.simulated && html`<${Simulated} what=${sheet.simulated} />`}</span></caption>
+      <caption><span>${title} <${Simulated} loud=${sheet.simulated} /></span></caption>
       <thead><tr>${columns.map((column, c) => html`<th scope="col" key=${c}
         class=${sides[c]}>${column.title.replaceAll('-', '\u2011')}</th>`)}</tr></thead>
       <tbody>${shown.map(

@@ -50,7 +50,7 @@ function FigureView({ figure, params }) {
   const choose = (column, value) =>
     go('figures', { ...params, figure: figure.name, [`${figure.name}.${column}`]: value }, { replace: true })
   return html`<figure class="figure" id=${`figure-${figure.name}`}>
-    <h3>${figure.title} ${figure.simulated && html`<${Simulated} what=${figure.simulated} />`}</h3>
+    <h3>${figure.title} <${Simulated} loud=${figure.simulated} /></h3>
     <div class="controls" role="group" aria-label=${`What the figure shows: ${figure.title}`}>
       ${figure.choices.map(({ column, title, values }) => html`<${Choice} key=${column} label=${capital(title)}
         all=${values.map(String)} value=${String(chosen[column])} onChange=${(value) => choose(column, value)} />`)}
@@ -59,7 +59,7 @@ function FigureView({ figure, params }) {
     ${rows.length > 0 && html`<${Chart} spec=${spec} rows=${rows} label=${figure.title} />`}
     ${rows.length === 0 && html`<p class="note">There are no data for this choice.</p>`}
     <p class="printed">${figure.choices.map(({ column, title }) => `${capital(title)}: ${chosen[column]}`).join(' · ')}</p>
-    <figcaption><${Notes} notes=${[figure.notes.join(' ')]} /></figcaption>
+    <figcaption><${Notes} notes=${figure.notes} /></figcaption>
     ${data && html`<${FigureData} figure=${figure} rows=${rows} />`}
   </figure>`
 }

@@ -70,7 +70,7 @@ const score = (x) =>
     : String(Number(Math.abs(x) < 1 ? x.toFixed(3) : x.toPrecision(4)) || Number(x.toPrecision(1)))
 
 /** The beginning of a text with its lines, never cut inside a character. */
-function beginning(text, most) {
+function beginning(text, most = 160) {
   const flat = text
     .slice(0, 2 * most)
     .replace(/[^\S\n]+/g, ' ')

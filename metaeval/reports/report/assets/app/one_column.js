@@ -145,7 +145,7 @@ function OneColumn({ study, rows, params, view, set }) {
   const caption = html`<${BoardCaption} study=${study} name=${board.name(view)} where=${board.where(view)} />`
   const intervals = columns.some((c) => c.id === 'low')
   const second = columns.some((c) => c.id === 'second') && board.second.note
-  const notes = [study.testsOf(view)?.sentence, second, study.policy.join(' ')]
+  const notes = [study.testsOf(view)?.sentence, second, ...study.policy]
   return html`
     <${DataTable} found=${found} caption=${caption} label="the leaderboard" noun="evaluator"
       rowHeader="evaluator" rowKey=${({ e }) => e}

@@ -1,8 +1,6 @@
 // Units: searched, filtered, sorted; the list and the pages of single units share the order.
 
 const PAGE = 50
-/** Characters of a text in the list. */
-const MOST = 160
 
 /** What the scores of an address are of; units are rated one by one, never for what sums them up. */
 const ratedParam = ({ dimension }) => dimension?.param ?? 'rated'
@@ -23,11 +21,7 @@ function unitColumns({ units, evaluators }, e, a) {
     return given === null || truth === null ? null : Math.abs(given - truth)
   }
   const words = ({ u }) =>
-    [first, ...beside]
-      .map((part) => units.text(part, u))
-      .concat(units.columns.map((c) => units.value(c, u) ?? ''))
-      .join('\n')
-      .toLowerCase()
+    [...[first, ...beside].map((part) => units.text(part, u)), ...units.columns.map((c) => units.value(c, u) ?? '')].join('\n').toLowerCase()
   return [
     {
       id: 'text',
@@ -42,7 +36,7 @@ function unitColumns({ units, evaluators }, e, a) {
       text: true,
       className: 'snippet',
       value: ({ u }) => units.text(part, u),
-      cell: ({ u }) => html`<${Words}>${beginning(units.text(part, u), MOST)}</${Words}>`,
+      cell: ({ u }) => html`<${Words}>${beginning(units.text(part, u))}</${Words}>`,
     })),
     {
       id: 'truth',
@@ -119,14 +113,14 @@ function UnitList({ study, params }) {
   const summed = dimension?.values.some((v) => v.name === params[param]) && params[param] !== names[a]
   const set = (changes, options) => go('units', { ...params, ...changes }, options)
   const snippet = ({ u }) => {
-    const text = units.parts.length ? beginning(units.text(units.parts[0], u), MOST) : `unit ${count(u + 1)}`
+    const text = units.parts.length ? beginning(units.text(units.parts[0], u)) : `unit ${count(u + 1)}`
     const href = unitHref({ ...params, evaluator: name }, u)
     return html`<a href=${href}><${Words}>${text || 'no text'}</${Words}> <span class="open">open ›</span></a>`
   }
   const shown = found.columns.map((c) => (c.id === 'text' ? { ...c, cell: snippet } : c))
   const statuses = units.statusNames
   const caption = html`Truth <${Words}>${study.truth}</${Words}> and scores of <${Words}>${name}</${Words}>,
-    ${' '}${names[a]} <${SimulatedTable} study=${study} />`
+    ${' '}${names[a]} <${Simulated} loud=${study.simulated.loud} />`
   return html`<section class="units">
     <h2 tabindex="-1">Units</h2>
     <div class="controls" role="group" aria-label="What is shown">
