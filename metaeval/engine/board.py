@@ -121,7 +121,8 @@ class Board:
 
     def label(self, evaluator: str) -> str:
         """Return the name of an evaluator as it is printed, with its marks."""
-        return self.simulated.label(evaluator) + (" (part of the truth)" if evaluator in self.in_truth else "")
+        mark = " (part of the truth)" if evaluator in self.in_truth else ""
+        return f"{self.simulated.label(evaluator)}{mark}"
 
     def __post_init__(self) -> None:
         """See that the frame and the dimensions fit."""

@@ -75,12 +75,12 @@ function Wide({ label, children }) {
 }
 
 /** What marks an evaluator (or a table, by its loud words) that is no model of anything. */
-const Simulated = ({ loud = 'simulated' }) =>
+const Simulated = ({ loud }) =>
   loud && html`<span class="badge">${loud.toLowerCase().replace('.', '')}</span>`
 
 /** What is to be known of an evaluator before its numbers are read. */
 const Marks = ({ evaluator: { simulated, inTruth } }) =>
-  html`${simulated && html` <${Simulated} />`}${inTruth && html` <span class="badge">part of the truth</span>`}`
+  html`${simulated && html` <${Simulated} loud="simulated" />`}${inTruth && html` <span class="badge">part of the truth</span>`}`
 
 /** An evaluator's name, which breaks at its signs; in a table a very long one is cut, whole when pointed at. */
 function Name({ evaluator: { name } }) {
