@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from metaeval.base.records import COEFFICIENTS, LEVELS
-from metaeval.cli.group import begin, talk, tell, tell_label_page, tell_lost
+from metaeval.cli.group import begin, talk, tell, tell_lost, tell_pages
 from metaeval.cli.options import (
     PATH,
     aspects,
@@ -262,7 +262,7 @@ def disagreements(
         session = panel.session_of_disagreements(
             folder, options["judges"], rater=rater, aspects=aspects, n=options["n"], data=data
         )
-        label_units(session, port=port, browser=not no_browser, ready=partial(tell_label_page, folder))
+        label_units(session, port=port, browser=not no_browser, ready=partial(tell_pages, folder, [rater]))
         tell(session.line())
         click.get_current_context().exit()
     sheets = panel.disagreements_of(folder, aspects=aspects, **options)

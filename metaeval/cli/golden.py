@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, is_on, talk, tell, tell_json, tell_label_page
+from metaeval.cli.group import Group, is_on, talk, tell, tell_json, tell_pages
 from metaeval.cli.options import PATH, PLACE, flag, option, seed, served, several
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def label(
     Without --host only this computer can see the page. Each label is saved before the next unit is shown. The
     same command continues where you stopped.
     """
+    from metaeval.kinds.files.folder import set_in
     from metaeval.study.commands.labelling import label_sets, label_units
 
     sessions = label_sets(folder, raters, **options)
@@ -100,15 +102,15 @@ def label(
         if not (sys.stdin.isatty() and click.confirm(f"{warning}. Change them?", err=is_on("json"))):
             raise click.UsageError(f"{warning}; choose another --rater")
 
-    names = iter(raters)
-
-    def ready(address: str) -> None:
-        tell_label_page(folder, address, next(names) if len(raters) > 1 else "")
-
     served_at = {"port": port, "host": host, "certificate": certificate}
-    label_units(*sessions, browser=not no_browser, ready=ready, **served_at)
+    label_units(*sessions, browser=not no_browser, ready=partial(tell_pages, folder, raters), **served_at)
     for session in sessions:
         tell(session.line())
+    if sessions[0].data.kind == "explanations" and not options["only"] and any(s.n_labels for s in sessions):
+        study, verdicts = folder / "study.yaml", set_in(folder) / "verdicts.csv"
+        step = ("run", study) if study.is_file() else ("init", folder)
+        command, place = ("pairwise", verdicts) if options["pairs"] else step
+        tell(f"Next: metaeval {command} {shlex.quote(str(place))}")
 
 
 @golden.command()

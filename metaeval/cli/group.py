@@ -84,20 +84,18 @@ def tell_address(address: str) -> None:
     click.echo(json_text({"address": address}) if is_on("json") else address)
 
 
-def tell_label_page(folder: Path, address: str, rater: str = "") -> None:
-    """Print where labels go, and the address of the page that they are given on."""
+def tell_pages(folder: Path, raters: Sequence[str], *addresses: str) -> None:
+    """Print where labels go, and the address of the page of each rater."""
     if not (is_on("quiet") or is_on("json")):
         # A browser may be unable to read the file that it is given (Snap, Flatpak, WSL).
-        advice = "If no browser opens the page, open this address in one. End with Ctrl-C."
-        if rater:
-            advice = f"This address is for {rater!r} alone. End with Ctrl-C."
-        click.echo(f"Each label goes into {folder} at once. {advice}", err=True)
-    if rater:
         click.echo(
-            json_text({"rater": rater, "address": address}) if is_on("json") else f"{rater}: {address}"
+            f"Each label is saved before the next is asked for, and stands in the tables of {folder} when "
+            "this command ends. If no browser opens, open the address yourself. End with Ctrl-C.",
+            err=True,
         )
-    else:
-        tell_address(address)
+    for rater, address in zip(raters, addresses, strict=True):
+        told = f"{rater}: {address}" if addresses[1:] else address
+        click.echo(json_text({"rater": rater, "address": address}) if is_on("json") else told)
 
 
 def tell_simulated(simulated: Simulation) -> None:

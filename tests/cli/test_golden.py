@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -55,8 +56,23 @@ def test_label_serves_a_page_and_goes_on_after_a_kill(tiny: Path) -> None:
     with labelling("golden", "label", "tiny", "--rater", "anna", "--aspect", "clear") as page:
         assert page.ask({"do": "show"})["unit"]["at"] == 1
         page.ask({"do": "skip", "at": 1})
-        assert page.ended() == (0, "labels of 'anna': 1 of 18 units, 1 skipped\n")
+        told = "labels of 'anna': 1 of 18 units, 1 skipped\nNext: metaeval init tiny\n"
+        assert page.ended() == (0, told)
     assert (me.load("tiny").ratings["rater"] == "anna").sum() == 1
+
+
+def test_where_labels_go_is_told_once_and_then_the_address_of_each_rater(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def served(*_: object, ready: Callable[..., None], **__: object) -> None:
+        ready("http://a/", "http://b/")
+
+    monkeypatch.setattr("metaeval.study.commands.labelling.label_units", served)
+    assert main(["golden", "label", "tiny", "--rater", "anna", "--rater", "bert"]) == 0
+    told = capsys.readouterr()
+    assert told.err.count("saved before the next is asked for, and stands in the tables of tiny when") == 1
+    counts = [f"labels of '{rater}': 0 of 18 units" for rater in ("anna", "bert")]
+    assert told.out.splitlines() == ["anna: http://a/", "bert: http://b/", *counts]
 
 
 def test_other_users_do_not_see_the_address_in_the_list_of_processes(tiny: Path) -> None:

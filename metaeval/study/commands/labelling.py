@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from http import HTTPStatus
 from pathlib import Path
@@ -138,27 +138,20 @@ def _rubric_of(prompt: str | None, data: DataOfKind, aspects: Sequence[str]) -> 
 def label_units(
     *sessions: LabelSession,
     browser: bool = True,
-    ready: Callable[[str], object] = print,
+    ready: Callable[..., object] = print,
     **served: Any,  # noqa: ANN401 - those of `label_server`
 ) -> None:
     """Let people label units in a browser until it is interrupted (Ctrl-C).
 
     Each address has a token, without which nothing is shown or changed. ``browser`` is that of
-    `metaeval.runs.viewer.view_runs`; ``ready`` is called with the address of each session. With several, no
+    `metaeval.runs.viewer.view_runs`; ``ready`` is called with the addresses of the sessions. With several, no
     browser is opened, as each address is for another person.
     """
     with ExitStack() as closing:
         for session in sessions:
             closing.callback(session.close)
         with label_server(*sessions, **served) as server:
-            server.show(
-                browser=browser and len(sessions) == 1, ready=lambda _: _each(ready, server.addresses)
-            )
-
-
-def _each(ready: Callable[[str], object], addresses: Iterable[str]) -> None:
-    for address in addresses:
-        ready(address)
+            server.show(browser=browser and len(sessions) == 1, ready=lambda _: ready(*server.addresses))
 
 
 def label_server(*sessions: LabelSession, **served: Any) -> LocalServer:  # noqa: ANN401 - of `LocalServer`

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -78,7 +79,8 @@ class LabelSession:
             raise DataError(f"data set {data.name!r} has no units to label")
         self.data, self._folder, self._table, self.rater = data, folder, table, rater
         self._shown, self._plan = ShownUnits(kind, data, rubric), plan
-        self.labelling = self._shown.labelling
+        self.labelling, self.guidelines = self._shown.labelling, self._shown.guidelines
+        self.noun = "pair" if table.showing else "unit"
         self._notes: dict[int, str] = {}
         self._done: list[dict[str, Any]] = []
         """What can be undone, the last at the end."""
@@ -161,7 +163,7 @@ class LabelSession:
                 if not news and label != was:
                     raise DataError("another window has labelled this meanwhile; reload the page to see it")
                 before = news and self._complete(at)
-                if news:  # else it is sent twice
+                if news and label != was:  # else it is sent twice, or is the same again
                     self._record("label", at, {"aspect": aspect, "label": label, "was": was})
                 return self._next(at) if self._complete(at) and not before else at
             case "skip" if at is not None:
@@ -270,6 +272,7 @@ class LabelSession:
             "total": len(self.units),
             "labelled": marks.count("l"),
             "skipped": [u for u, mark in enumerate(marks) if mark == "s"],
+            "labels": self.n_labels,
             "marks": marks,
             "undo": bool(self._done),
             "decided": self._decided(),
@@ -291,16 +294,16 @@ class LabelSession:
         }
 
     def _agreement(self) -> Iterator[str]:
-        """Yield a sentence per person who labelled some of the same."""
+        """Yield a sentence per aspect and person who labelled some of the same units."""
         own = self._plain(self._own)
-        for rater in sorted(self._people() - {self.rater}):
+        for rater, aspect in product(sorted(self._people() - {self.rater}), self.data.aspects):
             theirs = self._plain(self._labels.get(rater, {}))
-            pairs = [(own[name], theirs[name]) for name in own if name in theirs]
+            pairs = [(own[name], theirs[name]) for name in own if name[-1] == aspect and name in theirs]
             if pairs:
                 same = sum(a == b for a, b in pairs) / len(pairs)
                 alpha = krippendorff_alpha(list(zip(*pairs, strict=True)), "ordinal")
-                more = "" if math.isnan(alpha) else f"; Krippendorff's α {alpha:.2f}"
-                yield f"{rater}: {same:.0%} of {counted(len(pairs), 'label')} are equal{more}"
+                more = "" if math.isnan(alpha) else f"; Krippendorff's ordinal α {alpha:.2f}"
+                yield f"{rater}, {aspect}: {same:.0%} of {counted(len(pairs), self.noun)} equal{more}"
 
     def _plain(self, labels: Mapping[Key, float]) -> dict[Key, float]:
         """Return labels of showings as if the first side stood first; others as they are."""
@@ -316,8 +319,13 @@ class LabelSession:
         """Return a summary in a line."""
         state = self._state(None, agreement=False)
         skipped = f", {len(state['skipped']):,} skipped" if state["skipped"] else ""
-        units = counted(len(self.units), "unit")
+        units = counted(len(self.units), self.noun)
         return f"labels of {self.rater!r}: {state['labelled']:,} of {units}{skipped}"
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels the rater has given to the units of the session."""
+        return sum((*unit, a) in self._own for unit, at in self._at.items() for a in self._aspects[at])
 
     @property
     def from_elsewhere(self) -> int:

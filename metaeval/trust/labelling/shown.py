@@ -9,6 +9,7 @@ from metaeval.base.errors import DataError
 from metaeval.base.keys import compared_key
 from metaeval.base.records import DataOfKind, Scale
 from metaeval.base.validation import Strict, model_of
+from metaeval.kinds.files.labels import WINNERS
 from metaeval.kinds.kind import StudyKind
 from metaeval.llm.prompts.rubric import Rubric
 from metaeval.trust.labelling.golden import keys_of
@@ -21,7 +22,9 @@ class Labelling(Strict):
     """How people label a data set: the keys of ``extra.labelling`` in its ``dataset.yaml``."""
 
     guidelines: str = ""
-    """What raters can read beside every unit."""
+    """What raters can read beside every unit: plain text."""
+    guidelines_of_pairs: str = ""
+    """What they can read instead beside two texts (`--pairs`)."""
     lowest: str = ""
     """The words at the low end of the scale."""
     highest: str = ""
@@ -37,7 +40,8 @@ class ShownUnits:
 
     def __init__(self, kind: StudyKind, data: DataOfKind, rubric: Rubric | None) -> None:
         self._data, self._rubric = data, rubric
-        self.labelling = model_of(data.extra.get("labelling", {}), Labelling, "extra.labelling: ")
+        self.labelling = how = model_of(data.extra.get("labelling", {}), Labelling, "extra.labelling: ")
+        self.guidelines = how.guidelines_of_pairs if kind.labels is WINNERS else how.guidelines
         self._view, self._names = kind.unit_view(data, list(data.aspects)), kind.label_names(data)
         self._rows = {key: row for row, key in enumerate(keys_of(data))}
         self._hidden = {compared_key(data.keys), kind.labels.showing, self._view.heading}

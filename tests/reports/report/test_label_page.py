@@ -230,6 +230,8 @@ def test_undo_skip_note_and_going_back(label: Label, tmp_path: Path) -> None:
     page.page.keyboard.type("5 is too much: “odd”, 奇怪")  # a digit in a note is no label
     page.press("Escape", "1", "5")
     assert page.title == "All units are labelled or skipped."
+    thanks = "Thank you: 3 labels are saved. You can close this page."
+    assert page.page.locator("#unit p").inner_text() == thanks
     assert page.status == "3 of 4 labelled, 1 skipped"
     page.page.get_by_role("button", name="skipped").press("Enter")
     page.saved()
@@ -251,20 +253,45 @@ def test_aspects_are_rated_one_after_the_other_or_chosen_by_tab(label: Label, tm
     assert marked.inner_text() == "clear"
     page.press("4")
     assert (marked.inner_text(), page.title) == ("fitting", "Unit 1 of 18")
-    page.press("Tab")
-    page.press("Tab", "Enter")  # from the marked aspect to its buttons: the second
+    page.page.locator("fieldset").nth(1).get_by_role("button").nth(1).click()
+    page.saved()
     assert sorted(page.labels().items(), key=lambda item: item[0][-1])[1][1] == 2
     assert page.title == "Unit 2 of 18"
-    page.page.locator("fieldset").nth(1).locator("button").nth(4).focus()
-    page.press("5")
+    page.press("Tab")  # from the unit, of which the first aspect is marked
+    assert marked.inner_text() == "fitting"
+    page.press("Shift+Tab")
     assert marked.inner_text() == "clear"
+    page.press("n", "Escape", "Tab", "5")  # out of the note to the marked aspect, and on
+    assert list(page.labels().values()) == [4, 2, 5]
+    assert marked.inner_text() == "clear"
+    page.press("Tab", "Tab")  # after the last one
+    assert page.page.evaluate("document.activeElement.id") == "note"
     assert page.page.locator("#agreed").is_hidden()
-    page.press("a")
+    page.press("Escape", "a")
     assert "Krippendorff" in page.page.locator("#agreed").inner_text()
 
 
+def test_a_key_off_the_scale_is_refused_and_the_same_label_again_is_no_step(
+    label: Label, tmp_path: Path
+) -> None:
+    page = label(say_how_to_label(texts(tmp_path / "gold", 2, (1, 5, False)), halves=True))
+    refused = page.page.locator("fieldset.current .refused")
+    for key, name in (("6", "6"), ("0", "0"), ("Shift+5", "⇧5")):
+        page.press(key)
+        assert refused.inner_text() == f"No label has the key {name}: use 1 … 5."
+    page.press("Shift+4")
+    assert (refused.count(), page.title) == (0, "Unit 2 of 2")
+    page.press("ArrowLeft", "Shift+4", "5", "5", "5")
+    assert [event["label"] for event in page.events()] == [4.5, 5]
+    page.press("u")
+    assert list(page.labels().values()) == [4.5]
+
+
 def test_two_texts_side_by_side_and_which_is_better(label: Label, tmp_path: Path) -> None:
-    page = label(write_tiny(tmp_path / "tiny"), pairs=True)
+    how = {"guidelines": "Half a point is allowed.", "guidelines_of_pairs": "Take your time."}
+    page = label(say_how_to_label(write_tiny(tmp_path / "tiny"), **how), pairs=True)
+    page.press("g")
+    assert page.page.locator("#guidelines p").inner_text() == "Take your time."
     shown = []
     for _ in range(3):
         heads = page.page.locator("h3").all_inner_texts()
@@ -273,9 +300,10 @@ def test_two_texts_side_by_side_and_which_is_better(label: Label, tmp_path: Path
         boxes = left.bounding_box(), right.bounding_box()
         assert boxes[0]["y"] == boxes[1]["y"]
         assert boxes[0]["x"] < boxes[1]["x"]
+        assert boxes[0]["width"] > 450
         shown.append([side.locator("p").inner_text() for side in (left, right)])
         page.press("1", "3")  # of one aspect the left one, of the other the right one
-    assert page.title == "Unit 4 of 18"
+    assert page.title == "Pair 4 of 18"
     generator = {text: name for name, text in GENERATED.items()}
     update_labels(page.folder)
     for row in read_verdicts(page.folder / "verdicts.csv").to_dict("records"):
@@ -368,6 +396,8 @@ def test_it_fits_is_read_and_turns_with_the_script(
     for _ in TEXTS:
         assert overflow(page.page) == 0
         assert page.page.evaluate(NAMELESS) == []
+        answers = page.page.locator("fieldset.current .row").bounding_box()
+        assert answers["y"] + answers["height"] <= 900  # near, however long the text is
         found = page.page.evaluate(CONTRAST)
         assert found["seen"] > 10
         assert found["poor"] == []

@@ -117,7 +117,7 @@ def test_a_label_that_is_sent_twice_is_given_once(tiny: Path) -> None:
     assert labels(tiny, "anna") == {}
 
 
-EQUAL = "anna: 100% of 8 labels are equal; Krippendorff's α 1.00"
+EQUAL = "anna, preference: 100% of 8 pairs equal; Krippendorff's ordinal α 1.00"
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("label"), st.integers(0, 3), st.sampled_from(ASPECTS), st.integers(1, 5)),
@@ -140,7 +140,8 @@ def test_any_steps_and_restarts_leave_what_a_list_of_them_says(
     for do, *more in steps:
         if do == "label":
             say(session, "label", more[0], aspect=more[1], label=more[2])
-            done.append((do, *more))
+            now = [step for step in done if step[1:3] == (more[0], more[1])][-1:]
+            done += [(do, *more)] if now != [(do, *more)] else []  # the same again is no step
         elif do == "skip":
             say(session, "skip", *more)
             done.append((do, *more))
@@ -230,7 +231,7 @@ def test_two_texts_of_a_user_and_item_are_shown_side_by_side(tiny: Path) -> None
             say(session, "label", at, aspect="clear", label=1 if better[first] > better[second] else -1)
             assert not {"generator", *better} & set(json.dumps(unit_).split('"'))
     assert say(label_set("tiny", rater="bert", pairs=True), "show", 7)["unit"]["aspects"][0]["label"]
-    assert say(anna, "show", agreement=True)["agreement"][0].startswith("bert: 100% of 8 labels are equal")
+    assert say(anna, "show", agreement=True)["agreement"][0].startswith("bert, clear: 100% of 8 pairs equal")
     bert.close()
     found = read_verdicts("tiny/verdicts.csv")
     winner = found["first"].where(found["winner"] == "first", found["second"])
@@ -345,6 +346,18 @@ def test_every_label_of_a_short_scale_has_a_key(tiny: Path, scale: str, keys: st
 def test_a_wrong_key_of_the_labelling_is_named(tiny: Path) -> None:
     with pytest.raises(MetaevalError, match=r"extra\.labelling: unknown key 'agrement'; did you mean 'agree"):
         label_set(say_how_to_label(tiny, agrement=True), rater="anna")
+
+
+def test_agreement_is_told_of_each_aspect_in_units(tiny: Path) -> None:
+    say_how_to_label(tiny, agreement=True)
+    anna, bert = (label_set("tiny", rater=who) for who in ("anna", "bert"))
+    for at in range(4):
+        unit(anna, at, 1 + at, 3)
+        unit(bert, at, 1 + at, 1 + at)
+    lines = say(bert, "show", agreement=True)["agreement"]
+    clear, fitting = (line for line in lines if line.startswith("anna"))
+    assert clear == "anna, clear: 100% of 4 units equal; Krippendorff's ordinal α 1.00"
+    assert fitting.startswith("anna, fitting: 25% of 4 units equal; ")
 
 
 def test_agreement_is_shown_only_where_it_is_allowed(tiny: Path) -> None:
