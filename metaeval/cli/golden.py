@@ -107,10 +107,10 @@ def label(
     for session in sessions:
         tell(session.line())
     if sessions[0].data.kind == "explanations" and not options["only"] and any(s.n_labels for s in sessions):
-        study, verdicts = folder / "study.yaml", set_in(folder) / "verdicts.csv"
-        step = ("run", study) if study.is_file() else ("init", folder)
-        command, place = ("pairwise", verdicts) if options["pairs"] else step
-        tell(f"Next: metaeval {command} {shlex.quote(str(place))}")
+        study, place = folder / "study.yaml", set_in(folder)
+        step = ("run", study) if study.is_file() else ("init", place)
+        command, at = ("pairwise", place / "verdicts.csv") if options["pairs"] else step
+        tell(f"Next: metaeval {command} {shlex.quote(str(at))}")
 
 
 @golden.command()
