@@ -128,7 +128,8 @@ def agreements(
     data
         Scores and truth; missing values dropped, by evaluator. Its levels are not used.
     scores, truth
-        The frames behind ``data``, with the statuses of missing scores.
+        The frames behind ``data``, with the statuses of missing scores; they may have more evaluators and
+        aspects.
     scale, bootstrap
         Of the truth, and how intervals are made; all evaluators get the same resamples.
     cuts
@@ -143,7 +144,7 @@ def agreements(
         of an aspect.
     """
     clusters = data.clusters(data.cluster_name(bootstrap.cluster)).of_unit
-    reasons = _reasons(scores, truth)
+    reasons = _reasons(data, scores, truth)
     how: dict[str, Any] = {"cuts": cuts, "resampler": bootstrap.resampler()}
     parts: dict[str, Ints] = {"": np.arange(data.truth.shape[1])}
     if strata is not None:
@@ -181,8 +182,10 @@ def agreements(
     return found
 
 
-def _reasons(scores: pd.DataFrame, truth: pd.DataFrame) -> Ints:
+def _reasons(data: Prepared, scores: pd.DataFrame, truth: pd.DataFrame) -> Ints:
     """Return the code of each status, shape (E, A, U); -1 where there is no rating of people."""
+    scores = scores[scores["evaluator"].isin(data.evaluators)]
+    truth = truth[truth["aspect"].isin(data.aspects)]
     codes = pd.Index(STATUSES).get_indexer(pd.Index(scores["status"]))
     found = align(scores.drop(columns="status").assign(score=codes.astype(np.float64)), truth, ["dataset"])
     there = np.where(np.isnan(found.scores), float(CODES[Status.MISSING]), found.scores)

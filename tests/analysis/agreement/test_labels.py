@@ -47,6 +47,19 @@ def measured(scores, truth, **options):
     return data, agreements(data, scores, truth, scale=SCALE, bootstrap=BOOT, **options)
 
 
+def test_missing_scores_are_those_of_the_evaluator_and_aspect_that_are_measured() -> None:
+    truth = study(aspects=("clear", "fitting"))
+    other, judge = scored(truth, "other"), scored(truth)
+    other.loc[:9, ["score", "status"]] = [np.nan, "missing"]
+    judge.loc[truth.index[-2:], ["score", "status"]] = [np.nan, "refused"]
+    scores = pd.concat([other, judge], ignore_index=True)
+    policy = Policy.of(["dataset"], ["spearman"], None, "skip", "own")
+    some = prepare(judge, truth[truth["aspect"] == "fitting"], policy)
+    (found,) = agreements(some, scores, truth, scale=SCALE, bootstrap=BOOT)
+    assert found.statuses == {"refused": 2}
+    assert found.n_units == (truth["aspect"] == "fitting").sum() - 2
+
+
 def test_estimates_are_those_of_the_units_that_both_labelled() -> None:
     truth = study()
     scores = scored(truth)
