@@ -21,7 +21,7 @@ from metaeval.cli.options import (
     propensity_source,
     refits,
     resampled,
-    rising,
+    scale_option,
     seed,
     several,
     words,
@@ -85,13 +85,7 @@ def add_scores(folder: str, file: str, **options: Any) -> None:
 @option("--column", "Column with the replies.", required=True)
 @option("--aspect", "Aspect that all replies rate.")
 @option("--aspect-column", "Column with the aspect of each reply.", metavar="COLUMN")
-@option(
-    "--scale",
-    "The lowest and the highest score, such as 1:5.",
-    required=True,
-    read=rising(float, "two rising numbers, such as 1:5"),
-    metavar="MIN:MAX",
-)
+@scale_option("The lowest and the highest score, such as 1:5.", required=True)
 @flag("--integer", "Only whole numbers were asked for.")
 @option("--pattern", "Pattern by which to read them: a name of `metaeval replies patterns`, or RE2.")
 @option("--out", "The file to write: .csv, .parquet or .jsonl.", PATH, required=True)

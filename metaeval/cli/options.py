@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,11 @@ def rising(number: Callable[[str], float], what: str) -> Callable[[str], tuple[f
         raise ValueError(f"{text!r} is not {what}")
 
     return read
+
+
+scale_option = partial(
+    option, "--scale", read=rising(float, "two rising numbers, such as 1:5"), metavar="MIN:MAX"
+)
 
 
 def words(text: str) -> list[str]:

@@ -23,7 +23,7 @@ from metaeval.cli.group import (
     tell_json,
     tell_simulated,
 )
-from metaeval.cli.options import PATH, PLACE, allow_failures, flag, option, seed, several, words
+from metaeval.cli.options import PATH, PLACE, allow_failures, flag, option, scale_option, seed, several, words
 from metaeval.cli.sheets import format_option
 from metaeval.kinds.explanations.data.tables.roles import ROLES
 
@@ -150,18 +150,21 @@ def _columns(given: tuple[str, ...]) -> dict[str, str]:
 @flag("--yes -y", "Take what is proposed; ask nothing.")
 @several("--column said", f"What a column is: {', '.join(ROLES)}.", read=_columns, metavar="NAME=ROLE")
 @option("--split", "Split of a data set on the hub, or sheet of a workbook.")
+@several("--aspect aspects", "What people are to rate, where nobody has rated TABLE yet.")
+@scale_option("The lowest and the highest rating of --aspect.  [default: 1:5]")
 @flag("--force", "Replace the files of an earlier call.")
 @talk
 def init(
-    table: str, out: Path | None, *, yes: bool, said: dict[str, str], split: str | None, force: bool
+    table: str, out: Path | None, *, yes: bool, scale: tuple[float, float] | None, **options: Any
 ) -> None:
     """Make a study from TABLE, which holds people's ratings of explanations and scores of tools.
 
     TABLE is a CSV file (any separator and encoding), TSV, XLSX, JSON, JSONL or Parquet, a folder of the
     datasets library, or hf://OWNER/NAME. Writes a map (which column is what), the data set and a study file,
-    each with comments, and says how to run it. Of a data set that is there already, it writes the study.
+    each with comments, and says how to run it. Of a data set that is there already, it writes the study. With
+    --aspect it writes the map and the data set, which people then label.
     """
-    from metaeval.study.commands.start import DATA, STUDY, start
+    from metaeval.study.commands.start import DATA, start
 
     def ask(question: str, default: str, read: Callable[[str], Answer]) -> Answer:
         def understood(answer: str) -> Answer:
@@ -188,9 +191,11 @@ def init(
     # The folder that init itself writes a data set into says nothing of it; the one around it does.
     name = (place.parent.name if place.name == DATA else "") or place.stem
     folder = out or Path(f"{name}-study" if place.is_dir() else name)
-    made = start(table, folder, said=said, ask=ask, tell=tell, split=split, force=force)
+    if scale and not options["aspects"]:
+        raise click.UsageError("--scale is that of --aspect; name what people are to rate, or leave it out")
+    made = start(table, folder, ask=ask, tell=tell, scale=scale or (1, 5), **options)
     for note in made.notes:
         tell(f"Note: {note}")
     tell(f"Wrote {folder}: {made.told}")
-    tell(f"Next: metaeval run {shlex.quote(str(folder / STUDY))}")
+    tell(f"Next: {made.following}")
     tell_json({"folder": str(folder), "units": len(made.data), "notes": made.notes})

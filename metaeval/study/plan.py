@@ -177,7 +177,8 @@ def _rated(
     if not rated:
         raise DataError(
             f"the truth {truth} has no value for any unit; a mean takes a rating by each of its members: "
-            "give another truth, such as User() or Annotator('…') of one person"
+            "where each rated some units, write Mean(…, skip_missing=True), and `units: own` if people are "
+            "evaluators; or give another truth, such as User() or Annotator('…') of one person"
         )
     if without := ", ".join(aspect for aspect in aspects if aspect not in rated):
         _log.warning("metaeval: %s is left out: the truth %s has no rating of it", without, truth)

@@ -41,6 +41,7 @@ NOT_RUN = {
     "metaeval golden label": "it serves until it is stopped",
     "metaeval disagreements results/panel --label": "it serves until it is stopped",
     "hf upload": "there is no network",
+    "openssl": "it makes a certificate for a server that is not started",
     "docker": "there are no containers; test_compose.py holds the file to its specification",
     "promptfoo": "it is no Python package; docs/examples has what it wrote",
 }

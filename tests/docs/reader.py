@@ -25,6 +25,7 @@ from metaeval.kinds.kind import KINDS, kind_named
 from metaeval.kinds.slates.data.imports.table import SlateMap
 from metaeval.kinds.study import make_study, read_study
 from metaeval.sources.verdict_map import VerdictMap
+from metaeval.trust.labelling.shown import Labelling
 from tests.docs.commands import MAKEFILE, check, is_run
 from tests.docs.pages import DOCS, Block, Step, agrees, blocks, source, steps
 
@@ -106,8 +107,11 @@ class Reader:
                 assert kinds, f"{block}: {block.file} is no study, map or manifest"
 
     def fragment(self, block: Block) -> None:
-        """See that some lines of a study file may stand in one of the first kind that has their keys."""
+        """See that some lines may stand in a study file, of the first kind that has their keys, or a manifest."""
         content = YAML(typ="safe").load(block.text)
+        if "extra" in content:
+            Labelling.model_validate(content["extra"]["labelling"])
+            return
         fitting = [kind for kind in KINDS if set(content) <= set(kind_named(kind).study.model_fields)]
         assert fitting, block
         least = {"kind": fitting[0], "dataset": "data", "truth": "User()", "evaluators": ["Random()"]}

@@ -172,7 +172,7 @@ def _columns(found: Mapping[str, Floats], data: Prepared) -> tuple[Column, ...]:
         Column("pairs_pair", f"Pairs within {both}", "share"),
         Column("soft", f"Pairs of {noun(data.system or '')}s, soft", "share"),
         Column("kappa", "Weighted κ", "hundred"),
-        Column("alpha", "Krippendorff's α", "hundred"),
+        Column("alpha", "α, ordinal", "hundred"),
         Column("concordance", "Concordance", "hundred"),
         Column("mae", "Mean absolute error", "number"),
     )
@@ -241,7 +241,8 @@ def _notes(
         yield f"Missing scores, which count as {fill:g} elsewhere, are left out of these four."
 
 
-_MOST_STEPS = 12  # ratings of a whole-number scale up to which each has its own bin
+_MOST_STEPS = 13  # whole or half points of a scale up to which each has its own bin
+_FEWEST_HALVES = 4  # steps of half a point; a scale with no more, such as 0 to 1, is one of finer numbers
 N_BINS = 10
 """Of a scale of many ratings."""
 
@@ -261,8 +262,9 @@ def on_scale(scores: pd.DataFrame, scale: Scale, kinds: Mapping[str, Kind]) -> l
 
 
 def edges_of(scale: Scale) -> Floats:
-    """Return the edges of the bins: half-way between ratings, or of 10 bins for a scale of many ratings."""
-    steps = scale.max - scale.min
-    if scale.integer and steps < _MOST_STEPS:
-        return np.arange(scale.min - 0.5, scale.max + 1.0)
+    """Return the edges of the bins: half-way between whole or half points, or of 10 bins for many points."""
+    step = 1.0 if scale.integer else 0.5
+    steps = (scale.max - scale.min) / step
+    if steps < _MOST_STEPS and (scale.integer or steps > _FEWEST_HALVES):
+        return np.arange(scale.min - step / 2, scale.max + step, step)
     return np.linspace(scale.min, scale.max, N_BINS + 1)

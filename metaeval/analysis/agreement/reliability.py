@@ -277,12 +277,12 @@ def _annotators_sheet(people: Annotators, *, simulated: Simulation) -> Sheet:
         Column("n_units", "Units", "count"),
         *(Column(f"icc{n}", f"ICC({n}, 1)", "hundred") for n in (2, 3)),
         *(Column(f"icc{n}k", f"ICC({n}, {k})", "hundred") for n in (2, 3)),
-        Column("alpha", "Krippendorff's α", "hundred"),
+        Column("alpha", "α, ordinal", "hundred"),
     )
     about = (
         "ICC(2, ·) is absolute agreement; ICC(3, ·) is consistency, which ignores constant differences "
         "between annotators (Shrout & Fleiss 1979). ICC(·, 1) is of one annotator, ICC(·, "
-        f"{k}) of the mean of {k}. α is ordinal and uses every unit that two or more rated."
+        f"{k}) of the mean of {k}. α is Krippendorff's, ordinal, over every unit that two or more rated."
     )
     notes = [f"{k} annotators, on the units that all of them rated; × 100.", about]
     if not people.columns["n_units"].all():

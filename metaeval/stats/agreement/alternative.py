@@ -56,9 +56,10 @@ class Advantages:
             of_person[j, use] = mine >= best - _EQUAL
         return cls(of_judge, of_person)
 
-    def enough(self, least: int = LEAST_UNITS) -> NDArray[np.bool_]:
-        """Say which people have enough units to be tested."""
-        return np.asarray((~np.isnan(self.judge)).sum(axis=1) >= least)
+    @property
+    def units(self) -> Ints:
+        """How many units each person is tested on."""
+        return np.asarray((~np.isnan(self.judge)).sum(axis=1))
 
     def take(self, people: NDArray[np.bool_]) -> Advantages:
         """Return the same of some of the people."""

@@ -92,8 +92,10 @@ def label_sets(
     n = len(raters)
     if len(set(raters)) < n:
         raise DataError("each --rater must have another name")
-    if overlap is not None and not 1 <= overlap <= n:
-        raise DataError(f"--overlap {overlap} is not from 1 to {n}, the number of raters; change one of them")
+    if overlap is not None and overlap > n:
+        raise DataError(
+            f"--overlap {overlap} asks for more people than are named ({n}); give each a --rater, or lower it"
+        )
     parts = ((at, n, overlap or n) for at in range(n))
     return [label_set(folder, rater=r, part=p, **options) for r, p in zip(raters, parts, strict=True)]
 

@@ -21,6 +21,7 @@ from metaeval.kinds.explanations.data.tables.asking import propose
 from metaeval.kinds.explanations.data.tables.importer import convert
 from metaeval.kinds.explanations.data.tables.map import TableMap, few
 from metaeval.kinds.explanations.data.tables.map_text import map_text, quoted, yaml_text
+from metaeval.kinds.explanations.data.tables.proposal import ProposedAspect
 from metaeval.kinds.files.loading import load, summary
 from metaeval.sources.hub import any_table, is_data_set
 from metaeval.study.plan import plan
@@ -42,6 +43,12 @@ class Started(NamedTuple):
     told: str
     """What was written, in words."""
 
+    @property
+    def following(self) -> str:
+        """The command to go on with."""
+        study, data = self.folder / STUDY, self.folder / DATA
+        return f"metaeval run {shlex.quote(str(study))}" if self.data.raters else _label(data)
+
 
 def start(
     source: str,
@@ -51,12 +58,15 @@ def start(
     ask: Ask,
     tell: Callable[[str], None],
     split: str | None = None,
+    aspects: Sequence[str] = (),
+    scale: tuple[float, float] = (1, 5),
     force: bool = False,
 ) -> Started:
     """Look at a table and write the map, the data set and the study that it is good for.
 
     The options are those of `metaeval init`; ``said`` is column → role, as far as it is known; ``ask`` and
-    ``tell`` are as for `metaeval.kinds.explanations.data.tables.asking.propose`.
+    ``tell`` are as for `metaeval.kinds.explanations.data.tables.asking.propose`. With ``aspects``, on
+    ``scale``, nobody has rated yet: there is no study then.
     """
     if (study := Path(source) / STUDY).is_file():
         raise MetaevalError(f"{source} holds a study already: metaeval run {shlex.quote(str(study))}")
@@ -74,7 +84,8 @@ def start(
     if known := recognised(source):
         return _of_export(known, target, said, ask, tell)
     table = any_table(source, split)
-    made = propose(table, said, ask, tell)
+    unrated = [ProposedAspect(name, name, scale, whole=True) for name in aspects]
+    made = propose(table, said, ask, tell, unrated=unrated)
     name = target.resolve().name
     target.resolve().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=target.resolve().parent) as place:
@@ -96,13 +107,15 @@ def start(
                 advice += f", or change {target / MAP}, which says how to import it"
             raise DataError(f"{first}{more}; {advice}") from error
         _write(new, data, target, tell)
-    return Started(target, data, made.notes, f"{MAP}, {STUDY} and the data set ({summary(data)})")
+    written = f"{MAP}, {STUDY}" if data.raters else MAP
+    return Started(target, data, made.notes, f"{written} and the data set ({summary(data)})")
 
 
 def _write(new: Path, data: ExplanationSet, target: Path, tell: Callable[[str], None]) -> None:
-    """Write the data set and a study into a folder, and move it, whole, to where it belongs."""
+    """Write the data set and, of ratings, a study into a folder, and move it, whole, to where it belongs."""
     save(data, new / DATA)
-    tell(_write_study(new, data, target))
+    if data.raters:
+        tell(_write_study(new, data, target))
     if not target.is_dir():
         new.rename(target)
         return
@@ -150,6 +163,8 @@ def _of_data_set(source: str, target: Path, tell: Callable[[str], None]) -> Star
             f"{source} is a data set of `kind: {data.kind}` already, and init writes studies of explanations "
             "alone; name it as `dataset` in a study file of that kind"
         )
+    if not data.raters:
+        raise MetaevalError(f"nobody has rated {source} yet; let people label it: {_label(source)}")
     here = Path(source).exists()
     dataset = os.path.relpath(Path(source).resolve(), target.resolve()) if here else source
     target.resolve().parent.mkdir(parents=True, exist_ok=True)
@@ -158,6 +173,11 @@ def _of_data_set(source: str, target: Path, tell: Callable[[str], None]) -> Star
         target.mkdir(exist_ok=True)
         (Path(place) / STUDY).replace(target / STUDY)
     return Started(target, data, [], f"{STUDY} of the data set {source} ({summary(data)})")
+
+
+def _label(place: str | os.PathLike[str]) -> str:
+    """Return the command by which people label a data set."""
+    return f"metaeval golden label {shlex.quote(str(place))} --rater NAME"
 
 
 def _write_study(folder: Path, data: ExplanationSet, target: Path, dataset: str = DATA) -> str:

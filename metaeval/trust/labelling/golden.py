@@ -131,9 +131,9 @@ def sample(
     labels = _labels(drawn, by)
     sizes = Counter(labels)
     if n > len(drawn):
-        raise DataError(
-            f"a golden set of {n:,} {what} cannot be drawn from {len(drawn):,}; take {len(drawn):,} or fewer"
-        )
+        every = "; `metaeval golden label DATA --pairs` shows all, not one per user and item" if pairs else ""
+        few = f"cannot be drawn from {len(drawn):,}; take {len(drawn):,} or fewer"
+        raise DataError(f"a golden set of {n:,} {what} {few}{every}")
     if n < len(sizes):
         raise DataError(
             f"{n:,} {what} cannot cover the {len(sizes):,} strata by {', '.join(by)}; "

@@ -86,6 +86,7 @@ def agreement_of(panel: Panel, resampler: Resampler, margin: float) -> dict[str,
     judge, people, difference = each(values)
     of_people = found.by_person(np.ones((panel.n_clusters, 1)))[1][:, 0]
     of_people = of_people[~np.isnan(of_people)]
+    decided = "yes" if difference.low > -margin else "no" if difference.high < -margin else "undecided"
     spread = float(of_people.std(ddof=1)) if of_people.size > 2 else 0.0
     return {
         "measure": "κ" if found.labels else "r",
@@ -93,7 +94,7 @@ def agreement_of(panel: Panel, resampler: Resampler, margin: float) -> dict[str,
         **people.row("people"),
         **difference.row("difference"),
         "z": difference.value / spread if spread > 0 else np.nan,
-        "non_inferior": str(bool(difference.low > -margin)),
+        "non_inferior": decided,
     }
 
 

@@ -54,7 +54,9 @@ def raters_sheets(panels: Iterable[Panel], resampler: Resampler, simulated: Simu
     agree = [_agreement(panel, fewer) for panel in most.values()]
     rows = [row for panel in most.values() if len(panel.people) > 2 for row in _rows(panel, fewer)]
     found = [
-        Sheet("people-agree", "Do people agree?", pd.DataFrame(agree), _shown(agree, _AGREE), (), simulated),
+        Sheet(
+            "people-agree", "Do people agree?", pd.DataFrame(agree), _shown(agree, _AGREE), _ALPHA, simulated
+        ),
         Sheet("raters", "What each rater adds", pd.DataFrame(rows), _shown(rows, _RATERS), _NOTES, simulated),
     ]
     return [sheet for sheet in found if len(sheet.frame)]
@@ -73,6 +75,10 @@ _RATERS = (
     Column("with_others", "With the others", "hundredths"),
     Column("gain", "α gains without", "decimal", "gain_low", "gain_high"),
     Column("n_units", "Units", "count"),
+)
+_ALPHA = (
+    "α: Krippendorff's, of intervals, or nominal for words; `metaeval details` has the ordinal one, × 100.",
+    f"By its lower end, people agree well from {_RELIABLE:g} on, enough to conclude from {_TENTATIVE:g} on.",
 )
 _NOTES = (
     "With the others: Pearson's r with their mean; for words, the share of their labels that are equal.",
@@ -96,6 +102,8 @@ def _agreement(panel: Panel, resampler: Resampler) -> dict[str, Any]:
         said = "agree well enough to measure a judge by"
     elif known >= _TENTATIVE:
         said = "agree enough for tentative conclusions"
+    elif found.value >= _TENTATIVE:
+        said = f"may agree enough, but there are too few labels to tell: α may be {known:.2f}"
     elif found.low > 0:
         said = "agree little, and more than by chance: a unit needs many labels"
     else:

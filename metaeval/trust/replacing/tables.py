@@ -14,7 +14,7 @@ from metaeval.base.counts import plural_of
 from metaeval.base.progress import progress
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.agreement.alternative import LEAST_UNITS, Advantages, Alignment, Replacing, advantage
-from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, bootstrap, each
 from metaeval.trust.replacing.agreement import agreement_of
 from metaeval.trust.replacing.people import Panel
@@ -26,6 +26,7 @@ CROWD, EXPERT = 0.1, 0.2
 """What a person's advantage may be where people are crowd workers, and experts, as published."""
 _CURVE = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 _TIMES = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+_SHOWN = 5  # people in a sentence
 _POWER = 0.8
 """The share of simulated studies that a number of units must decide."""
 _HEAD = (Column("evaluator", "Evaluator"), Column("aspect", "Aspect"))
@@ -59,6 +60,8 @@ class ReplacingTest:
     panel: Panel
     people: tuple[str, ...]
     """Those with enough units."""
+    units: Ints
+    """Units that each person of the panel, the judge and others rated, shape (people of the panel,)."""
     clustered: Replacing
     published: Replacing
     """With each unit a cluster of its own."""
@@ -69,7 +72,7 @@ class ReplacingTest:
         """Hold a judge against each person."""
         alignment = how.alignment or ("accuracy" if panel.scale.labels else "rmse")
         compared = Advantages.of(panel.ratings, panel.scores, alignment)
-        use = compared.enough()
+        use = compared.units >= LEAST_UNITS
         people = tuple(np.array(panel.people, dtype=object)[use])
         epsilon = np.array([how.of(person) for person in people])
         n = len(panel.scores)
@@ -79,7 +82,7 @@ class ReplacingTest:
         rho = NOTHING
         if people:
             [rho] = each(bootstrap(advantage(sums), resampler.of(panel.n_clusters), bounds=(0.0, 1.0)))
-        return cls(panel, people, Replacing(sums, epsilon), Replacing(alone, epsilon), rho)
+        return cls(panel, people, compared.units, Replacing(sums, epsilon), Replacing(alone, epsilon), rho)
 
     def verdict(self, how: ReplacingOptions) -> tuple[str, float, float]:
         """Return the verdict in words, the further units that would decide it, and those by twice the people.
@@ -90,8 +93,11 @@ class ReplacingTest:
         if not self.panel.on_scale:
             return "cannot be said: its scores are not on people's scale", math.nan, math.nan
         if not self.people:
-            nobody = f"cannot be said: nobody has {LEAST_UNITS} units that the judge and others rated"
-            return nobody, math.nan, math.nan
+            said = f"cannot be said: a person needs {LEAST_UNITS} units that the judge and others rated"
+            most = np.argsort(-self.units, kind="stable")[:_SHOWN]
+            have = ((self.panel.people[j], self.units[j]) for j in most)
+            each_has = ", ".join(f"{person} has {n} ({LEAST_UNITS - n} more)" for person, n in have)
+            return f"{said}; {each_has or 'there is nobody'}", math.nan, math.nan
         if self.panel.unlike:
             return f"cannot be said: {self.panel.unlike}", math.nan, math.nan
         parts = [self._of_sort(how, expert=expert) for expert in (False, True)]
@@ -189,9 +195,11 @@ def replacing_sheets(
             agreed,
             _AGREEMENT,
             simulated,
-            f"r, or κ for words. The judge is non-inferior if the difference is above −{how.margin:g} "
-            "with its interval. z: the difference in standard deviations of the people's own agreement "
-            "with the others; within ±1 the judge is like one of them.",
+            "r, or κ for words. Non-inferior: yes if the interval of the difference is above "
+            f"−{how.margin:g}, no if it is below. This is a question of its own: the verdict asks who agrees "
+            "better unit by unit, and may be undecided where r is not.",
+            "z: the difference in standard deviations of the people's own agreement with the others; within "
+            "±1 the judge is like one of them. Few people may agree alike by chance, and z is then large.",
         ),
     ]
     return [sheet for sheet in sheets if len(sheet.frame)]
@@ -207,7 +215,7 @@ _RATES = (
     Column("winning_rate", "ω, by cluster", "hundredths"),
     Column("published_winning_rate", "ω, as published", "hundredths"),
     Column("advantage", "ρ", "hundredths", "advantage_low", "advantage_high"),
-    Column("people", "People", "count"),
+    Column("people", "People tested", "count"),
     Column("n_units", "Units", "count"),
     Column("more_units_by_twice_the_people", "More units, twice the people", "count", optional=True),
 )

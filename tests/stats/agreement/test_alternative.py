@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, ttest_1samp
 
-from metaeval.stats.agreement.alternative import Advantages, Alignment, Replacing, rejected
+from metaeval.stats.agreement.alternative import LEAST_UNITS, Advantages, Alignment, Replacing, rejected
 
 # ω and ρ as the authors print them, for gemini_flash, gemini_pro, gpt-4o, llama-31, gpt-4o-mini, mistral-v03.
 PUBLISHED = {
@@ -45,7 +45,7 @@ def test_published_rates(real_data: Path, name: str) -> None:
     ratings = np.array([row(given) for given in people.values()])
     for model, rate, advantage in zip(MODELS, rates, advantages, strict=True):
         compared = Advantages.of(ratings, row(models[model]), alignment)
-        kept = compared.take(compared.enough())
+        kept = compared.take(compared.units >= LEAST_UNITS)
         found = Replacing(kept.sums(np.arange(len(items)), len(items)), np.full(len(kept.judge), epsilon))
         assert found.winning_rate() == pytest.approx(rate, abs=0.00501)
         assert found.shares.mean() == pytest.approx(advantage, abs=0.00501)

@@ -157,8 +157,8 @@ def cost(material: Material) -> Figure | None:
     title, form = ("USD per unit", "$~g") if usd else ("tokens per unit", ",~r")
     if low > 0 and high / low > _WIDE:
         scale = alt.Scale(type="log")
-    elif 0 < low < high <= _NARROW * low:
-        scale = alt.Scale(zero=False, padding=20)
+    elif low > 0 and high <= _NARROW * low:  # with a tenth at each end, or nearly equal costs look far apart
+        scale = alt.Scale(domain=[0.9 * low, 1.1 * high])
     else:
         scale = alt.Scale(zero=True)
     up: dict[str, Any] = {"title": HUNDRED, "scale": alt.Scale(zero=False)}

@@ -61,12 +61,20 @@ _MANY = 9  # names in a question
 _HTML = r"</[a-zA-Z]+>|<br\s*/?>|&(?:nbsp|amp|quot|#\d+);"
 
 
-def propose(table: Table, said: Mapping[str, str], ask: Ask, tell: Callable[[str], None]) -> Proposal:
+def propose(
+    table: Table,
+    said: Mapping[str, str],
+    ask: Ask,
+    tell: Callable[[str], None],
+    *,
+    unrated: Sequence[ProposedAspect] = (),
+) -> Proposal:
     """Return what a table, as read, is taken for.
 
     ``said`` are the roles of columns, as far as they are known. ``ask`` returns an answer, given a question,
-    its default and how it is read; ``tell`` shows a line. `DataError` is raised if the table has no column
-    that looks like people's ratings; and where nobody is asked, for columns that are not known.
+    its default and how it is read; ``tell`` shows a line. ``unrated`` are the aspects of a table that nobody
+    has rated yet. `DataError` is raised if the table has no column that looks like people's ratings, or has
+    one though it is ``unrated``; and where nobody is asked, for columns that are not known.
     """
     place: dict[str, str] = {}
     if not (explode := object_lists(table)):
@@ -82,20 +90,28 @@ def propose(table: Table, said: Mapping[str, str], ask: Ask, tell: Callable[[str
             tell(line)
         if made.unknown:
             said = said | ask(_what_are(made), "", partial(_known, made.unknown))
-        elif not made.people:
+        elif not made.people and not unrated:
             raise DataError(
                 f"no column of {table.name} looks like people's ratings ({few([*texts])}); name them, "
-                "such as --column 'NAME=rating'"
+                "such as --column 'NAME=rating', or if nobody has rated yet, name what people are to rate, "
+                "such as --aspect clarity"
+            )
+        elif made.people and unrated:
+            raise DataError(
+                f"--aspect is for a table that nobody has rated, and {made.people[0].column!r} of "
+                f"{table.name} looks like ratings; leave --aspect out, or add --column 'NAME=ignore'"
             )
         elif more := ask(_ELSE, "", lambda answer: _matching(read_roles(answer), [*texts])):
             said = said | more
         else:
             break
-    _ask_for_raters(made, ask)
     if "generator" not in made.roles:
         made.generator = ask("No column names the generator. Which model or system was it?", "model", str)
-    _ask_for_aspects(made, ask)
-    _ask_for_direction(made, ask)
+    made.aspects += unrated
+    if made.people:
+        _ask_for_raters(made, ask)
+        _ask_for_aspects(made, ask)
+        _ask_for_direction(made, ask)
     _find_units(made)
     return made
 

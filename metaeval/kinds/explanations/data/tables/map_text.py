@@ -60,7 +60,7 @@ def map_text(made: Proposal, file: str, split: str | None, folder: str, name: st
             lines += [f"{key}:{note}", *(f"  {quoted(k)}: {_flow(v)}" for k, v in value.items())]
         elif key in ("ratings", "scores") and value:
             lines += [f"{key}:{note}", *(f"  - {_flow(entry)}" for entry in value)]
-        elif value:
+        elif value or key == "ratings":
             lines.append(f"{key}: {_flow(value)}{note}")
     unused = [c for c in made.unused if c not in made.explode]
     return yaml_text([*lines, *([f"# Not used: {', '.join(unused)}"] if unused else [])])
