@@ -107,7 +107,7 @@ class Reader:
                 assert kinds, f"{block}: {block.file} is no study, map or manifest"
 
     def fragment(self, block: Block) -> None:
-        """See that some lines may stand in a study file, of the first kind that has their keys, or a manifest."""
+        """See that lines may stand in a study file of the first kind that has their keys, or a manifest."""
         content = YAML(typ="safe").load(block.text)
         if "extra" in content:
             Labelling.model_validate(content["extra"]["labelling"])

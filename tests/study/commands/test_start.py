@@ -7,13 +7,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.kinds.explanations.data.tables.importer import import_table
-from metaeval.study.commands.start import start
+from metaeval.study.commands.start import Started, start
 from metaeval.study.plan import plan
 from tests.examples import examples
 
@@ -115,3 +116,26 @@ def test_what_many_units_lack_is_no_evaluator_of_the_first_study(tmp_path: Path)
     found = [*plan(tmp_path / "t" / "study.yaml").evaluators]
     mean = "Mean(Annotator('anna'), Annotator('ben'), Annotator('coder 1'), skip_missing=True)"
     assert found == ["Random(seed=0)", "Length()", "Annotator('anna')", "Annotator('coder 1')", mean]
+
+
+def test_texts_that_nobody_has_rated_are_a_data_set_without_a_study(tmp_path: Path) -> None:
+    rows = [row[:3] for row in ACCEPTED]
+    for name, table in (("texts", rows), ("rated", ACCEPTED)):
+        with (tmp_path / f"{name}.csv").open("w", encoding="utf-8", newline="") as written:
+            csv.writer(written).writerows(table)
+
+    def make(name: str, out: str = "out", **options: object) -> Started:
+        how = {"said": {}, "ask": lambda _, default, read: read(default), "tell": lambda _: None, **options}
+        return start(str(tmp_path / name), tmp_path / out, **how)
+
+    with pytest.raises(MetaevalError, match="if nobody has rated yet, name what people are to rate"):
+        make("texts.csv")
+    with pytest.raises(MetaevalError, match="and 'trust' of rated"):
+        make("rated.csv", aspects=["trust"])
+    made = make("texts.csv", aspects=["trust", "fun"], scale=(1, 7))
+    assert sorted(p.name for p in made.folder.iterdir()) == ["data", "map.yaml"]
+    assert made.following == f"metaeval golden label {tmp_path}/out/data --rater NAME"
+    again = import_table(tmp_path / "texts.csv", made.folder / "map.yaml", tmp_path / "again").data
+    assert (again.fingerprint, str(again.scale)) == (made.data.fingerprint, "integers from 1 to 7")
+    with pytest.raises(MetaevalError, match=r"nobody has rated .*; let people label it: metaeval golden"):
+        make("out/data", "study")

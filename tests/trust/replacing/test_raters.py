@@ -36,3 +36,9 @@ def test_people_agree_or_not() -> None:
         panel = _panel(np.stack([_like(share) for _ in range(2)]), Scale(0, 3))
         [agree] = raters_sheets([panel], Resampler(0, 200), REAL)
         assert agree.frame["verdict"][0].startswith(said)
+
+
+def test_an_interval_that_reaches_down_is_too_few_labels_not_little_agreement() -> None:
+    few = _panel(np.where(np.arange(300) < 18, np.stack([_like(0.9) for _ in range(2)]), np.nan), Scale(0, 3))
+    [agree] = raters_sheets([few], Resampler(0, 200), REAL)
+    assert agree.frame["verdict"][0].startswith("may agree enough, but there are too few labels to tell")

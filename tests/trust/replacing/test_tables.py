@@ -56,7 +56,22 @@ def test_few_units_are_too_few_and_how_many_more_is_said() -> None:
 
 def test_scores_that_are_no_ratings_are_not_held_against_them() -> None:
     assert _verdict(_rated(0.7) * 10) == "cannot be said: its scores are not on people's scale"
-    assert _verdict(_rated(0.7), units=20).startswith("cannot be said: nobody has 30 units")
+
+
+def test_where_nobody_has_enough_units_what_each_lacks_is_said() -> None:
+    said = _verdict(_rated(0.7), units=20)
+    assert said.startswith("cannot be said: a person needs 30 units")
+    assert said.endswith("; 1 has 20 (10 more), 2 has 20 (10 more), 3 has 20 (10 more), 4 has 20 (10 more)")
+
+
+def test_non_inferior_is_yes_no_or_undecided() -> None:
+    decided = []
+    for noise, units in ((0.7, USERS * PER), (3.0, USERS * PER), (0.9, 60)):
+        scores = np.clip(QUALITY + np.random.default_rng(0).normal(0, noise, len(QUALITY)), 1, 5)[:units]
+        parts = PEOPLE[:, :units], scores, WHO[:units], int(WHO[units - 1]) + 1
+        panel = Panel("judge", "clear", Scale(1, 5), ("1", "2", "3", "4"), *parts)
+        decided.append(replacing_sheets([panel], ReplacingOptions(), Resampler(0, 200), REAL)[-1].frame)
+    assert [frame["non_inferior"].item() for frame in decided] == ["yes", "no", "undecided"]
 
 
 def test_experts_have_a_larger_epsilon() -> None:

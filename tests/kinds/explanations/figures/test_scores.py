@@ -59,6 +59,16 @@ def truth(*ratings: float) -> pd.DataFrame:
     return pd.DataFrame({"item_id": [*map(str, range(len(ratings)))], "aspect": "clear", "rating": ratings})
 
 
+def test_half_points_have_a_bin_each_and_finer_numbers_ten() -> None:
+    for ends, ratings, lows in (
+        ((1, 5), (1, 1.5, 1.5, 5), np.arange(0.75, 5, 0.5)),
+        ((0, 1), (0, 0.3, 1, 1), np.arange(0, 1, 0.1)),
+    ):
+        bins = histograms(frame(own=[1, 2]), truth(*ratings), Scale(*ends, integer=False), [])
+        assert bins is not None
+        assert bins.loc[bins["place"] == 0, "low"].tolist() == pytest.approx(lows)
+
+
 def test_every_rating_has_a_bin_and_a_half_counts_half_in_two() -> None:
     bins = histograms(frame(mean=[1, 1.5, 5, np.nan]), truth(1, 2, 2, np.nan), SCALE, ["mean"])
     assert bins is not None
