@@ -66,7 +66,7 @@ def test_where_nobody_has_enough_units_what_each_lacks_is_said() -> None:
 
 def test_non_inferior_is_yes_no_or_undecided() -> None:
     decided = []
-    for noise, units in ((0.7, USERS * PER), (3.0, USERS * PER), (0.9, 60)):
+    for noise, units in ((0.7, USERS * PER), (3.0, USERS * PER), (1.5, 60)):
         scores = np.clip(QUALITY + np.random.default_rng(0).normal(0, noise, len(QUALITY)), 1, 5)[:units]
         parts = PEOPLE[:, :units], scores, WHO[:units], int(WHO[units - 1]) + 1
         panel = Panel("judge", "clear", Scale(1, 5), ("1", "2", "3", "4"), *parts)
