@@ -93,9 +93,7 @@ def label_sets(
     if len(set(raters)) < n:
         raise DataError("each --rater must have another name")
     if overlap is not None and overlap > n:
-        raise DataError(
-            f"--overlap {overlap} asks for more people than are named ({n}); give each a --rater, or lower it"
-        )
+        raise DataError(f"--overlap {overlap} is for {overlap} people or more; name each with a --rater")
     parts = ((at, n, overlap or n) for at in range(n))
     return [label_set(folder, rater=r, part=p, **options) for r, p in zip(raters, parts, strict=True)]
 

@@ -46,8 +46,9 @@ class Started(NamedTuple):
     @property
     def following(self) -> str:
         """The command to go on with."""
-        study, data = self.folder / STUDY, self.folder / DATA
-        return f"metaeval run {shlex.quote(str(study))}" if self.data.raters else _label(data)
+        if self.data.raters:
+            return f"metaeval run {shlex.quote(str(self.folder / STUDY))}"
+        return f"metaeval golden label {shlex.quote(str(self.folder / DATA))} --rater NAME"
 
 
 def start(
@@ -85,7 +86,7 @@ def start(
         return _of_export(known, target, said, ask, tell)
     table = any_table(source, split)
     unrated = [ProposedAspect(name, name, scale, whole=True) for name in aspects]
-    made = propose(table, said, ask, tell, unrated=unrated)
+    made = propose(table, said, ask, tell, unrated)
     name = target.resolve().name
     target.resolve().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=target.resolve().parent) as place:
@@ -164,7 +165,8 @@ def _of_data_set(source: str, target: Path, tell: Callable[[str], None]) -> Star
             "alone; name it as `dataset` in a study file of that kind"
         )
     if not data.raters:
-        raise MetaevalError(f"nobody has rated {source} yet; let people label it: {_label(source)}")
+        again = f"metaeval golden label {shlex.quote(source)} --rater NAME"
+        raise MetaevalError(f"nobody has rated {source} yet; let people label it: {again}")
     here = Path(source).exists()
     dataset = os.path.relpath(Path(source).resolve(), target.resolve()) if here else source
     target.resolve().parent.mkdir(parents=True, exist_ok=True)
@@ -173,11 +175,6 @@ def _of_data_set(source: str, target: Path, tell: Callable[[str], None]) -> Star
         target.mkdir(exist_ok=True)
         (Path(place) / STUDY).replace(target / STUDY)
     return Started(target, data, [], f"{STUDY} of the data set {source} ({summary(data)})")
-
-
-def _label(place: str | os.PathLike[str]) -> str:
-    """Return the command by which people label a data set."""
-    return f"metaeval golden label {shlex.quote(str(place))} --rater NAME"
 
 
 def _write_study(folder: Path, data: ExplanationSet, target: Path, dataset: str = DATA) -> str:

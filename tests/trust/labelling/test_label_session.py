@@ -315,7 +315,7 @@ def test_each_unit_goes_to_as_many_raters_as_asked(tiny: Path) -> None:
     assert times == dict.fromkeys(everything, 2)
     assert len({len(session.units) for session in sessions}) == 1
     assert all(set(s.units) == everything for s in label_sets("tiny", ["anna", "bert"]))
-    with pytest.raises(MetaevalError, match="--overlap 3 asks for more people than are named"):
+    with pytest.raises(MetaevalError, match="--overlap 3 is for 3 people or more"):
         label_sets("tiny", ["anna", "bert"], overlap=3)
     with pytest.raises(MetaevalError, match="another name"):
         label_sets("tiny", ["anna", "anna"])

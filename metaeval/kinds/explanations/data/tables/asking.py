@@ -66,8 +66,7 @@ def propose(
     said: Mapping[str, str],
     ask: Ask,
     tell: Callable[[str], None],
-    *,
-    unrated: Sequence[ProposedAspect] = (),
+    unrated: list[ProposedAspect],
 ) -> Proposal:
     """Return what a table, as read, is taken for.
 

@@ -72,10 +72,7 @@ class TableMap(About, OnScale):
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         if "ratings" not in self.model_fields_set and not self.scores:
-            raise ValueError(
-                "the map names no ratings and no scores; it needs one of them, or `ratings: []` where nobody "
-                "has rated yet"
-            )
+            raise ValueError("the map names no ratings (`[]` if nobody has rated yet) and no scores")
         if self.users and "user_id" not in self.units:
             raise ValueError("`users` names profiles, but `units` says no user_id")
         if len(self.codes) != len(set(self.codes)):

@@ -29,7 +29,7 @@ def proposed(columns: dict[str, list[object]], **said: str) -> Proposal:
         return read("ignore" if question.startswith("What are") else default)
 
     table = from_frame(pd.DataFrame(columns).astype(object), "t")
-    return propose(table, said, ask, lambda _: None)
+    return propose(table, said, ask, lambda _: None, [])
 
 
 def cells(found: Proposal) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
@@ -93,7 +93,7 @@ def test_what_does_not_look_like_ratings_is_asked_for() -> None:
     assert (cells(found)[1], found.profiles, found.unused) == ({("odd", "")}, ["home"], [])
     table = from_frame(pd.DataFrame({"trust": [1, 5], "odd": [0.3, 0.2]}), "t")
     with pytest.raises(DataError, match="it is not known what 'odd' is; add --column 'odd=ignore', or in"):
-        propose(table, {}, lambda _, default, read: read(default), lambda _: None)
+        propose(table, {}, lambda _, default, read: read(default), lambda _: None, [])
 
 
 def test_a_column_is_what_the_user_says() -> None:
@@ -118,7 +118,7 @@ def test_fractions_of_different_scales_are_no_ratings(header: str, tmp_path: Pat
     rows = [f"u{i},i{i},A,{i + 1},{fraction}" for i, fraction in enumerate(fractions)]
     (tmp_path / "t.csv").write_text("\n".join([header, *rows]), encoding="utf-8")
     with pytest.raises(DataError, match="'5/5' and '9/10' are on different scales; write all answers on one"):
-        propose(any_table(str(tmp_path / "t.csv")), {}, lambda _, default, read: read(default), print)
+        propose(any_table(str(tmp_path / "t.csv")), {}, lambda _, default, read: read(default), print, [])
 
 
 @pytest.mark.parametrize(
