@@ -93,11 +93,11 @@ class ReplacingTest:
         if not self.panel.on_scale:
             return "cannot be said: its scores are not on people's scale", math.nan, math.nan
         if not self.people:
-            said = f"cannot be said: a person needs {LEAST_UNITS} units that the judge and others rated"
+            why = f"cannot be said: a person needs {LEAST_UNITS} units that the judge and others rated"
             most = np.argsort(-self.units, kind="stable")[:_SHOWN]
             have = ((self.panel.people[j], self.units[j]) for j in most)
             each_has = ", ".join(f"{person} has {n} ({LEAST_UNITS - n} more)" for person, n in have)
-            return f"{said}; {each_has or 'there is nobody'}", math.nan, math.nan
+            return f"{why}; {each_has or 'there is nobody'}", math.nan, math.nan
         if self.panel.unlike:
             return f"cannot be said: {self.panel.unlike}", math.nan, math.nan
         parts = [self._of_sort(how, expert=expert) for expert in (False, True)]
