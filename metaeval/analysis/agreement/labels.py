@@ -128,7 +128,7 @@ def agreements(
     data
         Scores and truth; missing values dropped, by evaluator. Its levels are not used.
     scores, truth
-        The frames behind ``data``, with statuses of missing scores; they may have further evaluators, aspects.
+        The frames behind ``data``, with statuses of missing scores; they may have more evaluators, aspects.
     scale, bootstrap
         Of the truth, and how intervals are made; all evaluators get the same resamples.
     cuts
