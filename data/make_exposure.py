@@ -67,7 +67,7 @@ class SimulatedLog(NamedTuple):
 
 
 def simulate(
-    *, users: int = 60, items: int = 150, seed: int = 0, world: int = 0, test: int = 8, length: int = 20
+    *, users: int = 500, items: int = 150, seed: int = 0, world: int = 0, test: int = 8, length: int = 10
 ) -> SimulatedLog:
     """Return a log of so many users and items, and the truth behind it.
 

@@ -44,6 +44,8 @@ class Measure:
     alike: bool = False
     """Whether all clusters count alike: the sums of each are divided by its last one, a number of units."""
     lower_is_better: bool = False
+    chance: float = 0.0
+    """What a coin has, where that is known and not 0."""
 
 
 def share(name: str, counts: Callable[[Floats, Floats], Any]) -> Measure:
@@ -205,6 +207,7 @@ class MeasuredCells:
                     "measure",
                     {m.name: m.name for m in chosen},
                     lower=tuple(m.name for m in chosen if m.lower_is_better),
+                    chance={m.name: m.chance for m in chosen if m.chance},
                 ),
             ),
             estimate="{measure}",

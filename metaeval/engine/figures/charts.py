@@ -23,19 +23,28 @@ from metaeval.base.records import Kind
 from metaeval.base.simulation import MARK
 from metaeval.engine.figures.figure import (
     BLUE,
+    COLOURS,
     DATA,
     GREEN,
     GREY,
+    INK,
     ORANGE,
-    PALETTE,
     PURPLE,
-    SHAPES,
     SKY,
     VERMILION,
 )
 
 ROWS = alt.Chart(alt.NamedData(DATA))
 """A chart of the rows of the sheet."""
+
+DASHED: dict[str, Any] = {"color": INK, "strokeDash": [4, 3]}
+"""The look of a line that says what a coin or people reach; it lies over the others."""
+_CHOSEN = 5
+_NUMBERS = alt.Scale(type="ordinal", domain=list(range(1, len(COLOURS) + 1)), range=list(COLOURS))
+_NUMBERED = alt.condition(
+    f"datum.colour <= {len(COLOURS)}", alt.Color("colour:O", scale=_NUMBERS, legend=None), alt.value(GREY)
+)
+"""No two lines have the same colour: where there are more, the further ones stay grey."""
 
 _OF_KIND = {
     Kind.BASELINE: (GREY, "cross"),
@@ -92,45 +101,100 @@ def whiskers(x: alt.X, y: alt.Y, ends_of_x: tuple[str, str], ends_of_y: tuple[st
     return [up, grey.encode(y=y, x=f"{ends_of_x[0]}:Q", x2=ends_of_x[1])]
 
 
-def curves(
+def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
+    description: str,
     frame: pd.DataFrame,
     x: alt.X,
     y: alt.Y,
-    ends: tuple[alt.Y, str],
+    ends: tuple[str, str],
     lines: list[alt.Tooltip],
     *,
-    faint: float = 0.4,
-    **look: Any,  # noqa: ANN401 - of Altair's points
-) -> list[alt.Chart]:
-    """Return layers of intervals, a line and dots, with a tooltip, for each evaluator of a frame."""
-    apart = by_name("evaluator", [str(n) for n in frame["evaluator"].unique()])
-    colour = apart["color"]
-    return [
-        ROWS.mark_rule(opacity=faint).encode(x=x, y=ends[0], y2=ends[1], color=colour),
-        ROWS.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour),
-        ROWS.mark_point(filled=True, size=70, **look).encode(x=x, y=y, tooltip=lines, **apart),
-    ]
+    over: Sequence[alt.Chart] = (),
+    joined: bool = True,
+    lower_is_better: bool = False,
+) -> alt.LayerChart | alt.FacetChart:
+    """Return a chart of grey lines with their names beside them, ordered as the lines end; some have colours.
+
+    At first these are the best by their medians. A click on a line or a name gives or takes a colour.
+
+    Parameters
+    ----------
+    ends
+        Columns of the lower and the upper end of intervals, drawn for lines with a colour.
+    over
+        Layers over the lines, such as a dashed reference.
+    joined
+        Whether the points of an evaluator make a line; else it has one point.
+    """
+    across, up = (str(channel["shorthand"]).partition(":")[0] for channel in (x, y))
+    middles = frame.groupby("evaluator", observed=True)[up].median().sort_values(ascending=lower_is_better)
+    first = [{"evaluator": str(name)} for name in middles.index[:_CHOSEN]]
+    fields: dict[str, Any] = {"fields": ["evaluator"], "empty": False}
+    chosen = alt.selection_point("chosen", value=first, on="click", toggle="true", clear=False, **fields)
+    pointed = alt.selection_point("pointed", on="pointerover", clear="pointerout", **fields)
+    rows = ROWS.transform_filter(f"isValid(datum.{up})")
+    last = [alt.SortField(across, "descending")]
+    names = (
+        rows.transform_window(last="row_number()", groupby=["evaluator"], sort=last)
+        .transform_filter("datum.last == 1")
+        .transform_window(place="row_number()", sort=[alt.SortField(up, "descending")])
+        .transform_joinaggregate(names="count()")
+    )
+    slot = alt.value({"expr": "height * (datum.place - 0.5) / datum.names"})
+
+    def coloured(chart: alt.Chart) -> alt.Chart:
+        # Where there are colours for all, each keeps its own.
+        keep = len(middles) <= len(COLOURS)
+        chart = chart if keep else chart.transform_filter(chosen)
+        chart = chart.transform_window(colour="dense_rank()", sort=[alt.SortField("evaluator")])
+        return (chart.transform_filter(chosen) if keep else chart).encode(color=_NUMBERED)
+
+    def line(chart: alt.Chart, **look: Any) -> alt.Chart:  # noqa: ANN401 - of Altair's marks
+        mark = chart.mark_line(**look) if joined else chart.mark_point(filled=True, size=80, **look)
+        return mark.encode(x=x, y=y, detail="evaluator:N")
+
+    def name(chart: alt.Chart, **look: Any) -> alt.Chart:  # noqa: ANN401 - of Altair's marks
+        text = chart.mark_text(align="left", style="name", cursor="pointer", **look)
+        return text.encode(x=alt.value({"expr": "width + 14"}), y=slot, text="evaluator:N")
+
+    lead = names.mark_rule(opacity=0.5).encode(x=x, y=y, x2=alt.value({"expr": "width + 11"}), y2=slot)
+    ink = alt.value(INK)
+    return layered(
+        description,
+        line(rows, strokeWidth=1.2, opacity=0.7, color=GREY),
+        line(rows, strokeWidth=14, opacity=0, cursor="pointer").add_params(chosen, pointed),
+        coloured(rows.mark_rule(opacity=0.5).encode(x=x, y=f"{ends[0]}:Q", y2=ends[1])),
+        coloured(lead),
+        coloured(line(rows, strokeWidth=2.5, opacity=1)),
+        coloured(rows.mark_point(filled=True, size=60, opacity=1).encode(x=x, y=y, tooltip=lines)),
+        *over,
+        name(names.transform_filter(~chosen), color=GREY),
+        coloured(name(names, fontWeight="bold")),
+        line(rows.transform_filter(pointed), strokeWidth=2.5, opacity=1).encode(color=ink),
+        name(names.transform_filter(pointed), fontWeight="bold").encode(color=ink),
+        height=max(320, 16 * len(middles)),
+    )
+
+
+def shaded(column: str) -> alt.Opacity:
+    """Return the channel of cells of a heat map: the ground shows where a column is 0, the colour at 1."""
+    return alt.Opacity(f"{column}:Q", scale=alt.Scale(domain=[0, 1], range=[0, 1]), legend=None)
+
+
+def on_shade(shade: str) -> Any:  # noqa: ANN401 - a condition of Altair
+    """Return the colour of text on cells that are shaded by a value from 0 to 1."""
+    return alt.condition(f"{shade} > 0.8", alt.value("#FFFFFF"), alt.value(INK))
 
 
 def by_kind(kinds: Sequence[str]) -> dict[str, Any]:
     """Return channels that show an evaluator's kind by colour and by shape, with one legend."""
     present = [k for k in _OF_KIND if str(k) in set(kinds)]
-    return _by_both("kind", [str(k) for k in present], *zip(*(_OF_KIND[k] for k in present), strict=True))
-
-
-def by_name(column: str, names: Sequence[str]) -> dict[str, Any]:
-    """Return channels that tell the values of a column apart by colour and by shape, with one legend."""
-    return _by_both(column, names, PALETTE, SHAPES)
-
-
-def _by_both(
-    column: str, names: Sequence[str], colours: Sequence[str], shapes: Sequence[str]
-) -> dict[str, Any]:
+    looks = zip(*(_OF_KIND[k] for k in present), strict=True)
+    colours, shapes = (scale_of([str(k) for k in present], look) for look in looks)
+    legend = {"orient": "top", "columns": 3}
     return {
-        "color": alt.Color(
-            f"{column}:N", title=None, scale=scale_of(names, colours), legend={"orient": "top", "columns": 3}
-        ),
-        "shape": alt.Shape(f"{column}:N", title=None, scale=scale_of(names, shapes)),
+        "color": alt.Color("kind:N", title=None, scale=colours, legend=legend),
+        "shape": alt.Shape("kind:N", title=None, scale=shapes),
     }
 
 

@@ -40,9 +40,11 @@ GREY = "#8C8C8C"
 INDIGO, BROWN, VIOLET, MAGENTA, BLACK = "#332288", "#6B2C00", "#7766FF", "#990066", "#1A1A1A"
 PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY, INDIGO, BROWN, VIOLET, MAGENTA, BLACK)
 """Twelve; the further five were chosen to differ from the others for colour-blind people, too."""
+COLOURS = tuple(c for c in PALETTE if c != GREY)
+"""Of lines that lie on grey ones."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 
-_INK, _FAINT, _LINES = "#222222", "#555555", "#E3E3E3"
+INK, _FAINT, _LINES = "#222222", "#555555", "#E3E3E3"
 
 LIGHT: dict[str, Any] = {
     "background": "#FFFFFF",
@@ -53,15 +55,15 @@ LIGHT: dict[str, Any] = {
         "anchor": "start",
         "frame": "group",
         "fontSize": 15,
-        "color": _INK,
+        "color": INK,
         "subtitleColor": _FAINT,
         "subtitleFontSize": 12,
         "subtitlePadding": 5,
         "offset": 14,
     },
     "axis": {
-        "labelColor": _INK,
-        "titleColor": _INK,
+        "labelColor": INK,
+        "titleColor": INK,
         "titleFontWeight": "normal",
         "titleFontSize": 12,
         "gridColor": _LINES,
@@ -71,15 +73,16 @@ LIGHT: dict[str, Any] = {
     },
     "axisXQuantitative": {"tickCount": 8, "labelFlush": False},  # else labels lie on each other
     "legend": {
-        "labelColor": _INK,
-        "titleColor": _INK,
+        "labelColor": INK,
+        "titleColor": INK,
         "titleFontWeight": "normal",
         "labelLimit": 260,
         "symbolSize": 80,
         "symbolOpacity": 1,  # where lines behind the marks are faint, too
     },
-    "header": {"labelColor": _INK, "titleColor": _INK, "labelFontSize": 11, "titleFontWeight": "normal"},
-    "text": {"color": _INK},
+    "header": {"labelColor": INK, "titleColor": INK, "labelFontSize": 11, "titleFontWeight": "normal"},
+    "text": {"color": INK},
+    "style": {"name": {"fontSize": 11, "limit": 200}},  # of what stands beside a line
     "rule": {"color": _FAINT},
     "tick": {"color": _FAINT},
 }
@@ -164,8 +167,10 @@ class Figure:
             chart["width"] = width
             chart.pop("autosize", None)  # only of what stands alone
         description = chart.pop("description", sheet.title)
+        params = chart.pop("params", [])  # what is chosen stands in the outermost chart
         data = {"name": DATA, "values": rows}
         whole = {"$schema": SCHEMA, "description": description, "data": data, "config": LIGHT}
+        whole |= {"params": params} if params else {}
         if bare:
             loud = {"title": {"text": sheet.simulated.loud, **_CAPTION}} if sheet.simulated else {}
             return {**whole, "vconcat": [{**loud, **chart}]}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from metaeval.engine.figures.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, first_choices
 from metaeval.engine.sheet import Column, Sheet, columns
-from metaeval.kinds.exposure.measures import ALL, EVALUATOR, PAIR_AUC
+from metaeval.kinds.exposure.measures import ALL, CHANCE, EVALUATOR, PAIR_AUC
 from metaeval.kinds.exposure.recommenders.link import CALIBRATION, POINTS
 from metaeval.kinds.table import KindTable
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.exposure.scored import ExposureScored
 WEIGHTINGS = ("weighted", "unweighted")
 _NUMBERS = (Column("weighting", "Weighting"), Column("estimate", "PairAUC", "decimal", "ci_low", "ci_high"))
+_CHANCE_NOTE = "The dashed line is chance."
 _WITHIN = "within the range of the others"
 
 
@@ -36,7 +37,7 @@ def bias_figure(sheet: Sheet, _: Mapping[str, str]) -> Figure:
     """
     import altair as alt
 
-    from metaeval.engine.figures.charts import ROWS, layered, scale_of, tooltip
+    from metaeval.engine.figures.charts import DASHED, ROWS, layered, scale_of, tooltip
 
     lines = tooltip(
         evaluator="evaluator",
@@ -63,6 +64,7 @@ def bias_figure(sheet: Sheet, _: Mapping[str, str]) -> Figure:
         *([truth] if "truth" in sheet.frame else []),
         ends,
         dots,
+        ROWS.mark_rule(**DASHED).encode(x=alt.XDatum(CHANCE)),
         height=alt.Step(44, **{"for": "position"}),
     )
     return Figure(sheet, chart)
@@ -73,7 +75,7 @@ BIAS = KindTable(
     "Agreement with and without weights",
     (EVALUATOR, *_NUMBERS),
     lambda scored: _weighed(scored, whole=True),
-    ("Where popular items are shown more, unweighted agreement is that on popular items.",),
+    ("Where popular items are shown more, unweighted agreement is that on popular items.", _CHANCE_NOTE),
     bias_figure,
 )
 
@@ -81,14 +83,19 @@ BIAS = KindTable(
 def _bins_figure(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     import altair as alt
 
-    from metaeval.engine.figures.charts import curves, layered, tooltip
+    from metaeval.engine.figures.charts import DASHED, ROWS, curves, tooltip
 
     x = alt.X("bin:N", title="bin of popularity, the most popular first", sort=None, axis={"labelAngle": 0})
     y = alt.Y("estimate:Q", title="PairAUC", scale={"zero": False})
     lines = tooltip(evaluator="evaluator", bin="bin", estimate=("PairAUC", ".4f"), n_pairs=("pairs", ","))
-    ends = alt.Y("ci_low:Q", title="PairAUC"), "ci_high"
-    chart = layered(
-        "PairAUC of each evaluator by bin of popularity.", *curves(sheet.frame, x, y, ends, lines)
+    chart = curves(
+        "PairAUC of each evaluator by bin of popularity.",
+        sheet.frame,
+        x,
+        y,
+        ("ci_low", "ci_high"),
+        lines,
+        over=[ROWS.mark_rule(**DASHED).encode(y=alt.YDatum(CHANCE))],
     )
     return Figure(sheet, chart, first_choices(sheet.frame, first, ["weighting"]))
 
@@ -98,20 +105,21 @@ BY_BIN = KindTable(
     "Agreement by popularity",
     (EVALUATOR, Column("bin", "Bin"), *_NUMBERS),
     lambda scored: _weighed(scored, whole=False),
+    notes=(_CHANCE_NOTE,),
     chart=_bins_figure,
 )
 
 
 def _points(scored: ExposureScored) -> pd.DataFrame:
-    """Return the points of maps as they are drawn; ``first`` is the judge with the highest ρ."""
+    """Return the points of maps as they are drawn, the map with the highest ρ first; none without a map."""
     frame = scored.table(POINTS)
-    if frame.empty:
-        return frame
+    if frame.empty or (maps := scored.table(CALIBRATION))["spearman"].isna().all():
+        return frame.iloc[:0]
+    frame = frame.merge(maps[["evaluator", "measure", "estimator", "spearman"]])
+    frame = frame.sort_values("spearman", ascending=False, kind="stable", ignore_index=True)
     part = np.where(frame["predicted"].isna(), "score out of the range of the others", _WITHIN)
     part = np.where(frame["reason"] == "", part, "no map: " + frame["reason"].str.replace("_", " "))
-    measure = frame["measure"] + " by " + frame["estimator"].str.upper()
-    best = scored.table(CALIBRATION).sort_values("spearman", ascending=False)["evaluator"].iloc[0]
-    return frame.assign(measure=measure, part=part, first=best)
+    return frame.assign(measure=frame["measure"] + " by " + frame["estimator"].str.upper(), part=part)
 
 
 def _map_figure(sheet: Sheet, first: Mapping[str, str]) -> Figure:
@@ -119,7 +127,7 @@ def _map_figure(sheet: Sheet, first: Mapping[str, str]) -> Figure:
 
     from metaeval.engine.figures.charts import ROWS, layered, tooltip, whiskers
 
-    best, frame = str(sheet.frame["first"].iloc[0]), sheet.frame.drop(columns="first")
+    frame = sheet.frame
     x = alt.X("score:Q", title="judge's score (RJS)", scale={"zero": False})
     y = alt.Y("target:Q", title="value", scale={"zero": False})
     parts = [str(p) for p in sorted(frame["part"].unique(), key=lambda p: str(p) != _WITHIN)]
@@ -139,9 +147,9 @@ def _map_figure(sheet: Sheet, first: Mapping[str, str]) -> Figure:
         ROWS.mark_point(filled=True, size=70, opacity=1).encode(
             x=x, y=y, color=alt.Color("part:N", title=None, scale=scale, legend=legend), tooltip=lines
         ),
+        ROWS.mark_text(align="left", dx=7, dy=-8, fontSize=10).encode(x=x, y=y, text="system:N"),
     )
-    choices = first_choices(frame, {"evaluator": best, **first}, ["evaluator", "measure"])
-    return Figure(replace(sheet, frame=frame), chart, choices)
+    return Figure(sheet, chart, first_choices(frame, first, ["evaluator", "measure"]))
 
 
 CURVE = KindTable(

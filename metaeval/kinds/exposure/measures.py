@@ -54,6 +54,10 @@ UNITS = KindTable("units.parquet", "", (), lambda scored: scored.units(scored.da
 """What is known of each unit: key columns, items, bins, weight, and how the pair was matched."""
 
 
+CHANCE = 0.5
+"""PairAUC of a coin."""
+
+
 def pair_measures(ties: Ties) -> tuple[Measure, ...]:
     """Return PairAUC, RJS, and RJS in which users count alike; a verdict of 0 counts as ``ties`` says."""
 
@@ -66,7 +70,7 @@ def pair_measures(ties: Ties) -> tuple[Measure, ...]:
         return 2 * ratio(of[0], of[1]) - 1
 
     return (
-        Measure("PairAUC", sums, lambda of: ratio(of[0], of[1]), (0.0, 1.0)),
+        Measure("PairAUC", sums, lambda of: ratio(of[0], of[1]), (0.0, 1.0), chance=CHANCE),
         Measure("RJS", sums, rjs, (-1.0, 1.0)),
         Measure("RJS, users alike", sums, rjs, (-1.0, 1.0), alike=True),
     )

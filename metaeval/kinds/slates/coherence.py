@@ -11,7 +11,7 @@ import pandas as pd
 
 from metaeval.analysis.verdicts.axioms import FIRST_POSITION, IRREFLEXIVITY, JudgeAxioms
 from metaeval.analysis.verdicts.coherence import coherence_of, coherence_sheet
-from metaeval.engine.figures.figure import BLUE, GREY, Figure, first_choices
+from metaeval.engine.figures.figure import BLUE, Figure, first_choices
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.slates.judges import judges_of
@@ -196,18 +196,25 @@ def _both(scored: SlatesScored) -> pd.DataFrame:
 def _against_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     import altair as alt
 
-    from metaeval.engine.figures.charts import ROWS, by_name, layered, tooltip, whiskers
+    from metaeval.engine.figures.charts import DASHED, ROWS, curves, tooltip, whiskers
 
-    apart = by_name("evaluator", [str(n) for n in sheet.frame["evaluator"].unique()])
     title, scale = "share that keeps to the axiom", {"zero": False}
     x = alt.X("estimate:Q", title=title, axis={"format": ".0%"}, scale=scale)
     y = alt.Y("regret:Q", **REGRET_AXIS)
     lines = tooltip(evaluator="evaluator", estimate=("share", ".1%"), regret=("regret", ".4f"))
-    chart = layered(
+    chart = curves(
         "Evaluators by how far they keep to an axiom, and by their regret, with intervals.",
-        ROWS.mark_rule(color=GREY, strokeDash=[4, 3]).encode(y="chance:Q"),
-        *whiskers(x, y, ("ci_low_axiom", "ci_high_axiom"), ("ci_low", "ci_high")),
-        ROWS.mark_point(filled=True, size=70, opacity=1).encode(x=x, y=y, tooltip=lines, **apart),
+        sheet.frame,
+        x,
+        y,
+        ("ci_low", "ci_high"),
+        lines,
+        over=[
+            ROWS.mark_rule(**DASHED).encode(y="mean(chance):Q"),
+            whiskers(x, y, ("ci_low_axiom", "ci_high_axiom"), ("ci_low", "ci_high"))[1],
+        ],
+        joined=False,
+        lower_is_better=True,
     )
     return Figure(sheet, chart, first_choices(sheet.frame, first, ["task", "axiom"]))
 
@@ -228,24 +235,29 @@ AGAINST_FIGURE = KindTable(
 )
 
 
+def _shades(scored: SlatesScored) -> pd.DataFrame:
+    """Return the axioms with ``kept``: the share, or how near that of the first position is to a half."""
+    frame = scored.table(COHERENCE)
+    even = 1 - (2 * frame["estimate"] - 1).abs()
+    return frame.assign(kept=frame["estimate"].mask(frame["axiom"] == FIRST_POSITION, even))
+
+
 def _coherence_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     import altair as alt
 
-    from metaeval.engine.figures.charts import ROWS, tooltip
+    from metaeval.engine.figures.charts import ROWS, on_shade, shaded, tooltip
 
     axis = {"title": None, "ticks": False, "domain": False}
     spaced = "replace(datum.label, regexp('_', 'g'), ' ')"
     slanted = {**axis, "labelAngle": -30, "labelLimit": 160, "labelExpr": spaced}
     lines = tooltip(evaluator="evaluator", axiom="axiom", estimate=("share", ".1%"), chance=("chance", ".1%"))
-    colours = alt.Scale(domain=[0, 1], range=["#F7F7F7", BLUE])
     cells = ROWS.encode(
         x=alt.X("axiom:N", sort=None, axis=slanted), y=alt.Y("evaluator:N", sort=None, axis=axis)
     )
     chart = alt.layer(
-        cells.mark_rect().encode(color=alt.Color("estimate:Q", scale=colours, legend=None), tooltip=lines),
+        cells.mark_rect(color=BLUE).encode(opacity=shaded("kept"), tooltip=lines),
         cells.mark_text(fontSize=11).encode(
-            text=alt.Text("estimate:Q", format=".0%"),
-            color=alt.condition("datum.estimate > 0.85", alt.value("#FFFFFF"), alt.value("#222222")),
+            text=alt.Text("estimate:Q", format=".0%"), color=on_shade("datum.kept")
         ),
         description="A heat map of the axioms of preference, by evaluator.",
         width=alt.Step(84),
@@ -266,6 +278,13 @@ COHERENCE_FIGURE = KindTable(
         Column("estimate", "Share", "share", "ci_low", "ci_high"),
         Column("chance", "Chance", "share"),
     ),
-    lambda scored: scored.table(COHERENCE),
-    chart=_coherence_chart,
+    _shades,
+    (
+        (
+            "The more colour, the closer to the axiom; the first position is best at 50 %. A cell is empty "
+            "where an evaluator was not asked what the axiom needs: rating transitivity needs ratings by the "
+            "same model."
+        ),
+    ),
+    _coherence_chart,
 )

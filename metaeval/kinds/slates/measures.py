@@ -104,12 +104,14 @@ ACCURACY = Measure(
     _ratio,
     (0.0, 1.0),
     alike=True,
+    chance=0.5,
 )
 WEIGHTED = Measure(
     "weighted accuracy",
     lambda verdicts, gap: [_right(verdicts, gap) * np.abs(gap), np.abs(gap)],
     _ratio,
     (0.0, 1.0),
+    chance=0.5,
 )
 MEASURES = (REGRET, ACCURACY, WEIGHTED)
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from metaeval.base.records import Kind
-from metaeval.engine.figures.figure import GREY, Figure, first_choices
+from metaeval.engine.figures.figure import COLOURS, Figure, first_choices
 from metaeval.engine.measures import MeasuredUnits
 from metaeval.engine.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet, columns
@@ -207,12 +206,11 @@ def _n_duels(cells: DuelCells, task: str) -> int:
 
 
 def _with_similarity(scored: SlatesScored) -> pd.DataFrame:
-    """Return regret with the kind of each evaluator and a label of each task."""
+    """Return regret with a label of each task."""
     units = scored.table(UNITS)
     mean = units[measured(units)].groupby("task", observed=True)[["similarity"]].mean().reset_index()
     frame: pd.DataFrame = scored.table(BY_TASK).merge(mean)
     return frame.assign(
-        kind=[str(scored.scores.kinds.get(e, Kind.RECORDED)) for e in frame["evaluator"]],
         label=[
             task if np.isnan(similarity) else f"{task}, similarity {similarity:.2f}"
             for task, similarity in zip(frame["task"], frame["similarity"], strict=True)
@@ -223,16 +221,33 @@ def _with_similarity(scored: SlatesScored) -> pd.DataFrame:
 def _task_chart(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
     import altair as alt
 
-    from metaeval.engine.figures.charts import ROWS, by_kind, layered, tooltip
+    from metaeval.engine.figures.charts import ROWS, layered, scale_of, tooltip
 
-    lines = tooltip(evaluator="evaluator", regret=("regret", ".4f"), skill=("skill", ".2f"))
-    rows = ROWS.encode(y=alt.Y("label:N", title=None), x=alt.X("regret:Q", **REGRET_AXIS))
-    dots = rows.mark_point(filled=True, size=70, opacity=0.8)
+    tasks = [str(task) for task in sheet.frame["label"].unique()]
+    look = {
+        "color": alt.Color(
+            "label:N", title=None, scale=scale_of(tasks, COLOURS), legend={"orient": "top", "columns": 3}
+        )
+    }
+    x, beside = alt.X("regret:Q", **REGRET_AXIS), alt.YOffset("label:N", sort=tasks)
+    rows = ROWS.encode(
+        y=alt.Y("evaluator:N", title=None, sort=alt.EncodingSortField("regret", "mean")), **look
+    )
+    lines = tooltip(
+        evaluator="evaluator",
+        label="task",
+        regret=("regret", ".4f"),
+        skill=("skill", ".2f"),
+        chance=("coin", ".4f"),
+    )
     chart = layered(
-        "The regret of every evaluator, by task, with the mean similarity of the two slates.",
-        rows.mark_tick(color=GREY, thickness=3, size=36).encode(x=alt.X("chance:Q", **REGRET_AXIS)),
-        dots.encode(tooltip=lines, **by_kind(list(sheet.frame["kind"]))),
-        height=alt.Step(56),
+        "The regret of every evaluator, by task, with intervals and the regret of a coin.",
+        rows.mark_rule(strokeWidth=2, opacity=0.6).encode(x="ci_low:Q", x2="ci_high", yOffset=beside),
+        rows.mark_point(filled=True, size=60, opacity=1).encode(x=x, yOffset=beside, tooltip=lines),
+        ROWS.mark_rule(strokeDash=[4, 3], strokeWidth=1.5).encode(
+            x=alt.X("mean(chance):Q", **REGRET_AXIS), **look
+        ),
+        height=alt.Step(12 * len(tasks) + 8, **{"for": "position"}),
     )
     return Figure(sheet, chart)
 
@@ -240,7 +255,7 @@ def _task_chart(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
 def _difficulty_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     import altair as alt
 
-    from metaeval.engine.figures.charts import ROWS, curves, layered, tooltip
+    from metaeval.engine.figures.charts import DASHED, ROWS, curves, tooltip
 
     x = alt.X("similarity:Q", title="similarity of the two slates", scale={"zero": False})
     lines = tooltip(
@@ -249,11 +264,15 @@ def _difficulty_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
         regret=("regret", ".4f"),
         chance=("chance", ".4f"),
     )
-    ends = alt.Y("ci_low:Q"), "ci_high"
-    chart = layered(
+    chart = curves(
         "The regret of each evaluator by how similar the two slates are.",
-        ROWS.mark_line(color=GREY, strokeDash=[4, 3]).encode(x=x, y="chance:Q"),
-        *curves(sheet.frame, x, alt.Y("regret:Q", **REGRET_AXIS), ends, lines, opacity=1),
+        sheet.frame,
+        x,
+        alt.Y("regret:Q", **REGRET_AXIS),
+        ("ci_low", "ci_high"),
+        lines,
+        over=[ROWS.mark_line(**DASHED).encode(x=x, y="chance:Q")],
+        lower_is_better=True,
     )
     return Figure(sheet, chart, first_choices(sheet.frame, first, ["task"]))
 
@@ -264,7 +283,7 @@ TASK_FIGURE = KindTable(
     "Regret by task",
     _DRAWN,
     _with_similarity,
-    ("A mark is an evaluator. The grey tick is chance, verdicts at random.",),
+    ("The dashed lines are chance in each task, verdicts at random.",),
     _task_chart,
 )
 DIFFICULTY_FIGURE = KindTable(

@@ -107,6 +107,7 @@ class Report:
                         "first": d.first,
                         "values": [{"name": name, "words": said} for name, said in d.choices.items()],
                         "lower": list(d.lower),
+                        "chance": dict(d.chance),
                     }
                     for d in board.dimensions
                 ],

@@ -12,7 +12,7 @@ import pandas as pd
 from metaeval.base.keys import cluster_columns, key_columns
 from metaeval.base.records import Scale
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.engine.figures.figure import GREY, Figure
+from metaeval.engine.figures.figure import Figure
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.agreement.confidence import BINS, Reliability, reliability
 from metaeval.stats.coefficients.tables import Floats
@@ -146,20 +146,19 @@ def reliability_figures(sheets: Sequence[Sheet]) -> list[Figure]:
     """Return the reliability diagram, if the sheet ``reliability`` is among these."""
     import altair as alt
 
-    from metaeval.engine.figures.charts import ROWS, curves, layered, tooltip
+    from metaeval.engine.figures.charts import DASHED, ROWS, curves, tooltip
 
     unit, agrees = alt.Scale(domain=[0, 1]), "share that agrees with people"
     x = alt.X("stated:Q", title="confidence", scale=unit)
     y = alt.Y("right:Q", title=agrees, scale=unit)
-    ends = alt.Y("right_low:Q", title=agrees, scale=unit), "right_high"
     lines = tooltip(evaluator="evaluator", right=("right", ".2f"), n_units=("units", ","))
-    ideal = ROWS.mark_rule(color=GREY, strokeDash=[4, 4]).encode(
+    ideal = ROWS.mark_rule(**DASHED).encode(
         x=alt.XDatum(0, scale=unit), y=alt.YDatum(0, scale=unit), x2=alt.X2Datum(1), y2=alt.Y2Datum(1)
     )
     return [
         Figure(
             sheet,
-            layered(f"{sheet.title}.", ideal, *curves(sheet.frame, x, y, ends, lines)),
+            curves(f"{sheet.title}.", sheet.frame, x, y, ("right_low", "right_high"), lines, over=[ideal]),
             {"aspect": str(sheet.frame["aspect"].iloc[0])},
         )
         for sheet in sheets

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.records import AVERAGE
-from metaeval.engine.figures.charts import ROWS, SHORTENED, times_hundred, tooltip
-from metaeval.engine.figures.figure import HUNDRED
+from metaeval.engine.figures.charts import ROWS, SHORTENED, on_shade, scale_of, shaded, times_hundred, tooltip
+from metaeval.engine.figures.figure import BLUE, HUNDRED, VERMILION
 from metaeval.engine.sheet import Column, columns
 from metaeval.stats.coefficients.grouped import correlation_matrix
 from metaeval.stats.resampling.threads import one_thread
@@ -27,12 +27,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 20_000
 """Rows at most; with more, only the first coefficient or aspect is shown."""
 
-BLUE_TO_ORANGE = alt.Scale(domain=[-100, 0, 100], range=["#0072B2", "#F7F7F7", "#D55E00"], clamp=True)
-"""From one goes up as the other goes down, over white, to both go up together."""
-INK = alt.condition("datum.r_100 < -92", alt.value("#FFFFFF"), alt.value("#000000"))
-"""Black has more contrast than white on all but the deepest blue."""
-
 _MOST_WITH_NUMBERS = 24
+_SIGNS = ("score alike", "one goes up as the other goes down")
+_ON_TOP = alt.Legend(orient="top", columns=1)
 _COLUMNS = (
     *columns("text", first="Evaluator", second="and evaluator", aspect="Aspect", coefficient="Coefficient"),
     Column("r", "Correlation", "hundred"),
@@ -61,15 +58,13 @@ def likeness(material: Material) -> Figure | None:
     )
     slanted = alt.Axis(**labels.to_dict(), labelAngle=angle, labelLimit=260)
     cells = ROWS.mark_rect().encode(
-        color=alt.Color(
-            "r_100:Q",
-            title=HUNDRED,
-            scale=BLUE_TO_ORANGE,
-            legend=alt.Legend(orient="top", gradientLength=220, titleLimit=400),
-        ),
+        color=alt.Color("sign:N", title=None, scale=scale_of(_SIGNS, (VERMILION, BLUE)), legend=_ON_TOP),
+        opacity=shaded("strength"),
         tooltip=tooltip(first="evaluator", second="and", r_100=(HUNDRED, ".2f"), n_units=("units", ",")),
     )
-    numbers = ROWS.mark_text(fontSize=10).encode(text=alt.Text("r_100:Q", format=".0f"), color=INK)
+    numbers = ROWS.mark_text(fontSize=10).encode(
+        text=alt.Text("r_100:Q", format=".0f"), color=on_shade("datum.strength")
+    )
     chart = (
         alt.layer(cells, *([numbers.transform_filter("isValid(datum.r_100)")] if numbered else []))
         .encode(
@@ -82,7 +77,9 @@ def likeness(material: Material) -> Figure | None:
             description=f"Heat map of the correlations between {n} evaluators and the truth, the last row; "
             "those that score alike stand together.",
         )
-        .transform_calculate(**times_hundred("r"))
+        .transform_calculate(
+            **times_hundred("r"), strength="abs(datum.r)", sign=f"datum.r < 0 ? '{_SIGNS[1]}' : '{_SIGNS[0]}'"
+        )
     )
     shown = {*frame["first"], *frame["second"]}
     unscored = [name for name in aligned.evaluators if name not in shown]
@@ -90,7 +87,10 @@ def likeness(material: Material) -> Figure | None:
         [a for a in aspects if a in (*aligned.aspects, AVERAGE)]
     )
     notes = (
-        "Correlations over all units that both scored; nothing is filled in for missing scores.",
+        (
+            "Correlations over all units that both scored; nothing is filled in for missing scores. The more "
+            "colour, the stronger."
+        ),
         (
             "Evaluators that score alike stand together (average linkage of 1 − r); "
             f"the last row is the {truth_name}."

@@ -11,7 +11,7 @@ from metaeval.analysis.agreement.people import Line, people_lines
 from metaeval.analysis.agreement.reliability import without_lone_average
 from metaeval.base.records import Kind
 from metaeval.engine.correlation import COLUMN
-from metaeval.engine.figures.charts import ROWS, by_kind, evaluator_axis, interval_tooltip, layered
+from metaeval.engine.figures.charts import DASHED, ROWS, by_kind, evaluator_axis, interval_tooltip, layered
 from metaeval.engine.figures.figure import HUNDRED
 from metaeval.engine.sheet import Column
 from metaeval.kinds.details import made_of
@@ -54,7 +54,7 @@ def ranking(material: Material) -> Figure:
     across: dict[str, Any] = {"title": f"{HUNDRED} (higher is better)", "axis": alt.Axis(tickCount=8)}
     kinds = by_kind(frame["kind"].unique().tolist())
     # The same number in all rows: any of them will do.
-    people = ROWS.mark_rule(strokeWidth=1.5, strokeDash=[6, 4]).encode(x=alt.X("max(human_100):Q", **across))
+    people = ROWS.mark_rule(strokeWidth=1.5, **DASHED).encode(x=alt.X("max(human_100):Q", **across))
     line = ROWS.mark_rule(strokeWidth=2, opacity=0.75).encode(
         x=alt.X("ci_low_100:Q", **across), x2="ci_high_100", y=y, color=kinds["color"]
     )
@@ -66,9 +66,9 @@ def ranking(material: Material) -> Figure:
         f"Forest plot of {n} evaluators, the best on top: a dot for the correlation with the truth, a "
         "line for its interval, colour and shape for the kind.",
         ROWS.mark_rule(strokeWidth=1).encode(x=alt.XDatum(0, type="quantitative", **across)),
-        *([people] if with_people else []),
         line,
         dot,
+        *([people] if with_people else []),
         height=n * (22 if n <= 20 else 17 if n <= 45 else 13),
         hundred=("estimate", "ci_low", "ci_high", "human"),
     )

@@ -244,7 +244,7 @@ def label_curve(systems: Systems) -> pd.DataFrame:
 def _chart(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
     import altair as alt
 
-    from metaeval.engine.figures.charts import curves, layered, tooltip
+    from metaeval.engine.figures.charts import curves, tooltip
 
     x = alt.X("labels_per_user:Q", title="labels per user")
     y = alt.Y("tau:Q", title="Kendall's τ", scale={"zero": False})
@@ -254,10 +254,13 @@ def _chart(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
         tau=("τ", ".3f"),
         weighted_tau=("weighted τ", ".3f"),
     )
-    ends = alt.Y("tau_low:Q"), "tau_high"
-    chart = layered(
+    chart = curves(
         "Kendall's τ with the order by all labels of the truth, by labels per user.",
-        *curves(sheet.frame, x, y, ends, lines, faint=0.5, opacity=1),
+        sheet.frame,
+        x,
+        y,
+        ("tau_low", "tau_high"),
+        lines,
     )
     return Figure(sheet, chart)
 

@@ -1,4 +1,4 @@
-// The common axis of the rows of a leaderboard: intervals as bars, zero, and what people reach.
+// The common axis of the rows of a leaderboard: intervals as bars, chance, and what people reach.
 
 /** A round step of which a span holds at most so many. */
 function stepOf(span, most) {
@@ -6,11 +6,11 @@ function stepOf(span, most) {
   return [1, 2, 5, 10].map((m) => m * power).find((s) => span / s <= most)
 }
 
-/** Round steps that cover the values, zero among them. */
-function axisOf(values, form) {
+/** Round steps that cover the values and what a coin has, which is 0 or another. */
+function axisOf(values, form, chance) {
   const known = values.filter((x) => x != null)
-  const low = Math.min(0, ...known)
-  const high = Math.max(0, ...known)
+  const low = Math.min(chance, ...known)
+  const high = Math.max(chance, ...known)
   const span = high - low || 1
   const step = stepOf(span, 5)
   const first = Math.floor(low / step + 1e-9)
@@ -21,12 +21,12 @@ function axisOf(values, form) {
   const width = (last - first) * step
   // With room for half a number at each end.
   const place = (x) => `${(6 + (88 * (x - first * step)) / width).toFixed(2)}%`
-  return { ticks, place, label }
+  return { ticks, place, label, chance }
 }
 
-/** Zero and the lines of people, behind each row. */
+/** Chance and the lines of people, behind each row. */
 function Lines({ axis, people }) {
-  return html`<line class="zero" x1=${axis.place(0)} x2=${axis.place(0)} y1="0" y2="100%" />
+  return html`<line class="zero" x1=${axis.place(axis.chance)} x2=${axis.place(axis.chance)} y1="0" y2="100%" />
     ${people.map(
       ({ estimate }, i) => html`<line key=${i} class=${`person person-${i % 4}`} y1="0" y2="100%"
         x1=${axis.place(estimate)} x2=${axis.place(estimate)} />`,
@@ -61,9 +61,9 @@ function Interval({ axis, people, cell }) {
 }
 
 /** What the lines are, in words. */
-function AxisLegend({ board, people, intervals }) {
+function AxisLegend({ board, people, intervals, chance }) {
   return html`<p class="note legend">
-    ${intervals ? 'Bar: the interval; dot: the estimate' : 'Dot: the estimate'}; grey line: zero.
+    ${intervals ? 'Bar: the interval; dot: the estimate' : 'Dot: the estimate'}; grey line: ${chance ? `chance (${board.print(chance)})` : 'zero'}.
     ${people.length > 0 && ' What people reach: '}
     ${people.map(
       ({ label, estimate }, i) => html`<span key=${i} class="person-label">

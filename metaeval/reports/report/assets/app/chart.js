@@ -1,4 +1,4 @@
-// A Vega-Lite chart: SVG with ARIA, drawn when it comes into view.
+// A Vega-Lite chart: SVG with ARIA.
 //
 // Expressions are interpreted, not compiled, so that the page can forbid scripts that come as text.
 
@@ -29,36 +29,31 @@ async function draw(container, spec, rows, label) {
   return view
 }
 
-/** Milliseconds after which a chart that nobody scrolled to is drawn all the same. */
-const LATER = 1500
-
 /** `spec` and `rows` must be stable; `label` says what the chart shows. */
 function Chart({ spec, rows, label }) {
   const box = useRef(null)
   const [problem, setProblem] = useState('')
-  useEffect(() => {
+  useLayoutEffect(() => {
     let view = null
     let gone = false
+    let drawn = false
     function start() {
-      stop()
+      if (drawn) return
+      drawn = true
       draw(box.current, spec, rows, label).then(
         (made) => (gone ? made.finalize() : (view = made)),
         (error) => gone || setProblem(String(error?.message ?? error)),
       )
     }
-    const observer = new IntersectionObserver((entries) => entries.some((e) => e.isIntersecting) && start(), {
-      rootMargin: '400px',
-    })
-    const later = setTimeout(start, LATER) // so that what is printed is there
-    const stop = () => {
-      clearTimeout(later)
-      observer.disconnect()
-    }
     setProblem('')
-    observer.observe(box.current)
+    // One after another, so that a page of many charts answers meanwhile; at once where it is printed.
+    const later = setTimeout(start)
+    if (isPrinting) start()
+    addEventListener('beforeprint', start)
     return () => {
       gone = true
-      stop()
+      clearTimeout(later)
+      removeEventListener('beforeprint', start)
       view?.finalize()
     }
   }, [spec, rows, label])

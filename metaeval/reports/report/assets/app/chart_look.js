@@ -4,8 +4,8 @@ const INK = 'var(--ink)'
 const SOFT = 'var(--soft)'
 const LINE = 'var(--line)'
 
-/** The colours that the figures are made with → the same, or lighter on a dark ground. */
-const SERIES = {
+/** The colours that the figures are made with → the same, or others on a dark ground. */
+const COLOURS = {
   '#0072b2': 'var(--series-0)',
   '#d55e00': 'var(--series-1)',
   '#009e73': 'var(--series-2)',
@@ -18,6 +18,8 @@ const SERIES = {
   '#7766ff': 'var(--series-9)',
   '#990066': 'var(--series-10)',
   '#1a1a1a': 'var(--series-11)',
+  '#222222': INK,
+  '#ffffff': 'var(--paper)',
 }
 
 const CHART_CONFIG = {
@@ -46,22 +48,20 @@ const CHART_CONFIG = {
   header: { labelColor: INK, labelFontSize: 12, labelLimit: 260, titleColor: INK, titleFontWeight: 'normal' },
   title: { anchor: 'start', color: INK, subtitleColor: SOFT },
   text: { color: INK },
+  style: { name: { fontSize: 11, limit: 200 } },
   rule: { color: SOFT },
   tick: { color: SOFT },
   view: { stroke: null },
-  mark: { color: SERIES['#0072b2'] },
-  range: { category: Object.values(SERIES), ramp: { scheme: 'viridis' }, heatmap: { scheme: 'viridis' } },
+  mark: { color: COLOURS['#0072b2'] },
+  range: { category: Object.values(COLOURS).slice(0, 12), ramp: { scheme: 'viridis' }, heatmap: { scheme: 'viridis' } },
 }
 
-/** A specification with colours of the page; a scale that blends colours must keep numbers it can blend. */
+/** A specification with colours of the page. Scales do not blend colours: cells have one, and are more or less opaque. */
 function inTheme(spec) {
   if (Array.isArray(spec)) return spec.map(inTheme)
-  if (typeof spec === 'string') return SERIES[spec.toLowerCase()] ?? spec
+  if (typeof spec === 'string') return COLOURS[spec.toLowerCase()] ?? spec
   if (spec === null || typeof spec !== 'object') return spec
-  const blends = Array.isArray(spec.range) && spec.domain?.some?.((x) => typeof x === 'number')
-  return Object.fromEntries(
-    Object.entries(spec).map(([name, value]) => [name, blends && name === 'range' ? value : inTheme(value)]),
-  )
+  return Object.fromEntries(Object.entries(spec).map(([name, value]) => [name, inTheme(value)]))
 }
 
 /** Fewer pixels than these are a phone's. */
@@ -70,6 +70,8 @@ const NARROW = 480
 /** So many small multiples a row, and columns of a legend, as there is room for. */
 function withRoom(spec, width) {
   const fitting = withFittingLegends(spec, width)
+  if (width < NARROW && spec.width?.step)
+    return { ...fitting, width: 'container', autosize: { type: 'fit-x', contains: 'padding' } }
   const inner = spec.spec?.width
   if (!spec.facet || !spec.columns || typeof inner !== 'number') return fitting
   return { ...fitting, columns: Math.max(1, Math.floor(width / (inner + 50))) }
@@ -104,6 +106,7 @@ function configFor(width) {
     ...axes,
     axis: { ...CHART_CONFIG.axis, labelLimit: Math.round(0.5 * width) },
     axisX: { titleAnchor: 'end' },
+    style: { name: { fontSize: 11, limit: Math.round(0.3 * width) } },
     legend: { ...CHART_CONFIG.legend, layout: { top: { direction: 'vertical', anchor: 'start' } } },
   }
 }

@@ -136,6 +136,7 @@ function OneColumn({ study, rows, params, view, set }) {
     const axis = axisOf(
       [...cells.flatMap((c) => [c.low, c.estimate, c.high]), ...people.map((p) => p.estimate)],
       board.form,
+      board.chanceIn(view),
     )
     return columnsOf(study, view, axis, people)
   }, [study, key])
@@ -150,7 +151,8 @@ function OneColumn({ study, rows, params, view, set }) {
     <${DataTable} found=${found} caption=${caption} label="the leaderboard" noun="evaluator"
       rowHeader="evaluator" rowKey=${({ e }) => e}
       onSort=${(to) => set({ sort: to === 'rank' ? '' : to }, { replace: true })} />
-    <${AxisLegend} board=${board} people=${people} intervals=${intervals} />
+    <${AxisLegend} board=${board} people=${people} intervals=${intervals}
+      chance=${board.chanceIn(view)} />
     <${TestsNote} study=${study} params=${params} view=${view} />
     <${Notes} notes=${notes} />`
 }

@@ -2,14 +2,27 @@
 
 const VIEWS = {
   leaderboard: { title: () => 'Leaderboard', view: Leaderboard, there: () => true },
-  groups: { title: groupsTitle, view: GroupsPage, there: (study) => study.groups.length > 0 },
-  units: { title: () => 'Units', view: UnitList, there: (study) => study.units.rows.length > 0 },
-  unit: { title: () => 'Unit', view: UnitPage, there: () => false, under: 'units' },
+  groups: { title: groupsTitle, view: GroupsPage, alone: true, there: (study) => study.groups.length > 0 },
+  units: { title: () => 'Units', view: UnitList, alone: true, there: (study) => study.units.rows.length > 0 },
+  unit: { title: () => 'Unit', view: UnitPage, alone: true, there: () => false, under: 'units' },
   figures: { title: () => 'Figures', view: Figures, there: (study) => study.figures.length > 0 },
   details: sheetView('details'),
   biases: sheetView('biases'),
   calibration: sheetView('calibration'),
   about: { title: () => 'About', view: About, there: () => true },
+}
+
+/** Whether the page is being printed; charts that are shown then are drawn at once. */
+let isPrinting = false
+
+function usePrinting() {
+  const [printing, setPrinting] = useState(false)
+  useLayoutEffect(() => {
+    const follow = ({ type }) => setPrinting((isPrinting = type === 'beforeprint'))
+    addEventListener('beforeprint', follow)
+    addEventListener('afterprint', follow)
+  }, [])
+  return printing
 }
 
 /** The views of the page, with those that the kind of study adds behind the leaderboard: tables alone. */
@@ -71,7 +84,12 @@ function App({ study }) {
   const known =
     Object.hasOwn(views, route.name) && (views[route.name].there(study) || views[route.name].under)
   const name = known ? route.name : 'leaderboard'
-  const { view, title, under } = views[name]
+  const { title, under, alone } = views[name]
+  // A report prints whole; a list of units or a unit by itself.
+  const whole = usePrinting() && !alone
+  const shown = Object.keys(views).filter((v) =>
+    whole ? !views[v].alone && views[v].there(study) : v === name,
+  )
   const main = useRef(null)
   const place = name === 'unit' ? `unit ${route.params.unit}` : name
   const before = useRef('')
@@ -83,7 +101,8 @@ function App({ study }) {
     before.current = place
   }, [place])
   return html`<${Header} study=${study} current=${under ?? name} views=${views} />
-    <main id="main" tabindex="-1" ref=${main}><${view} key=${name} study=${study}
-      params=${route.params} /></main>
+    <main id="main" tabindex="-1" ref=${main}>
+      ${shown.map((v) => html`<${views[v].view} key=${v} study=${study} params=${v === name ? route.params : {}} />`)}
+    </main>
     <footer>Made by metaeval ${study.metaeval}. This page needs no other file and no network.</footer>`
 }

@@ -1,5 +1,16 @@
 // Read the payload and show the app; if that fails, the plain tables stay.
 
+/** A frame that is not complete: the page is loaded, and printed by programs, when the app is shown. */
+function delayLoad() {
+  const frame = document.body.appendChild(document.createElement('iframe'))
+  frame.hidden = true
+  frame.contentDocument.open()
+  return () => {
+    frame.contentDocument.close()
+    frame.remove()
+  }
+}
+
 /** Paper has no buttons: what is folded in <details> is opened while the page is printed. */
 function unfoldForPrint() {
   let opened = []
@@ -12,6 +23,7 @@ function unfoldForPrint() {
   })
 }
 
+const loaded = delayLoad()
 try {
   const payload = await readPayload()
   vendor.render(html`<${App} study=${studyOf(payload)} />`, document.getElementById('app'))
@@ -20,4 +32,6 @@ try {
   document.documentElement.classList.remove('js')
   document.getElementById('failed').textContent =
     `The interactive report cannot be shown here (${error?.message ?? error}). The plain tables follow.`
+} finally {
+  loaded()
 }
