@@ -131,7 +131,7 @@ def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
     first = [{"evaluator": str(name)} for name in middles.index[:_CHOSEN]]
     fields: dict[str, Any] = {"fields": ["evaluator"], "empty": False}
     chosen = alt.selection_point("chosen", value=first, on="click", toggle="true", clear=False, **fields)
-    pointed = alt.selection_point("pointed", on="pointerover", clear="pointerout", **fields)
+    pointed = alt.selection_point("pointed", on="pointermove", clear="pointerleave", **fields)
     rows = ROWS.transform_filter(f"isValid(datum.{up})")
     last = [alt.SortField(across, "descending")]
     names = (
@@ -155,21 +155,26 @@ def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
 
     def name(chart: alt.Chart, **look: Any) -> alt.Chart:  # noqa: ANN401 - of Altair's marks
         text = chart.mark_text(align="left", style="name", cursor="pointer", **look)
-        return text.encode(x=alt.value({"expr": "width + 14"}), y=slot, text="evaluator:N")
+        return text.encode(
+            x=alt.value({"expr": "width + 14"}), y=slot, text="evaluator:N", tooltip="evaluator:N"
+        )
 
     lead = names.mark_rule(opacity=0.5).encode(x=x, y=y, x2=alt.value({"expr": "width + 11"}), y2=slot)
     ink = alt.value(INK)
     return layered(
         description,
         line(rows, strokeWidth=1.2, opacity=0.7, color=GREY),
-        line(rows, strokeWidth=14, opacity=0, cursor="pointer").add_params(chosen, pointed),
+        line(rows, strokeWidth=14, opacity=0, cursor="pointer")
+        .properties(name="lines")
+        .add_params(chosen, pointed),
         coloured(rows.mark_rule(opacity=0.5).encode(x=x, y=f"{ends[0]}:Q", y2=ends[1])),
         coloured(lead),
         coloured(line(rows, strokeWidth=2.5, opacity=1)),
         coloured(rows.mark_point(filled=True, size=60, opacity=1).encode(x=x, y=y, tooltip=lines)),
         *over,
-        name(names.transform_filter(~chosen), color=GREY),
-        coloured(name(names, fontWeight="bold")),
+        # Of the layers without the choice, those with a tooltip alone are open to the pointer.
+        name(names.transform_filter(~chosen), color=GREY).encode(tooltip="evaluator:N"),
+        coloured(name(names, fontWeight="bold")).encode(tooltip="evaluator:N"),
         line(rows.transform_filter(pointed), strokeWidth=2.5, opacity=1).encode(color=ink),
         name(names.transform_filter(pointed), fontWeight="bold").encode(color=ink),
         height=max(320, 16 * len(middles)),

@@ -1,8 +1,7 @@
 "use strict";
-// Search, filter and sort the table of the first page; without a script it is whole, in the order of the studies.
-const table = document.getElementById("board");
-const body = table.tBodies[0];
-const rows = [...body.rows];
+// Search, filter and sort the tables of the first page; without a script they are whole, in the order of the studies.
+const tables = [...document.querySelectorAll("table.board")];
+const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
 const search = document.getElementById("search");
 const selects = [...document.querySelectorAll("select[data-of]")];
 document.documentElement.classList.add("js");
@@ -24,28 +23,32 @@ function filter() {
     row.hidden = !fits;
     shown += fits;
   }
+  for (const table of tables) {
+    table.closest("section").hidden = [...table.tBodies[0].rows].every((row) => row.hidden);
+  }
   document.getElementById("count").textContent = `${shown} of ${rows.length} evaluators`;
 }
 
-function sort(head, column) {
+function sort(table, head, column) {
   const down = head.getAttribute("aria-sort") === "ascending";
   for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", down ? "descending" : "ascending");
-  const order = new Map(rows.map((row) => [row, value(row, column)]));
-  rows.sort((a, b) => {
+  const body = table.tBodies[0];
+  const order = new Map([...body.rows].map((row) => [row, value(row, column)]));
+  const sorted = [...body.rows].sort((a, b) => {
     const [x, y] = [order.get(a), order.get(b)];
     if (x === null || y === null) return (x === null) - (y === null); // what is missing comes last
     const by = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
     return down ? -by : by;
   });
-  body.append(...rows);
+  body.append(...sorted);
 }
 
-[...table.tHead.rows[0].cells].forEach((head, column) => {
+for (const table of tables) [...table.tHead.rows[0].cells].forEach((head, column) => {
   const button = document.createElement("button");
   button.type = "button";
   button.textContent = head.textContent;
-  button.addEventListener("click", () => sort(head, column));
+  button.addEventListener("click", () => sort(table, head, column));
   head.replaceChildren(button);
 });
 search.form.addEventListener("submit", (event) => event.preventDefault());

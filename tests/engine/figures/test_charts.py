@@ -1,4 +1,4 @@
-"""Twelve evaluators are told apart by colour (on white and dark, by colour-blind readers too) and shape."""
+"""Twelve evaluators are told apart by colour, on white and dark, by colour-blind readers too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import metaeval
-from metaeval.engine.figures.charts import by_name
 from metaeval.engine.figures.figure import PALETTE
 from metaeval.stats.coefficients.tables import Floats
 
@@ -59,10 +58,3 @@ def test_every_two_colours_differ(scheme: str, seen: str) -> None:
     assert len(found) == 12
     # A difference of 2.3 is just noticeable; grey is as near to two colours of Okabe and Ito as 8.
     assert min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(found, 2)) > 7.5
-
-
-def test_forty_evaluators_have_a_colour_and_a_shape_that_no_other_has() -> None:
-    names = [f"judge {i}" for i in range(40)]
-    channels = by_name("evaluator", names)
-    looks = list(zip(*(channels[c].to_dict()["scale"]["range"] for c in ("color", "shape")), strict=True))
-    assert len(set(looks)) == len(looks) == 40

@@ -132,7 +132,15 @@ def payload(
 
 def _dimension(name: str, words: Mapping[str, str], first: str) -> dict[str, Any]:
     values = [{"name": value, "words": said} for value, said in words.items()]
-    return {"name": name, "title": name, "plural": f"{name}s", "first": first, "lower": [], "values": values}
+    return {
+        "name": name,
+        "title": name,
+        "plural": f"{name}s",
+        "first": first,
+        "lower": [],
+        "chance": {},
+        "values": values,
+    }
 
 
 def _cost(name: str, form: str, values: Sequence[float | None]) -> dict[str, Any]:

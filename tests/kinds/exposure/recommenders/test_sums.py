@@ -89,7 +89,7 @@ def truth(of, measure, k):
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_weighting_finds_the_truth_that_the_log_alone_misses(measure):
-    simulation = simulate(users=600, seed=1)
+    simulation = simulate(users=600, seed=1, length=20)
     of = recommended(simulation.data)
     true = np.array([truth(simulation, measure, 20)[s] for s in of.systems])
     for name in ("ips", "snips", "dr"):
