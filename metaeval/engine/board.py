@@ -46,7 +46,7 @@ class BoardDimension:
     lower: Sequence[str] = ()
     """The values, such as an error among measures, in whose cells lower estimates are better."""
     chance: Mapping[str, float] = field(default_factory=dict)
-    """What a coin has in the cells of a value, where that is not 0: scales start there."""
+    """What verdicts at random have in the cells of a value, where that is not 0: scales start there."""
 
     def __post_init__(self) -> None:
         """Fill in what was left out."""

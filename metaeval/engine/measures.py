@@ -45,7 +45,7 @@ class Measure:
     """Whether all clusters count alike: the sums of each are divided by its last one, a number of units."""
     lower_is_better: bool = False
     chance: float = 0.0
-    """What a coin has, where that is known and not 0."""
+    """What verdicts at random have, where that is known and not 0."""
 
 
 def share(name: str, counts: Callable[[Floats, Floats], Any]) -> Measure:

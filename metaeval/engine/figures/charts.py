@@ -116,15 +116,8 @@ def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
     """Return a chart of grey lines with their names beside them, ordered as the lines end; some have colours.
 
     At first these are the best by their medians. A click on a line or a name gives or takes a colour.
-
-    Parameters
-    ----------
-    ends
-        Columns of the lower and the upper end of intervals, drawn for lines with a colour.
-    over
-        Layers over the lines, such as a dashed reference.
-    joined
-        Whether the points of an evaluator make a line; else it has one point.
+    ``ends`` are the columns of intervals, drawn for lines with a colour; ``over`` lies over the lines. Unless
+    points are ``joined``, an evaluator has one.
     """
     across, up = (str(channel["shorthand"]).partition(":")[0] for channel in (x, y))
     middles = frame.groupby("evaluator", observed=True)[up].median().sort_values(ascending=lower_is_better)
@@ -140,7 +133,9 @@ def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
         .transform_window(place="row_number()", sort=[alt.SortField(up, "descending")])
         .transform_joinaggregate(names="count()")
     )
-    slot = alt.value({"expr": "height * (datum.place - 0.5) / datum.names"})
+    # A number: in a file, where the chart stands in another, no signal has this name.
+    height = max(320, 16 * len(middles))
+    slot = alt.value({"expr": f"{height} * (datum.place - 0.5) / datum.names"})
 
     def coloured(chart: alt.Chart) -> alt.Chart:
         # Where there are colours for all, each keeps its own.
@@ -177,7 +172,7 @@ def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
         coloured(name(names, fontWeight="bold")).encode(tooltip="evaluator:N"),
         line(rows.transform_filter(pointed), strokeWidth=2.5, opacity=1).encode(color=ink),
         name(names.transform_filter(pointed), fontWeight="bold").encode(color=ink),
-        height=max(320, 16 * len(middles)),
+        height=height,
     )
 
 

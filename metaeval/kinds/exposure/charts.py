@@ -88,15 +88,9 @@ def _bins_figure(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     x = alt.X("bin:N", title="bin of popularity, the most popular first", sort=None, axis={"labelAngle": 0})
     y = alt.Y("estimate:Q", title="PairAUC", scale={"zero": False})
     lines = tooltip(evaluator="evaluator", bin="bin", estimate=("PairAUC", ".4f"), n_pairs=("pairs", ","))
-    chart = curves(
-        "PairAUC of each evaluator by bin of popularity.",
-        sheet.frame,
-        x,
-        y,
-        ("ci_low", "ci_high"),
-        lines,
-        over=[ROWS.mark_rule(**DASHED).encode(y=alt.YDatum(CHANCE))],
-    )
+    said, chance = "PairAUC of each evaluator by bin of popularity.", alt.YDatum(CHANCE)
+    over = [ROWS.mark_rule(**DASHED).encode(y=chance)]
+    chart = curves(said, sheet.frame, x, y, ("ci_low", "ci_high"), lines, over=over)
     return Figure(sheet, chart, first_choices(sheet.frame, first, ["weighting"]))
 
 

@@ -55,7 +55,7 @@ UNITS = KindTable("units.parquet", "", (), lambda scored: scored.units(scored.da
 
 
 CHANCE = 0.5
-"""PairAUC of a coin."""
+"""PairAUC of verdicts at random."""
 
 
 def pair_measures(ties: Ties) -> tuple[Measure, ...]:

@@ -224,29 +224,18 @@ def _task_chart(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
     from metaeval.engine.figures.charts import ROWS, layered, scale_of, tooltip
 
     tasks = [str(task) for task in sheet.frame["label"].unique()]
-    look = {
-        "color": alt.Color(
-            "label:N", title=None, scale=scale_of(tasks, COLOURS), legend={"orient": "top", "columns": 3}
-        )
-    }
+    legend = {"orient": "top", "columns": 3}
+    colour = alt.Color("label:N", title=None, scale=scale_of(tasks, COLOURS), legend=legend)
     x, beside = alt.X("regret:Q", **REGRET_AXIS), alt.YOffset("label:N", sort=tasks)
-    rows = ROWS.encode(
-        y=alt.Y("evaluator:N", title=None, sort=alt.EncodingSortField("regret", "mean")), **look
-    )
-    lines = tooltip(
-        evaluator="evaluator",
-        label="task",
-        regret=("regret", ".4f"),
-        skill=("skill", ".2f"),
-        chance=("coin", ".4f"),
-    )
+    best_first = alt.EncodingSortField("regret", "mean")
+    rows = ROWS.encode(y=alt.Y("evaluator:N", title=None, sort=best_first), color=colour)
+    lines = tooltip(evaluator="evaluator", label="task", regret=("regret", ".4f"), skill=("skill", ".2f"))
+    chance = ROWS.mark_rule(strokeDash=[4, 3], strokeWidth=1.5)
     chart = layered(
-        "The regret of every evaluator, by task, with intervals and the regret of a coin.",
+        "The regret of every evaluator, by task, with intervals and chance.",
         rows.mark_rule(strokeWidth=2, opacity=0.6).encode(x="ci_low:Q", x2="ci_high", yOffset=beside),
         rows.mark_point(filled=True, size=60, opacity=1).encode(x=x, yOffset=beside, tooltip=lines),
-        ROWS.mark_rule(strokeDash=[4, 3], strokeWidth=1.5).encode(
-            x=alt.X("mean(chance):Q", **REGRET_AXIS), **look
-        ),
+        chance.encode(x=alt.X("mean(chance):Q", **REGRET_AXIS), color=colour),
         height=alt.Step(12 * len(tasks) + 8, **{"for": "position"}),
     )
     return Figure(sheet, chart)
@@ -258,22 +247,11 @@ def _difficulty_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     from metaeval.engine.figures.charts import DASHED, ROWS, curves, tooltip
 
     x = alt.X("similarity:Q", title="similarity of the two slates", scale={"zero": False})
-    lines = tooltip(
-        evaluator="evaluator",
-        similarity=("similarity", ".2f"),
-        regret=("regret", ".4f"),
-        chance=("chance", ".4f"),
-    )
-    chart = curves(
-        "The regret of each evaluator by how similar the two slates are.",
-        sheet.frame,
-        x,
-        alt.Y("regret:Q", **REGRET_AXIS),
-        ("ci_low", "ci_high"),
-        lines,
-        over=[ROWS.mark_line(**DASHED).encode(x=x, y="chance:Q")],
-        lower_is_better=True,
-    )
+    numbers = {"regret": ("regret", ".4f"), "chance": ("chance", ".4f")}
+    lines = tooltip(evaluator="evaluator", similarity=("similarity", ".2f"), **numbers)
+    y, chance = alt.Y("regret:Q", **REGRET_AXIS), ROWS.mark_line(**DASHED).encode(x=x, y="chance:Q")
+    said, ends = "The regret of each evaluator by how similar the two slates are.", ("ci_low", "ci_high")
+    chart = curves(said, sheet.frame, x, y, ends, lines, over=[chance], lower_is_better=True)
     return Figure(sheet, chart, first_choices(sheet.frame, first, ["task"]))
 
 

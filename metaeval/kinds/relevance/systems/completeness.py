@@ -254,14 +254,8 @@ def _chart(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
         tau=("τ", ".3f"),
         weighted_tau=("weighted τ", ".3f"),
     )
-    chart = curves(
-        "Kendall's τ with the order by all labels of the truth, by labels per user.",
-        sheet.frame,
-        x,
-        y,
-        ("tau_low", "tau_high"),
-        lines,
-    )
+    said = "Kendall's τ with the order by all labels of the truth, by labels per user."
+    chart = curves(said, sheet.frame, x, y, ("tau_low", "tau_high"), lines)
     return Figure(sheet, chart)
 
 

@@ -6,7 +6,7 @@ function stepOf(span, most) {
   return [1, 2, 5, 10].map((m) => m * power).find((s) => span / s <= most)
 }
 
-/** Round steps that cover the values and what a coin has, which is 0 or another. */
+/** Round steps that cover the values and chance, which is 0 or another. */
 function axisOf(values, form, chance) {
   const known = values.filter((x) => x != null)
   const low = Math.min(chance, ...known)

@@ -52,7 +52,7 @@ function FigureView({ figure, params }) {
   return html`<figure class="figure" id=${`figure-${figure.name}`}>
     <h3>${figure.title} <${Simulated} loud=${figure.simulated} /></h3>
     <div class="controls" role="group" aria-label=${`What the figure shows: ${figure.title}`}>
-      ${figure.choices.map(({ column, title, values }) => html`<${Choice} key=${column} label=${capital(title)}
+      ${figure.choices.filter(({ values }) => values.length > 1).map(({ column, title, values }) => html`<${Choice} key=${column} label=${capital(title)}
         all=${values.map(String)} value=${String(chosen[column])} onChange=${(value) => choose(column, value)} />`)}
       <button type="button" aria-pressed=${data} onClick=${() => setData(!data)}>Data</button>
     </div>
