@@ -126,9 +126,10 @@ def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
     chosen = alt.selection_point("chosen", value=first, on="click", toggle="true", clear=False, **fields)
     pointed = alt.selection_point("pointed", on="pointermove", clear="pointerleave", **fields)
     rows = ROWS.transform_filter(f"isValid(datum.{up})")
-    last = [alt.SortField(across, "descending")]
     names = (
-        rows.transform_window(last="row_number()", groupby=["evaluator"], sort=last)
+        rows.transform_window(
+            last="row_number()", groupby=["evaluator"], sort=[alt.SortField(across, "descending")]
+        )
         .transform_filter("datum.last == 1")
         .transform_window(place="row_number()", sort=[alt.SortField(up, "descending")])
         .transform_joinaggregate(names="count()")
@@ -145,14 +146,16 @@ def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
         return (chart.transform_filter(chosen) if keep else chart).encode(color=_NUMBERED)
 
     def line(chart: alt.Chart, **look: Any) -> alt.Chart:  # noqa: ANN401 - of Altair's marks
-        mark = chart.mark_line(**look) if joined else chart.mark_point(filled=True, size=80, **look)
+        mark: alt.Chart = (
+            chart.mark_line(**look) if joined else chart.mark_point(filled=True, size=80, **look)
+        )
         return mark.encode(x=x, y=y, detail="evaluator:N")
 
     def name(chart: alt.Chart, **look: Any) -> alt.Chart:  # noqa: ANN401 - of Altair's marks
-        text = chart.mark_text(align="left", style="name", cursor="pointer", **look)
-        return text.encode(
-            x=alt.value({"expr": "width + 14"}), y=slot, text="evaluator:N", tooltip="evaluator:N"
-        )
+        text: alt.Chart = chart.mark_text(align="left", style="name", cursor="pointer", **look)
+        beside = alt.value({"expr": "width + 14"})
+        # A layer that does not hold the choice takes clicks only with a tooltip.
+        return text.encode(x=beside, y=slot, text="evaluator:N", tooltip="evaluator:N")
 
     lead = names.mark_rule(opacity=0.5).encode(x=x, y=y, x2=alt.value({"expr": "width + 11"}), y2=slot)
     ink = alt.value(INK)
@@ -167,9 +170,8 @@ def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
         coloured(line(rows, strokeWidth=2.5, opacity=1)),
         coloured(rows.mark_point(filled=True, size=60, opacity=1).encode(x=x, y=y, tooltip=lines)),
         *over,
-        # Of the layers without the choice, those with a tooltip alone are open to the pointer.
-        name(names.transform_filter(~chosen), color=GREY).encode(tooltip="evaluator:N"),
-        coloured(name(names, fontWeight="bold")).encode(tooltip="evaluator:N"),
+        name(names.transform_filter(~chosen), color=GREY),
+        coloured(name(names, fontWeight="bold")),
         line(rows.transform_filter(pointed), strokeWidth=2.5, opacity=1).encode(color=ink),
         name(names.transform_filter(pointed), fontWeight="bold").encode(color=ink),
         height=height,
