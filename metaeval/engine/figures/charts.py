@@ -38,7 +38,7 @@ ROWS = alt.Chart(alt.NamedData(DATA))
 """A chart of the rows of the sheet."""
 
 DASHED: dict[str, Any] = {"color": INK, "strokeDash": [4, 3]}
-"""The look of a line that says what a coin or people reach; it lies over the others."""
+"""The look of a line that says what chance or people reach; it lies over the others."""
 _CHOSEN = 5
 _NUMBERS = alt.Scale(type="ordinal", domain=list(range(1, len(COLOURS) + 1)), range=list(COLOURS))
 _NUMBERED = alt.condition(

@@ -203,8 +203,8 @@ def _against_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     y = alt.Y("regret:Q", **REGRET_AXIS)
     lines = tooltip(evaluator="evaluator", estimate=("share", ".1%"), regret=("regret", ".4f"))
     said = "Evaluators by how far they keep to an axiom, and by their regret, with intervals."
-    ends, coin = ("ci_low", "ci_high"), ROWS.mark_rule(**DASHED).encode(y="mean(chance):Q")
-    over = [coin, whiskers(x, y, ("ci_low_axiom", "ci_high_axiom"), ends)[1]]
+    ends, chance = ("ci_low", "ci_high"), ROWS.mark_rule(**DASHED).encode(y="mean(chance):Q")
+    over = [chance, whiskers(x, y, ("ci_low_axiom", "ci_high_axiom"), ends)[1]]
     chart = curves(said, sheet.frame, x, y, ends, lines, over=over, joined=False, lower_is_better=True)
     return Figure(sheet, chart, first_choices(sheet.frame, first, ["task", "axiom"]))
 
