@@ -10,7 +10,7 @@ function occurring({ words, board, evaluators, sheets, figures }) {
 /** Folded below tables and figures; in print it is open. */
 function Glossary({ study }) {
   const facts = useMemo(() => [...study.glossary, ...occurring(study)], [study])
-  return html`<details class="call">
+  return html`<details class="call words-of-kind">
     <summary>What the words mean</summary>
     <${Facts} facts=${facts} />
   </details>`
