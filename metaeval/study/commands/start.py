@@ -79,6 +79,8 @@ def start(
         raise MetaevalError(
             f"{target} holds {there[0]!r} already; replace it with --force, or give another folder"
         )
+    if aspects and (is_data_set(source) or recognised(source)):
+        raise MetaevalError(f"{source} says itself what is rated; leave --aspect out")
     if is_data_set(source):
         return _of_data_set(source, target, tell)
     refuse_if_in_the_way(target / DATA, force=force)  # before any question is asked

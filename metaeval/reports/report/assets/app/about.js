@@ -34,10 +34,12 @@ function About({ study }) {
     <ul>${study.policy.map((sentence) => html`<li key=${sentence}>${sentence}</li>`)}</ul>
     <h3>What the scores depend on</h3>
     ${study.evaluators.map((evaluator) => html`<${Signature} key=${evaluator.name} evaluator=${evaluator} />`)}
-    <h3>What this page is made with</h3>
-    <details class="call">
-      <summary>Licences of the libraries inside it</summary>
-      <pre class="words" tabindex="0">${document.getElementById('licences').textContent}</pre>
-    </details>
+    <div class="licences">
+      <h3>What this page is made with</h3>
+      <details class="call">
+        <summary>Licences of the libraries inside it</summary>
+        <pre class="words" tabindex="0">${document.getElementById('licences').textContent}</pre>
+      </details>
+    </div>
   </section>`
 }
