@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from metaeval.base.keys import key_columns
@@ -134,6 +133,7 @@ COLUMNS = (
     "lost",
     "shared",
     "usd",
+    "usd_alone",
     "usd_per_text",
     "tokens_per_text",
     "reasoning_tokens_per_text",
@@ -148,55 +148,75 @@ COLUMNS = (
 def costs_of(scores: ScoreTable) -> pd.DataFrame:
     """Return what each judge cost.
 
+    A call is paid once: its cost is shared equally by the judges that make it, as it is by the texts and
+    aspects that it is about. So ``usd`` of all judges adds up to what the provider charged.
+
     Returns
     -------
     DataFrame
-        ``texts`` asked about; ``lost``: share of calls without a reply; ``shared``: share of calls that a
-        judge above it makes too, which are asked once; ``usd`` in all, without those; ``usd_per_text``,
+        ``texts`` asked about; ``lost``: share of calls without a reply; ``shared``: share of calls that
+        other judges make too; ``usd`` in all; ``usd_alone``: if there were no other judge; ``usd_per_text``,
         ``tokens_per_text`` and ``seconds_per_text``: per text on all aspects, all attempts together, over
         calls with a reply; ``reasoning_tokens_per_text``: reasoning tokens among the tokens, NaN where the
         server counts none; ``unread``: share of replies that could not be read, and of those with the
         first, or the second, of two shown first. NaN where unknown.
     """
-    import numpy as np
     import pandas as pd
 
+    names = [n for n, s in scores.signatures.items() if scores.kinds.get(n) == Kind.JUDGE and "model" in s]
+    pairs = scores.verdicts
+    frames = {name: scores.frame[scores.frame["evaluator"] == name] for name in names}
+    verdicts = {n: None if pairs is None else pairs[pairs["evaluator"] == n] for n in names}
+    parts = _parts({name: rows_with_calls(frames[name], verdicts[name]) for name in names})
     rows = []
-    above: set[str] = set()
-    for name, signature in scores.signatures.items():
-        if scores.kinds.get(name) == Kind.JUDGE and "model" in signature:
-            frame = scores.frame[scores.frame["evaluator"] == name]
-            pairs = scores.verdicts
-            verdicts = None if pairs is None else pairs[pairs["evaluator"] == name]
-            calls, lost = calls_of(frame, verdicts)
-            replies = rows_with_replies(frame, verdicts).drop_duplicates("call")
-            unread = replies["status"].isin(UNREAD)
-            order = replies.reindex(columns=["order"])["order"]
-            asked = rows_with_calls(frame, None)
-            texts = len(asked[list(key_columns(asked))].drop_duplicates())
-            sums = {c: float(asked[c].sum(skipna=False)) for c in COSTS}
-            sums["reasoning_tokens"] = sums["reasoning_tokens"] or nan
-            share_lost = len(lost) / len(calls) if calls else nan
-            answered = texts * (1 - share_lost)
-            own = np.array([fmean(key not in above for key in of.split()) for of in asked["call"]])
-            paid = asked["usd"].to_numpy(dtype=float)[own > 0] * own[own > 0]
-            rows.append(
-                {
-                    "evaluator": name,
-                    "model": signature["model"],
-                    "prompt": signature["prompt"]["name"],
-                    "texts": texts,
-                    "lost": share_lost,
-                    "shared": len(calls & above) / len(calls) if calls else nan,
-                    "usd": float(paid.sum()),
-                    **{f"{c}_per_text": total / answered if answered else nan for c, total in sums.items()},
-                    "unread": float(unread.mean()),
-                    **{f"unread_{shown}": unread[order == shown].mean() for shown in (FIRST, SECOND)},
-                    "simulated": bool(signature.get("simulated", False)),
-                }
-            )
-            above |= calls
+    for name in names:
+        signature, part = scores.signatures[name], parts[parts["evaluator"] == name]
+        calls, lost = calls_of(frames[name], verdicts[name])
+        replies = rows_with_replies(frames[name], verdicts[name]).drop_duplicates("call")
+        unread = replies["status"].isin(UNREAD)
+        order = replies.reindex(columns=["order"])["order"]
+        asked = rows_with_calls(frames[name], None)
+        texts = len(asked[list(key_columns(asked))].drop_duplicates())
+        sums = {c: float(part[c].sum(skipna=False)) for c in COSTS}
+        sums["reasoning_tokens"] = sums["reasoning_tokens"] or nan
+        share_lost = len(lost) / len(calls) if calls else nan
+        answered = texts * (1 - share_lost)
+        rows.append(
+            {
+                "evaluator": name,
+                "model": signature["model"],
+                "prompt": signature["prompt"]["name"],
+                "texts": texts,
+                "lost": share_lost,
+                "shared": float((part["judges"] > 1).mean()),
+                "usd": sums["usd"],
+                "usd_alone": float(asked["usd"].sum(skipna=False)),
+                **{f"{c}_per_text": total / answered if answered else nan for c, total in sums.items()},
+                "unread": float(unread.mean()),
+                **{f"unread_{shown}": unread[order == shown].mean() for shown in (FIRST, SECOND)},
+                "simulated": bool(signature.get("simulated", False)),
+            }
+        )
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _parts(asked: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return each judge's part of each of its calls: ``evaluator, call, judges`` that make it, and `COSTS`."""
+    import pandas as pd
+
+    columns = ["evaluator", "call", "samples", *COSTS]
+    rows = [of.assign(evaluator=n, call=of["call"].str.split()).reindex(columns=columns) for n, of in asked.items()]
+    table = pd.concat(rows) if rows else pd.DataFrame(columns=columns)
+    table["samples"] = table["call"].str.len()
+    table[list(COSTS)] = table[list(COSTS)].div(table["samples"], axis=0)
+    table = table.explode("call").groupby(["evaluator", "call", "samples"], sort=False, as_index=False)
+    calls = table[list(COSTS)].sum(min_count=1).sort_values("samples", kind="stable")
+    by_call = calls.groupby("call")
+    judges = by_call["call"].transform("size")
+    # A judge of samples knows what all of them cost; who asks one of them alone knows its cost.
+    cost = by_call[list(COSTS)].transform("first")
+    calls[list(COSTS)] -= cost.mul(1 - 1 / judges, axis=0)
+    return calls.assign(judges=judges)
 
 
 @dataclass(frozen=True, slots=True)

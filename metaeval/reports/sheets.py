@@ -235,9 +235,13 @@ _COSTS_UNREAD = (
 def cost_table(costs: pd.DataFrame) -> str:
     """Return a table with a row per judge, its heading and its caption."""
     both = costs[costs["shared"] > 0]
-    shared = [f"{share:.1%} of {name}" for name, share in zip(both["evaluator"], both["shared"], strict=True)]
+    alone = (value_text(usd, "usd") for usd in both["usd_alone"])
+    shared = [
+        f"{share:.1%} of {name} (alone, it would cost {usd})"
+        for name, share, usd in zip(both["evaluator"], both["shared"], alone, strict=True)
+    ]
     if shared:
-        shared = [f"Calls that a judge above makes, too, are paid for once: {', '.join(shared)}."]
+        shared = [f"Calls that several judges make are paid once, in equal parts: {', '.join(shared)}."]
     frame = costs.assign(label=costs["evaluator"] + costs["simulated"].map({True: MARK, False: ""}))
     sheet = Sheet("costs", "What the judges cost", frame, _COSTS, (_COSTS_ABOUT, *shared, _COSTS_UNREAD))
     return sheet_to_markdown(sheet)[1:]  # a heading of the first level

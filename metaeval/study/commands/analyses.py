@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,9 @@ def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
 
 def costs_per_text(scores: ScoreTable, names: Sequence[str]) -> Costs | None:
     """Return the cost per unit of each evaluator: in USD if all are known, else in tokens, else None."""
-    known = costs_of(scores).set_index("evaluator").reindex(list(names))
+    # Calls are shared among these alone.
+    signatures = {name: of for name, of in scores.signatures.items() if name in names}
+    known = costs_of(replace(scores, signatures=signatures)).set_index("evaluator").reindex(list(names))
     columns: dict[Unit, str] = {"usd": "usd_per_text", "tokens": "tokens_per_text"}
     for unit, column in columns.items():
         of_judge = known[column].astype(float)

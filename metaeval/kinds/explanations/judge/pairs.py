@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -130,7 +130,7 @@ class Compared(Outcome):
         self.winners = np.zeros(shape, np.int8)
         self.codes = np.zeros(shape, np.int8)
         self.call = np.zeros(shape, dtype=object)
-        self.cost = {c: np.zeros((len(data), len(aspects))) for c in COSTS}
+        self.spent = np.zeros((*shape, len(COSTS)))
 
     def expect(self, matches: Sequence[Match]) -> None:
         """Make room for further pairs."""
@@ -139,9 +139,10 @@ class Compared(Outcome):
         self.winners = np.concatenate([self.winners, np.full(shape, NO_VERDICT, np.int8)])
         self.codes = np.concatenate([self.codes, np.full(shape, _MISSING, np.int8)])
         self.call = np.concatenate([self.call, np.full(shape, "", dtype=object)])
+        self.spent = np.concatenate([self.spent, np.zeros((*shape, len(COSTS)))])
 
     def take(self, question: Question, answer: QuestionResult) -> None:
-        """Note the verdicts of a reply, or why it has none; both units and all aspects share its cost."""
+        """Note the verdicts of a reply, or why it has none, and its cost."""
         self.meet(answer)
         match, order = question.about
         aspects = list(question.aspects)
@@ -152,9 +153,7 @@ class Compared(Outcome):
             turned = np.where(winners == 0, 0, 3 - winners)
             self.winners[match, order, aspects] = turned if order else winners
         self.call[match, order, aspects] = answer.call
-        shared = np.ix_(self.matches[match][1:], aspects)
-        for column, spent in zip(COSTS, answer.cost, strict=True):
-            self.cost[column][shared] += spent / (2 * len(aspects))
+        self.spent[match, order, aspects] = answer.cost
 
     @property
     def outcomes(self) -> CodeArray:
@@ -232,11 +231,21 @@ class Compared(Outcome):
                     first[unit] = np.where(taken(value, first[unit]), value, first[unit])
         return first
 
+    @property
+    def _costs(self) -> FloatArray:
+        """The cost of each verdict, shape (pairs, orders, aspects, costs): all of a call share its cost."""
+        verdicts = Counter(self.call.ravel().tolist())  # equal texts are compared once
+        return self.spent / np.vectorize(verdicts.__getitem__, otypes=[float])(self.call)[..., None]
+
     def costs(self) -> dict[str, FloatArray]:
         """Return tokens, USD and seconds of each unit and aspect; NaN where nothing was asked."""
-        asked = np.zeros(len(self.data), dtype=bool)
-        asked[[unit for match in self.matches for unit in match[1:]]] = True
-        return {column: np.where(asked[:, None], spent, np.nan) for column, spent in self.cost.items()}
+        of_pair = self._costs.sum(axis=1) / 2
+        units = np.array([match[1:] for match in self.matches], dtype=np.intp).reshape(-1, 2)
+        costs = np.full((len(self.data), *of_pair.shape[1:]), np.nan)
+        costs[units] = 0
+        for unit in units.T:
+            np.add.at(costs, unit, of_pair)
+        return {column: costs[..., i] for i, column in enumerate(COSTS)}
 
     def frame(self, evaluator: str) -> pd.DataFrame:
         """Return the verdicts, long, as `metaeval.evaluators.verdicts` says."""
@@ -253,4 +262,5 @@ class Compared(Outcome):
         frame["winner"] = pd.Series(list(WINNERS)).take(self.winners.ravel() % len(WINNERS)).array
         frame["status"] = pd.Series([s.value for s in STATUSES]).take(self.codes.ravel()).array
         frame["call"] = self.call.ravel().astype(str)
+        frame[list(COSTS)] = self._costs.reshape(-1, len(COSTS))
         return frame
