@@ -205,7 +205,10 @@ def _parts(asked: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     import pandas as pd
 
     columns = ["evaluator", "call", "samples", *COSTS]
-    rows = [of.assign(evaluator=n, call=of["call"].str.split()).reindex(columns=columns) for n, of in asked.items()]
+    rows = [
+        of.assign(evaluator=n, call=of["call"].str.split()).reindex(columns=columns)
+        for n, of in asked.items()
+    ]
     table = pd.concat(rows) if rows else pd.DataFrame(columns=columns)
     table["samples"] = table["call"].str.len()
     table[list(COSTS)] = table[list(COSTS)].div(table["samples"], axis=0)

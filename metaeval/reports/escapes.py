@@ -23,7 +23,7 @@ def markdown(text: str) -> str:
 STATUSES: Mapping[str, str] = {
     Status.MISSING: "the source has none",
     Status.UNTOKENIZABLE: "the text has no words to compare",
-    Status.EXAMPLE: "shown to the judge as an example, so not scored",
+    Status.EXAMPLE: "shown to the judge as an example",
     Status.REFUSED: "the judge would not answer",
     Status.UNPARSED: "the reply has no score",
     Status.OUT_OF_RANGE: "the score is not on the scale",

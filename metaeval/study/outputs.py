@@ -224,9 +224,9 @@ def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFra
     if results.ranked:
         ranks = "the evaluators not significantly worse than its best; the best of the rest begins the next"
     if failures := {
-        s for e in record.evaluators.values() for s, n in e.scores.items() if n and s != Status.OK
+        s for e in record.evaluators.values() for s, n in e.scores.items() if n and s not in (Status.OK, Status.EXAMPLE)
     }:
-        failed = f"over all aspects, and why. {escapes.meanings(escapes.STATUSES, failures)}"
+        failed = escapes.meanings(escapes.STATUSES, failures)
     if len(costs) and costs.filter([c.name for c in SHOWN_COSTS]).notna().to_numpy().any():
         priced = "means per unit, all aspects together; tokens include reasoning tokens"
     return [
@@ -237,8 +237,8 @@ def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFra
         ),
         ("unit", f"what a score is about, named by {', '.join(data.nouns[key] for key in data.keys)}"),
         ("rank group", ranks),
-        ("missing scores", "units without a score of the evaluator in this column"),
-        ("not scored", failed),
+        ("missing scores", "scores not given, one per unit and aspect, among the units that people rated"),
+        ("why missing", failed),
         ("USD, tokens, time", priced),
     ]
 

@@ -175,8 +175,8 @@ def test_the_glossary_has_the_words_of_this_study(payload: dict[str, Any]) -> No
     told = dict(payload["glossary"] + payload["words"])
     assert "pair: the mean of the coefficients within each pair of a user and an item" in told["level"]
     assert "item: the mean" not in told["level"]
-    assert "unparsed: the reply has no score" in told["not scored"]
-    assert "refused" not in told["not scored"]
+    assert "unparsed: the reply has no score" in told["why missing"]
+    assert "refused" not in told["why missing"]
     assert payload["tests"]
     assert "the best of the rest" in told["rank group"]
 

@@ -15,7 +15,7 @@ function Signature({ evaluator }) {
   const facts = [
     ['Spec', spec],
     ['Kind', kindTitle],
-    ['Scores', scores.map(([status, n]) => `${status} ${count(n)}`).join(' · ')],
+    ['Scores of all units', scores.map(([status, n]) => `${status} ${count(n)}`).join(' · ')],
   ]
   return html`<details class="call">
     <summary><${Evaluator} evaluator=${evaluator} /></summary>

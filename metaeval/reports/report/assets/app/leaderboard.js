@@ -69,14 +69,9 @@ function DownLink({ study, e, view, what, children }) {
 
 /** Why scores are missing, most frequent first. */
 function failuresOf({ statuses }) {
-  const some = Object.entries(statuses).filter(([status, n]) => status !== 'ok' && n > 0)
+  const some = Object.entries(statuses).filter(([status, n]) => !['ok', 'example'].includes(status) && n > 0)
   return some.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
 }
-
-const failuresText = (evaluator) =>
-  failuresOf(evaluator)
-    .map(([status, n]) => `${status} ${count(n)}`)
-    .join(' · ') || NOTHING
 
 const costColumns = ({ costs }) =>
   costs.map(({ name, title, form, values }) => ({

@@ -36,6 +36,13 @@ function testColumns(study, view) {
   ]
 }
 
+/** The reasons of what the counts of a row have as missing: they are counted over other units, so without numbers. */
+function whyMissing(study, view, { e, evaluator }) {
+  const missing = study.board.counts.findIndex(({ name }) => name === 'n_missing')
+  const reasons = study.cell(e, view)?.counts[missing] ? failuresOf(evaluator) : []
+  return reasons.map(([status]) => status).join(', ')
+}
+
 function countColumns(study, view) {
   const failed = study.evaluators.some((evaluator) => failuresOf(evaluator).length)
   return [
@@ -44,12 +51,13 @@ function countColumns(study, view) {
       return { id: name, title, value, cell: (row) => printed(value(row), 'count') }
     }),
     failed && {
-      id: 'failures',
-      title: 'not scored',
-      hint: `Scores that were not given, and why, over ${study.units.overAll}`,
-      value: ({ evaluator }) => failuresOf(evaluator).reduce((sum, [, n]) => sum + n, 0),
-      className: 'failures',
-      cell: ({ evaluator }) => html`<${Status}>${failuresText(evaluator)}</${Status}>`,
+      id: 'why',
+      title: 'why missing',
+      hint: 'The most frequent reason first',
+      text: true,
+      value: (row) => whyMissing(study, view, row),
+      className: 'why',
+      cell: (row) => html`<${Status}>${whyMissing(study, view, row) || NOTHING}</${Status}>`,
     },
   ]
 }
