@@ -29,7 +29,7 @@ from metaeval.cli.group import (
     tell_uncalibrated,
     warn,
 )
-from metaeval.cli.options import PATH, option
+from metaeval.cli.options import PATH, flag, option
 
 if TYPE_CHECKING:
     from metaeval.engine.sheet import Sheet
@@ -41,9 +41,18 @@ _SUFFIXES = ("txt", "md", "csv", "tex", "html", "json")
 
 
 def format_option(default: str = "txt") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return ``--format`` (``suffix``); ``json`` is ``--json``."""
+    """Return ``--format`` (``suffix``), of which ``json`` is ``--json``; and ``--wide``."""
     about = "Output format; txt is as wide as the terminal."
-    return option("--format suffix", about, _SUFFIXES, default=default, callback=_format)
+    suffix = option("--format suffix", about, _SUFFIXES, default=default, callback=_format)
+    columns = "All columns, also on a terminal that has no room for them side by side."
+    wide = flag("--wide", columns, callback=_fit, expose_value=False)
+    return lambda command: suffix(wide(command))
+
+
+def _fit(context: click.Context, parameter: click.Parameter, wide: bool) -> None:
+    from metaeval.reports.plain import fitted
+
+    fitted.set(sys.stdout.isatty() and not wide)
 
 
 def _format(context: click.Context, parameter: click.Parameter, suffix: str) -> str:
@@ -148,7 +157,10 @@ def options_typed() -> list[str]:
 def written(
     out: Path, record: Callable[[], object], files: Callable[[Path], Mapping[Path, str]]
 ) -> Mapping[Path, str]:
-    """Return the content of each file: the record for JSON, else ``files``."""
+    """Return the content of each file: the record for JSON, else ``files``, with all columns."""
+    from metaeval.reports.plain import fitted
+
+    fitted.set(False)
     return {out: f"{json_text(record())}\n"} if out.suffix.lower() == ".json" else files(out)
 
 

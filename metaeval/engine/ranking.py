@@ -88,7 +88,7 @@ def ranking(
     if tests is not None:
         rows, more = _clusters(rows, tests, higher_is_better=down)
         columns[1:1] = [Column("cluster", "rank group")]
-        columns.append(Column("verdict", "against the best"))
+        columns.append(Column("verdict", "against the best", keep=True))
         notes += more
     columns += [Column(name, said, "count") for name, said in board.counts.items() if rows[name].any()]
     if costs is not None and len(costs):

@@ -127,7 +127,9 @@ class _Table:
             (
                 Column("label", "Evaluator"),
                 *(
-                    Column(first, a or board.noun, board.form, beside=tuple(others))
+                    Column(
+                        first, a or board.noun, board.form, beside=tuple(others), keep=a == self.columns[-1]
+                    )
                     for a, (first, *others) in zip(self.columns, cells, strict=True)
                 ),
                 *(Column(name, name, "counts") for name in counts),

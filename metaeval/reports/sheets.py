@@ -73,10 +73,13 @@ def _sentences(sheet: Sheet) -> list[str]:
 def sheet_to_text(sheet: Sheet) -> str:
     """Return a title, aligned columns that fit the terminal, and the notes."""
     width, texts = plain.room(), [is_text(c) for c in sheet.columns]
+    needed = [c.needed for c in sheet.columns]
     body = cells(sheet, marks=plain.MARKS)
     parts = [plain.prose(said, width) for said in (sheet.title, sheet.simulated.warning) if said]
     heads = sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(body)
-    parts.append(plain.table([c.title for c in sheet.columns], body, texts, heads, width))
+    parts.append(
+        plain.table([c.title for c in sheet.columns], body, texts, heads, width=width, needed=needed)
+    )
     if sentences := _sentences(sheet):
         parts.append(plain.prose(" ".join(sentences), width))
     return "\n\n".join(parts) + "\n"

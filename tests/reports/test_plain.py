@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -11,10 +12,46 @@ from rich.cells import cell_len
 from metaeval.cli import main
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.reports import leaderboard
+from metaeval.reports.plain import fitted
 from metaeval.reports.sheets import render
 from tests.engine.test_standings import correlations
 
 JUDGES = [f"Judge('provider/a-model-with-a-long-name-{i}')" for i in range(3)]
+
+
+@pytest.fixture
+def _fitted() -> Iterator[None]:
+    before = fitted.set(True)
+    yield
+    fitted.reset(before)
+
+
+@pytest.mark.usefixtures("_fitted")
+def test_a_narrow_terminal_keeps_the_verdict_beside_its_number() -> None:
+    names = [f"number {i}" for i in range(9)]
+    frame = pd.DataFrame(
+        {"judge": JUDGES, "n": 10, "r": 0.5, "low": 0.4, "high": 0.6, "verdict": "good enough"}
+    )
+    frame = frame.assign(**dict.fromkeys(names, 1.5), empty=float("nan"))
+    columns = (
+        Column("judge", "Judge"),
+        Column("n", "Units", "count"),
+        Column("empty", "Empty", "number"),
+        Column("r", "r", "decimal", "low", "high"),
+        *(Column(name, name, "number") for name in names),
+        Column("verdict", "Verdict", keep=True),
+    )
+    text = render([Sheet("s", "Which judge?", frame, columns)], "txt")
+    rows = [line.split("  ") for line in text.splitlines() if "good enough" in line]
+    assert len(rows) == 3
+    assert all("0.5000 [0.4000, 0.6000]" in row for row in rows)
+    assert max(map(cell_len, text.splitlines())) <= 80
+    assert text.count("Verdict") == 1
+    assert text.rstrip().endswith("--wide shows all.")
+    fitted.set(False)
+    text = render([Sheet("s", "Which judge?", frame, columns)], "txt")
+    assert text.count("Judge  ") > 1
+    assert "--wide" not in text
 
 
 @pytest.fixture(autouse=True)

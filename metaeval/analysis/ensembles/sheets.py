@@ -54,7 +54,7 @@ def _sizes(found: Ensembles, simulated: Simulation) -> Sheet:
         Column("n_subsets", "Subsets", "count"),
         *([Column("n_undefined", "undefined", "count")] if frame["n_undefined"].any() else []),
         *(Column(name, name, "hundred") for name in ("mean", "best", "worst", "spread")),
-        Column("who", "best ensemble"),
+        Column("who", "best ensemble", keep=True),
     )
     notes = (
         *_what(found),
@@ -121,7 +121,7 @@ def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
         Column("accuracy", "accuracy", "hundred", "ci_low", "ci_high"),
         Column("p", "p", "p"),
         Column("mark", "against the best"),
-        Column("who", "ensemble"),
+        Column("who", "ensemble", keep=True),
     )
     rows = []
     for point in found.points.to_dict("records"):
@@ -165,7 +165,7 @@ def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
         Column("same", "same choice", "share"),
         Column("cost", cost, form),
         Column("cross_fitted_cost", f"{cost}, held out", "number" if form == "count" else form),
-        Column("who", "ensemble chosen on all"),
+        Column("who", "ensemble chosen on all", keep=True),
     )
     rows = [
         {**c, "judges": _named(c["judges"]), "who": _who(c["judges"], found.judges)}

@@ -15,7 +15,7 @@ from metaeval.analysis.agreement.labels import agreements, check_cuts, check_mea
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import key_columns, noun
-from metaeval.base.records import USER_RATER, DataOfKind, DataSet, Scale, ScoreTable
+from metaeval.base.records import USER_RATER, DataOfKind, DataSet, Kind, Scale, ScoreTable
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.engine.intervals import Bootstrap
@@ -107,8 +107,9 @@ def calibration_of(
     The calibration is kept in the file ``save``. If that is None, the one of a run is ``calibration.json`` in
     its folder, and the one of a data set is not kept.
 
-    Returns ``calibration``, and those of ``labels``, ``strata``, ``confusion``, ``maps``, ``conformal``,
-    ``confidence`` and ``reliability`` that are not empty.
+    Returns ``conclusion``, if there are judges or a confidence is stated, ``calibration``, and those of
+    ``labels``, ``strata``, ``confusion``, ``maps``, ``conformal``, ``confidence`` and ``reliability`` that
+    are not empty.
     """
     options, path = how or Calibrating(), Path(folder)
     bands = Bands.read(options.bands)
@@ -164,17 +165,21 @@ def calibration_of(
     who = labelled.nouns.get(folds, folds)
     fitted = map_sheet(maps, who=who, seed=bootstrap.seed, simulated=simulated)
     intervals = conformal_sheet(maps, who=who, simulated=simulated)
-    sheets += _confidence(labelled, options, data.evaluators)
-    return [*sheets, *(sheet for sheet in (fitted, intervals) if sheet)]
+    judges = [n for n in data.evaluators if labelled.scores.kinds.get(n) == Kind.JUDGE]
+    stated = _confidence(labelled, options, data.evaluators, judges)
+    return [*stated[:1], *sheets, *stated[1:], *(sheet for sheet in (fitted, intervals) if sheet)]
 
 
-def _confidence(labelled: LabelledScores, how: Calibrating, evaluators: Sequence[str]) -> list[Sheet]:
-    """Return the sheets on the confidence of evaluators; none if they state none."""
+def _confidence(
+    labelled: LabelledScores, how: Calibrating, evaluators: Sequence[str], judges: Sequence[str] = ()
+) -> list[Sheet]:
+    """Return the sheets on the confidence of evaluators; none if they state none, and are no ``judges``."""
     truth, bootstrap = labelled.truth, labelled.bootstrap
     return confidence_sheets(
         labelled.scores.frame,
         truth[truth["aspect"].isin(how.aspects)] if how.aspects else truth,
         evaluators,
+        judges=judges,
         scale=labelled.scale,
         bootstrap=bootstrap.by(bootstrap.cluster or labelled.cluster or noun(key_columns(truth)[0])),
         within=how.within,

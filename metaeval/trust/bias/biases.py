@@ -145,7 +145,7 @@ def _judges(found: Biases, ranking: pd.DataFrame | None, board: Board | None) ->
         )
         columns = [Column("rank", "Rank", "count"), *columns, estimate]
     columns += [Column(b, title, form) for b, (title, form) in BESIDE.items() if frame[b].notna().any()]
-    columns.append(Column("found", "Found"))
+    columns.append(Column("found", "Found", keep=True))
     title = "The judges on the leaderboard, and their biases" if "rank" in frame else "The judges' biases"
     return Sheet("judges", title, frame, tuple(columns), tuple(notes))
 
@@ -174,7 +174,7 @@ def _tests(found: Biases, further: Sequence[str]) -> Sheet | None:
         Column("estimate", "Estimate", "number", "ci_low", "ci_high"),
         Column("p", "p", "p"),
         Column("p_holm", "p (Holm)", "p"),
-        Column("found", "Found"),
+        Column("found", "Found", keep=True),
     )
     notes = (*_how_tested(found), *further)
     return Sheet("biases", "Biases of the judges, tested", frame, columns, notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -45,8 +45,13 @@ def agreed(scores: Floats, ratings: Floats, scale: Scale, within: float | None) 
 def _verdict(found: Reliability) -> str:
     """Return what a confidence is worth, in words."""
     gap, area = found.gap, found.auroc
+    points = f"by {abs(100 * gap.value):.0f} points"
     side = (
-        "too high" if gap.low > 0 else "too low" if gap.high < 0 else "too high in places, too low in others"
+        f"too high {points}"
+        if gap.low > 0
+        else f"too low {points}"
+        if gap.high < 0
+        else "too high in places, too low in others"
     )
     side = side if found.p <= _ALPHA else "not seen to be miscalibrated"
     said = (
@@ -58,9 +63,13 @@ def _verdict(found: Reliability) -> str:
     return f"{said}; it {tells} (AUROC {area.value:.2f})"
 
 
+_SILENT = (
+    "It states no confidence, so it cannot choose what people look at. A judge with expected=True keeps the "
+    "probability of its score."
+)
 _NUMBERS = (
     *_HEAD,
-    Column("verdict", "Its confidence is"),
+    Column("verdict", "Its confidence is", keep=True),
     Column("accuracy", "Right", "share", "accuracy_low", "accuracy_high"),
     Column("stated", "Confidence", "share"),
     Column("gap", "Too high by", "share", "gap_low", "gap_high"),
@@ -84,48 +93,51 @@ def confidence_sheets(
     truth: pd.DataFrame,
     evaluators: Sequence[str],
     *,
+    judges: Sequence[str] = (),
     scale: Scale,
     bootstrap: Bootstrap,
     within: float | None = None,
     simulated: Simulation = REAL,
 ) -> list[Sheet]:
-    """Return ``confidence``, with a verdict each, and ``reliability``, by bin; none without a confidence.
+    """Return ``conclusion``, a sentence per judge; ``confidence``, a verdict each; ``reliability``, by bin.
+
+    Without a confidence there is only what ``judges`` lack.
 
     Scores and truth are long tables; ``within`` is as of `agreed`.
     """
-    if CONFIDENCE not in scores:
-        return []
     keys = key_columns(truth)
+    scores = scores.reindex(columns=[*scores, CONFIDENCE]) if CONFIDENCE not in scores else scores
     there = scores[
         scores["score"].notna() & scores[CONFIDENCE].notna() & scores["evaluator"].isin(evaluators)
     ]
     rated = there.merge(truth[truth["rating"].notna()], on=[*keys, "aspect"])
+    for aspect, own in rated.groupby("aspect", observed=True):
+        right = agreed(own["score"].to_numpy(), own["rating"].to_numpy(), scale.of(str(aspect)), within)
+        rated.loc[own.index, "right"] = np.nan if right is None else right.astype(np.float64)
     column = cluster_columns(keys).get(str(bootstrap.cluster))
+    by = [column] if column else list(keys)
     rows, bins = [], []
     for (evaluator, aspect), own in rated.groupby(["evaluator", "aspect"], sort=False, observed=True):
-        head: dict[str, Any] = {"evaluator": str(evaluator), "aspect": str(aspect)}
-        said, score, rating = (own[c].to_numpy(np.float64) for c in (CONFIDENCE, "score", "rating"))
-        right = agreed(score, rating, scale.of(str(aspect)), within)
-        of_unit = own.groupby([column] if column else list(keys), sort=False, observed=True).ngroup()
-        clusters = Clusters(of_unit.to_numpy(np.int64), int(of_unit.max()) + 1)
-        row = head | {"n_units": len(own)}
+        row = {"evaluator": str(evaluator), "aspect": str(aspect), "n_units": len(own)}
+        of, row["verdict"] = _assessed(own, by, bootstrap)
         rows.append(row)
-        if said.min() < 0 or said.max() > 1:
-            row["verdict"] = "cannot be said: its confidence is not between 0 and 1"
-        elif right is None:
-            row["verdict"] = "cannot be said: its scale has no steps; say what agrees with --within POINTS"
-        elif clusters.n < 2:
-            row["verdict"] = "cannot be said: all units are of one cluster"
-        else:
-            of = reliability(said, right, clusters, bootstrap.resampler())
-            row |= {"verdict": _verdict(of), "stated": of.confidence.value, "p": of.p}
+        if of is not None:
+            row |= {"stated": of.confidence.value, "p": of.p}
             for name in ("accuracy", "gap", "ece", "brier", "auroc"):
                 row |= getattr(of, name).row(name)
             table = pd.DataFrame({"stated": of.stated, **of.right.row("right"), "n_units": of.counts})
             names = [f"{b / BINS:g} to {(b + 1) / BINS:g}" for b in range(BINS)]
+            head = {name: row[name] for name in ("evaluator", "aspect")}
             bins.append(table.assign(bin=names, **head)[of.counts > 0])
+    silent = [name for name in judges if name not in {row["evaluator"] for row in rows}]
+    concluded = [
+        {"evaluator": str(evaluator), "verdict": _conclusion(*_assessed(own, by, bootstrap))}
+        for evaluator, own in rated.groupby("evaluator", sort=False, observed=True)
+    ] + [{"evaluator": name, "verdict": _SILENT} for name in silent]
+    columns, title = (_HEAD[0], Column("verdict", "Over all aspects")), "Is a judge as sure as it is right?"
+    first = [Sheet("conclusion", title, pd.DataFrame(concluded), columns, (), simulated)] if concluded else []
     if not rows:
-        return []
+        return first
     same = "the same value of the scale, rounded" if within is None else f"within {within:g} points"
     notes = (
         f"Right: score and rating are {same}. Too high by: the mean confidence less the share that is right.",
@@ -139,7 +151,31 @@ def confidence_sheets(
     sheet = Sheet(CONFIDENCE, "Is a judge as often right as it is sure?", frame, columns, notes, simulated)
     title = "Reliability: how often a judge is right, by its confidence"
     by_bin = [Sheet(RELIABILITY, title, pd.concat(bins), _BINS, (), simulated)] if bins else []
-    return [sheet, *by_bin]
+    return [*first, sheet, *by_bin]
+
+
+def _assessed(own: pd.DataFrame, by: list[str], bootstrap: Bootstrap) -> tuple[Reliability | None, str]:
+    """Return the reliability of the confidence in some rows, and a verdict; None if it cannot be said."""
+    said, right = (own[c].to_numpy(np.float64) for c in (CONFIDENCE, "right"))
+    of_unit = own.groupby(by, sort=False, observed=True).ngroup().to_numpy(np.int64)
+    clusters = Clusters(of_unit, int(of_unit.max()) + 1)
+    if said.min() < 0 or said.max() > 1:
+        return None, "cannot be said: its confidence is not between 0 and 1"
+    if np.isnan(right).any():
+        return None, "cannot be said: its scale has no steps; say what agrees with --within POINTS"
+    if clusters.n < 2:
+        return None, "cannot be said: all units are of one cluster"
+    found = reliability(said, right > 0, clusters, bootstrap.resampler())
+    return found, _verdict(found)
+
+
+def _conclusion(found: Reliability | None, verdict: str) -> str:
+    """Return what a reader is to conclude of a judge's confidence."""
+    if found is None or math.isnan(found.auroc.value):
+        return f"Its confidence is {verdict}. So it is not known whether it may choose what people look at."
+    may = found.auroc.low > 0.5
+    use = "people may look at what it is least sure of" if may else "it cannot choose what people look at"
+    return f"Its confidence is {verdict}. So {use}."
 
 
 def reliability_figures(sheets: Sequence[Sheet]) -> list[Figure]:

@@ -162,19 +162,21 @@ def map_sheet(
     with_own, with_raw = "mae_own_map" in frame, "mae_raw" in frame
     every = [
         Column("n_units", "Units", "count"),
-        Column("mae_raw", "MAE, raw", "number"),
-        Column("mae_map", "MAE, mapped", "number"),
-        Column("rmse_raw", "RMSE, raw", "number"),
+        Column("mae_raw", "Mean error", "number"),
+        Column("mae_map", "Mean error, mapped", "number"),
+        Column("rmse_raw", "RMSE", "number"),
         Column("rmse_map", "RMSE, mapped", "number"),
-        Column("mended", "The map gains", "number", "mended_low", "mended_high"),
-        Column("rmse_mean", "RMSE, no judge", "number"),
-        Column("added", "The judge adds", "number", "added_low", "added_high"),
-        Column("pearson_raw", "r, raw", "number"),
+        Column("mended", "Mapping gains", "number", "mended_low", "mended_high"),
+        Column("rmse_mean", "RMSE of guessing people's mean", "number"),
+        Column("added", "Better than this guess by", "number", "added_low", "added_high"),
+        Column("pearson_raw", "r", "number"),
         Column("pearson_map", "r, mapped", "number"),
-        Column("rmse_own_map", f"RMSE, {who}'s map", "number"),
-        Column("rmse_own_mean", f"RMSE, no judge, {who}'s mean", "number"),
-        Column("added_to_own", "The judge adds to this", "number", "added_to_own_low", "added_to_own_high"),
-        Column("pearson_own_map", f"r, {who}'s map", "number"),
+        Column("rmse_own_map", f"RMSE, mapped for each {who}", "number"),
+        Column("rmse_own_mean", f"RMSE of guessing each {who}'s mean", "number"),
+        Column(
+            "added_to_own", "Better than that guess by", "number", "added_to_own_low", "added_to_own_high"
+        ),
+        Column("pearson_own_map", f"r, mapped for each {who}", "number"),
     ]
     columns = [c for c in every if c.name in frame and (with_own or "own" not in c.name)]
     return Sheet(
@@ -189,19 +191,19 @@ def map_sheet(
 
 def _map_notes(who: str, *, seed: int, with_own: bool, with_raw: bool) -> Iterator[str]:
     yield (
-        "Errors in points: mean absolute (MAE) and root mean square (RMSE), which maps minimise. Mapped: by "
+        "Errors in points: mean absolute, and root mean square (RMSE), which maps minimise. Mapped: by "
         f"isotonic regression, fitted to other {plural_of(who)} (ten folds of {plural_of(who)}, seed "
         f"{seed}). "
-        "No judge: the mean rating of other "
-        f"{plural_of(who)}. The map gains, and the judge adds, the reduction of the RMSE."
+        f"A guess needs no judge: it is the mean rating of other {plural_of(who)}. Gains are reductions of "
+        "the RMSE, by mapped scores."
     )
     if with_raw:
-        yield "Raw: the score used as a rating, if it is on the scale."
+        yield "Not mapped: the score used as a rating, if it is on the scale."
     if with_own:
         yield (
-            f"The {who}'s map: the common one, and the {who}'s shift and slope from the {who}'s labels of "
-            "other items, shrunk towards zero (best linear unbiased prediction; variances from other "
-            f"{plural_of(who)}). The {who}'s mean: the shift alone, and no judge."
+            f"Mapped for each {who}: the common map, and the {who}'s shift and slope from the {who}'s labels "
+            "of other items, shrunk towards zero (best linear unbiased prediction; variances from other "
+            f"{plural_of(who)}). Each {who}'s mean: the shift alone, and no judge."
         )
 
 
@@ -219,12 +221,12 @@ def conformal_sheet(
             row |= within.coverage.row(f"coverage_{way}")
         rows.append(row)
     frame = pd.DataFrame(rows)
-    of = {RAW: "the score", MAP: "the mapped score", MEAN: "the mean rating, no judge"}
+    of = {RAW: "the score", MAP: "the mapped score", MEAN: "people's mean, without a judge"}
     columns = [
         column
         for way, of_what in of.items()
         for column in (
-            Column(f"within_{way}", f"± of {of_what}", "hundredths"),
+            Column(f"within_{way}", f"± around {of_what}", "hundredths"),
             Column(f"coverage_{way}", "Holds", "share", f"coverage_{way}_low", f"coverage_{way}_high"),
         )
         if column.name in frame

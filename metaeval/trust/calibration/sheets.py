@@ -54,9 +54,10 @@ def calibration_sheets(
     rows, strata = [], []
     # By aspect, and in it from the best to the worst; those without a value last.
     for one in sorted(whole, key=lambda one: (aspects.index(one.aspect), *falling(judged[id(one)][1].value))):
-        measured, _, verdict = judged[id(one)]
+        measured, value, verdict = judged[id(one)]
         row: dict[str, Any] = {"evaluator": one.evaluator, "aspect": one.aspect, "n_units": one.n_units}
         row |= {"n_without": sum(one.statuses.values()), "verdict": verdict, "by": _title(measured)}
+        row |= numbers_of(value)
         for name in dict.fromkeys([*names, "alpha", *one.measured]):
             row |= one.value(name).row(name)
         rows.append(row)
@@ -67,13 +68,15 @@ def calibration_sheets(
         strata += [row | {"verdict": verdict, "by": _title(measured)}] if one.stratum else []
     units, verdicts, bys = (
         Column("n_units", "Units", "count"),
-        Column("verdict", "Verdict"),
+        Column("verdict", "Verdict", keep=True),
         Column("by", "By"),
     )
+    estimate = Column("estimate", "Agreement", "decimal", "low", "high", keep=True)
     columns = (
         *heads(whole),
         units,
         Column("n_without", "No score", "count"),
+        estimate,
         verdicts,
         bys,
         *(
@@ -90,7 +93,6 @@ def calibration_sheets(
         _labels(whole, every, simulated),
     ]
     if strata:
-        estimate = Column("estimate", "Agreement", "decimal", "low", "high")
         columns = (*heads(found), Column("stratum", by), units, estimate, bys, verdicts)
         note = f"Each {by} on its own; with few units intervals are wide, and verdicts say so."
         title = f"Agreement with people by {by}"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _ENDS = ("ci_low", "ci_high")
 _ANSWERS = (
     Column("aspect", "Aspect"),
-    Column("verdict", "What would people have said?"),
+    Column("verdict", "What would people have said?", keep=True),
     Column("estimate", "Corrected", "number", *_ENDS),
     Column("judge", "By the judge", "number"),
     Column("labels", "Labels alone", "number", "labels_ci_low", "labels_ci_high"),

@@ -20,7 +20,7 @@ PERSON = "person"
 """Who decides what no judge is sure enough of."""
 _VERDICTS = (
     Column("aspect", "Aspect"),
-    Column("verdict", "Who looks at what"),
+    Column("verdict", "Who looks at what", keep=True),
     Column("people", "Left to people", "share"),
     Column("agreement", "Agreement of the rest", "share"),
     Column("n_units", "Units", "count"),

@@ -267,7 +267,7 @@ def gate_sheet(result: GateResult) -> Sheet:
     ]
     people = f"{result.cluster}s"
     columns = [
-        Column("verdict", "Verdict"),
+        Column("verdict", "Verdict", keep=True),
         Column("aspect", "Aspect"),
         *([Column("category", result.by)] if result.by else []),
         Column("asked", "Asked for"),

@@ -176,7 +176,7 @@ def drift_sheets(
     frame = pd.DataFrame(rows)
     frame["judge_p"], frame["system_p"] = holm(frame["judge_p"]), holm(frame["system_p"])
     frame["verdict"] = [_verdict(r, r["judge_p"], r["system_p"]) for _, r in frame.iterrows()]
-    words = (*_HEAD, Column("verdict", "Since then"))
+    words = (*_HEAD, Column("verdict", "Since then", keep=True))
     of_parts = (
         "Judge's part: the mean change on anchors, units with the same keys and texts in both runs.",
         "Change: of the mean of all other units. System's part: the change less the judge's part.",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     Column("aspect", "Aspect"),
-    Column("verdict", "Answer"),
+    Column("verdict", "Answer", keep=True),
     Column("estimate", "Estimate", "hundredths", "ci_low", "ci_high"),
     Column("n_labelled", "Labels used", "count"),
     Column("n_units", "Units asked about", "count"),

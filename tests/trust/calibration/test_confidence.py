@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 
@@ -32,34 +34,43 @@ FIVE = Scale(1, 5)
 
 def found(scale=FIVE, within=None, names=("honest", "boaster", "percent", "silent")):
     scores, truth = tables()
-    return confidence_sheets(scores, truth, names, scale=scale, bootstrap=BOOT, within=within)
+    how = {"scale": scale, "bootstrap": BOOT, "within": within}
+    return confidence_sheets(scores, truth, names, judges=["silent"], **how)
 
 
 def test_each_verdict_is_a_sentence() -> None:
-    verdicts = found()[0].frame.set_index("evaluator")["verdict"]
+    verdicts = found()[1].frame.set_index("evaluator")["verdict"]
     assert verdicts["honest"].startswith("not seen to be miscalibrated")
-    assert verdicts["boaster"].startswith("too high: it is")
+    assert verdicts["boaster"].startswith("too high by ")
     assert "tells right from wrong" in verdicts["boaster"]
     assert verdicts["percent"] == "cannot be said: its confidence is not between 0 and 1"
     assert "silent" not in verdicts
 
 
+def test_one_sentence_per_judge_says_whether_its_confidence_may_choose_what_people_look_at() -> None:
+    said = found()[0].frame.set_index("evaluator")["verdict"]
+    assert said["honest"].endswith("So people may look at what it is least sure of.")
+    assert re.search(r"too high by \d+ points: .*So people may", said["boaster"])
+    assert "So it is not known" in said["percent"]
+    assert "so it cannot choose what people look at" in said["silent"]
+
+
 def test_on_a_scale_without_steps_it_must_be_said_what_agrees() -> None:
-    [sheet] = found(Scale(1, 5, integer=False), names=["honest"])
+    [_, sheet] = found(Scale(1, 5, integer=False), names=["honest"])
     assert (
         sheet.frame["verdict"].item()
         == "cannot be said: its scale has no steps; say what agrees with --within POINTS"
     )
-    [sheet, _] = found(Scale(1, 5, integer=False), within=4, names=["honest"])
+    [_, sheet, _] = found(Scale(1, 5, integer=False), within=4, names=["honest"])
     assert sheet.frame["accuracy"].item() == 1
 
 
 def test_the_diagram_is_of_the_bins() -> None:
     sheets = found()
-    assert [sheet.name for sheet in sheets] == ["confidence", "reliability"]
+    assert [sheet.name for sheet in sheets] == ["conclusion", "confidence", "reliability"]
     [figure] = reliability_figures(sheets)
     assert figure.vega_lite["layer"]
-    assert set(sheets[1].frame["evaluator"]) == {"honest", "boaster"}
+    assert set(sheets[2].frame["evaluator"]) == {"honest", "boaster"}
     assert sheets[1].frame["n_units"].sum() == 800
     assert found(names=["silent"]) == []
     assert reliability_figures([]) == []
