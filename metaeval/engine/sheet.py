@@ -48,10 +48,6 @@ MARKS_SAID = "The best value is bold, the second is underlined"
 """How notes say what marks are; plain text says it otherwise."""
 
 
-KEEP = 3
-"""How much a column that stays is needed."""
-
-
 class Column(NamedTuple):
     """One printed column of a sheet."""
 
@@ -68,14 +64,6 @@ class Column(NamedTuple):
     """Whether a table of a kind leaves it out where no row has a value."""
     keep: bool = False
     """Whether a narrow terminal keeps it: the verdict, or a number that matters more than the first."""
-
-    @property
-    def needed(self) -> int:
-        """How much a narrow terminal needs it: a count or a cost least, then further numbers, then words."""
-        if self.keep:
-            return KEEP
-        least = ("count", "counts", "rank", "code", "usd", "seconds")
-        return 0 if self.form in least else 1 + (self.form in TEXT_FORMS)
 
 
 def columns(form: Form, **titles: str) -> tuple[Column, ...]:

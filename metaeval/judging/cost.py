@@ -201,7 +201,7 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
 
 
 def _parts(asked: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return each judge's part of each call: ``evaluator``, ``call``, ``judges`` that make it, and `COSTS`."""
+    """Return each judge's part of each call: ``evaluator``, ``call``, ``judges`` of it, and `COSTS`."""
     import pandas as pd
 
     columns = ["evaluator", "call", "samples", *COSTS]

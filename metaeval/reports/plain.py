@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from metaeval.engine.sheet import KEEP, MARKS_SAID, NOTHING, Mark
+from metaeval.engine.sheet import MARKS_SAID, NOTHING, Mark
 
 Measure = Callable[[str], float]
 
@@ -73,7 +73,7 @@ def fold(
     # The words of a title may stand below each other.
     heads = [max(map(measure, title.split()), default=0) for title in titles]
     least = [max(both) for both in zip(needs, heads, strict=True)]
-    keys = _keys(columns, texts)
+    keys = keys_of(columns, texts)
     named = [text for j in everything if texts[j] for text in columns[j]]
     step, widest = measure("0"), max(map(measure, named), default=0)
     # A name is broken within a piece last.
@@ -121,7 +121,7 @@ def fold(
     return [Part(*first, tuple(range(len(rows)))), *(part for part in found if part.rows)]
 
 
-def _keys(columns: Sequence[Sequence[str]], texts: Sequence[bool]) -> tuple[int, ...]:
+def keys_of(columns: Sequence[Sequence[str]], texts: Sequence[bool]) -> tuple[int, ...]:
     """Return the columns that name a row: the first of text, and as many as tell the rows apart.
 
     If these do not, it is the first column where that does, such as one of sizes, or where all hold text.
@@ -147,10 +147,9 @@ def _holding(part: Sequence[int], keys: Sequence[int], columns: Sequence[Sequenc
 
 MARKS: dict[Mark, str] = {"best": "{}*", "second": "{}+"}
 _MARKS_SAID = "The best value has *, the second has +"
-_GAP = 2
 fitted: ContextVar[bool] = ContextVar("fitted", default=False)
-"""Whether columns that have no room are left out, as on a terminal; else they go on below."""
-_NAMED = 3  # columns without room that are named
+"""Whether columns without room are left out, as on a terminal; else they go on below."""
+_GAP = 2
 _LEAST = 40  # characters; a narrower terminal wraps the lines itself
 
 
@@ -170,17 +169,14 @@ def table(
     rows: Sequence[Sequence[str]],
     texts: Sequence[bool],
     heads: Sequence[str],
-    *,
     width: int,
-    needed: Sequence[int] = (),
 ) -> str:
     """Return an aligned table; columns that do not fit go on below, with the names of the rows again.
 
     ``texts`` says which columns hold text, which is aligned to the left and may be wrapped; ``heads`` are
-    words above each row, empty for none; ``width`` is in characters. If `fitted`, the columns that are
-    ``needed`` least are left out instead, the last ones first, and the last line names them.
+    words above each row, empty for none; ``width`` is in characters.
     """
-    columns = bare = [[row[j] for row in rows] for j in range(len(titles))]
+    columns = [[row[j] for row in rows] for j in range(len(titles))]
     left = [text and not is_numeric(column) for text, column in zip(texts, columns, strict=True)]
     columns = [column if text else _aligned(column) for text, column in zip(left, columns, strict=True)]
     indent = "  " if any(heads) else ""
@@ -197,32 +193,8 @@ def table(
         found = [text + s if left[j] else s + text for (text, j, _), s in zip(line, spaces, strict=True)]
         return (indent + (" " * _GAP).join(found)).rstrip()
 
-    def folded(kept: Sequence[int]) -> list[Part]:
-        some = [[row[j] for j in kept] for row in cells]
-        parts = fold(
-            [titles[j] for j in kept],
-            some,
-            [left[j] for j in kept],
-            room=width - len(indent),
-            measure=cell_len,
-            gap=_GAP,
-        )
-        return [part._replace(columns=tuple(kept[j] for j in part.columns)) for part in parts]
-
-    kept = list(range(len(titles)))
-    # A title that comes again, such as Cluster, says nothing without the column before it.
-    idle = [titles.count(titles[j]) > 1 or {*column} <= {NOTHING, ""} for j, column in enumerate(bare)]
-    needed = [0 if less else n for less, n in zip(idle, needed, strict=False)]
-    droppable = _droppable(columns, left, needed) if fitted.get() else []
-    while len(parts := folded(kept)) > 1 and droppable:
-        kept.remove(droppable.pop(0))
-    missing = [titles[j] for j in range(len(titles)) if j not in kept]
-    if len(parts) > 1 and fitted.get():
-        missing.insert(0, "intervals")
-        cells = [[text.partition(" [")[0] for text in row] for row in cells]
-        parts = folded(kept)
     blocks = []
-    for part in parts:
+    for part in fold(titles, cells, left, room=width - len(indent), measure=cell_len, gap=_GAP):
         of = [*zip(part.columns, part.widths, strict=True)]
         block = laid([wrapped(titles[j], w, cell_len, words=True) for j, w in of], part, down=True)
         block.append(ruled([("-" * int(w), j, w) for j, w in of]))
@@ -234,22 +206,7 @@ def table(
             row = [wrapped(cells[i][j], w, cell_len) if left[j] else [cells[i][j]] for j, w in of]
             block += laid(row, part, down=False)
         blocks.append("\n".join(block))
-    if missing:
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-        blocks.append(prose(f"No room for {'; '.join(missing[:_NAMED])}{more}: --wide shows all.", width))
     return "\n\n".join(blocks)
-
-
-def _droppable(columns: Sequence[Sequence[str]], texts: Sequence[bool], needed: Sequence[int]) -> list[int]:
-    """Return the columns that a table can do without, the least needed first, and of these the last.
-
-    The names of the rows stay, what is kept, and one number.
-    """
-    stay = {*_keys(columns, texts), *(j for j, n in enumerate(needed) if n == KEEP)}
-    numbers = [j for j, text in enumerate(texts) if not text]
-    if not stay.intersection(numbers):
-        stay |= set(sorted(numbers, key=lambda j: -needed[j])[:1])
-    return sorted({*range(len(needed))} - stay, key=lambda j: (needed[j], -j))
 
 
 def _aligned(column: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -70,19 +70,58 @@ def _sentences(sheet: Sheet) -> list[str]:
     return [*filter(None, [sheet.caption]), *sheet.notes]
 
 
+_LEAST = ("count", "counts", "rank", "code", "usd", "seconds")  # forms of columns that go first
+_NAMED = 3  # columns without room that are named
+
+
 def sheet_to_text(sheet: Sheet) -> str:
     """Return a title, aligned columns that fit the terminal, and the notes."""
-    width, texts = plain.room(), [is_text(c) for c in sheet.columns]
-    needed = [c.needed for c in sheet.columns]
-    body = cells(sheet, marks=plain.MARKS)
+    width, body = plain.room(), cells(sheet, marks=plain.MARKS)
     parts = [plain.prose(said, width) for said in (sheet.title, sheet.simulated.warning) if said]
     heads = sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(body)
-    parts.append(
-        plain.table([c.title for c in sheet.columns], body, texts, heads, width=width, needed=needed)
-    )
+
+    def table(kept: Collection[int]) -> str:
+        some = [c for j, c in enumerate(sheet.columns) if j in kept]
+        rows = [[text for j, text in enumerate(row) if j in kept] for row in body]
+        return plain.table([c.title for c in some], rows, [is_text(c) for c in some], heads, width)
+
+    kept, text, missing = [*range(len(sheet.columns))], "", []
+    droppable = _droppable(sheet.columns, body) if plain.fitted.get() else []
+    while "\n\n" in (text := table(kept)) and droppable:
+        kept.remove(droppable[0])
+        missing.append(sheet.columns[droppable.pop(0)].title)
+    if "\n\n" in text and plain.fitted.get():
+        body = [[text.partition(" [")[0] for text in row] for row in body]
+        text, missing = table(kept), ["intervals", *missing]
+    parts.append(text)
+    if missing:
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        parts.append(
+            plain.prose(f"No room for {'; '.join(missing[:_NAMED])}{more}: --wide shows all.", width)
+        )
     if sentences := _sentences(sheet):
         parts.append(plain.prose(" ".join(sentences), width))
     return "\n\n".join(parts) + "\n"
+
+
+def _droppable(columns: Sequence[Column], body: Sequence[Sequence[str]]) -> list[int]:
+    """Return the columns that a narrow terminal can do without, in the order in which they go.
+
+    Those that hold nothing, counts and costs go first, then further numbers, then words, each from the right.
+    The names of the rows stay, what is to be kept, and one number.
+    """
+    titles, texts = [c.title for c in columns], [is_text(c) for c in columns]
+    cells_of = [[row[j] for row in body] for j in range(len(columns))]
+
+    def need(j: int) -> int:
+        # A title that comes again, such as Cluster, says nothing without the column before it.
+        idle = titles.count(titles[j]) > 1 or {*cells_of[j]} <= {"", NOTHING}
+        return 0 if idle or columns[j].form in _LEAST else 1 + texts[j]
+
+    stay = {*plain.keys_of(cells_of, texts), *(j for j, c in enumerate(columns) if c.keep)}
+    numbers = [j for j, text in enumerate(texts) if not text]
+    stay |= {max(numbers, key=need)} if numbers and not stay.intersection(numbers) else set()
+    return sorted({*range(len(columns))} - stay, key=lambda j: (need(j), -j))
 
 
 def sheet_to_markdown(sheet: Sheet) -> str:
@@ -238,10 +277,9 @@ _COSTS_UNREAD = (
 def cost_table(costs: pd.DataFrame) -> str:
     """Return a table with a row per judge, its heading and its caption."""
     both = costs[costs["shared"] > 0]
-    alone = (value_text(usd, "usd") for usd in both["usd_alone"])
     shared = [
-        f"{share:.1%} of {name} (alone, it would cost {usd})"
-        for name, share, usd in zip(both["evaluator"], both["shared"], alone, strict=True)
+        f"{share:.1%} of {name} (alone, it would cost {value_text(usd, 'usd')})"
+        for name, share, usd in zip(both["evaluator"], both["shared"], both["usd_alone"], strict=True)
     ]
     if shared:
         shared = [f"Calls that several judges make are paid once, in equal parts: {', '.join(shared)}."]

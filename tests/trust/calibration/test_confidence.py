@@ -71,6 +71,6 @@ def test_the_diagram_is_of_the_bins() -> None:
     [figure] = reliability_figures(sheets)
     assert figure.vega_lite["layer"]
     assert set(sheets[2].frame["evaluator"]) == {"honest", "boaster"}
-    assert sheets[1].frame["n_units"].sum() == 800
-    assert found(names=["silent"]) == []
+    assert sheets[2].frame["n_units"].sum() == 800
+    assert [sheet.name for sheet in found(names=["silent"])] == ["conclusion"]
     assert reliability_figures([]) == []
