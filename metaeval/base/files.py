@@ -48,6 +48,13 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
+def unusable(path: Path) -> str:
+    """Say why something new cannot be written to a path; empty if it can."""
+    above = next(p for p in path.absolute().parents if p.exists())
+    why = "cannot be written to" if above.is_dir() else "is a file"
+    return "" if above.is_dir() and os.access(above, os.W_OK) else f"{above.name or above} {why}"
+
+
 def bundled(relative: str) -> Path:
     """Return the path of a shipped file or folder, such as ``"data/sample"`` or ``"studies/demo.yaml"``."""
     in_wheel = _PACKAGE / "_bundled" / relative

@@ -26,6 +26,7 @@ from metaeval.cli.sheets import format_option, tell_sheets
 
 if TYPE_CHECKING:
     from metaeval.judging.estimate import CallEstimate
+    from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.runs.record import Record
     from metaeval.study.plan import Plan
 
@@ -117,10 +118,14 @@ def run(
         else:
             folder, record, already = _completed(todo, offline=offline, wait=wait)
     if dry_run:
-        text, facts = dry
+        text, facts, due = dry
         tell(text)
         tell_simulated(todo.simulation)
         tell_json(facts)
+        for judge in () if offline else due:
+            from metaeval.llm.providers import address_of, key_for
+
+            key_for(judge.provider, address_of(judge.provider, judge.base_url))  # refused as in the run
     else:
         _tell_done(folder, record, already=already, allow_failures=allow_failures)
 
@@ -216,8 +221,8 @@ def _units(record: Record) -> str:
     return f"{rated:,} of {units} ({without:,} {have} no rating by {record.truth.spec}{keep})"
 
 
-def _plan_text(todo: Plan) -> tuple[str, dict[str, Any]]:
-    """Return what a dry run says of a plan, and its facts."""
+def _plan_text(todo: Plan) -> tuple[str, dict[str, Any], list[ModelEvaluator]]:
+    """Return what a dry run says of a plan, its facts, and the judges that have calls to make."""
     from metaeval.judging.asking import places_of
     from metaeval.judging.estimate import estimates, total_of
 
@@ -241,7 +246,8 @@ def _plan_text(todo: Plan) -> tuple[str, dict[str, Any]]:
     ]
     facts = {"out": str(todo.out), "units": len(todo.data), "study": study.model_dump(mode="json")}
     facts["judges"] = [asdict(estimate) for estimate in asking]
-    return "\n".join(lines), facts | {"total": asdict(total_of(asking)) if asking else None}
+    facts["total"] = asdict(total_of(asking)) if asking else None
+    return "\n".join(lines), facts, [j for j, e in zip(judges, asking, strict=True) if e.calls]
 
 
 def _shortened(prompt: str) -> str:
@@ -269,7 +275,7 @@ def _estimate_lines(asking: Sequence[CallEstimate]) -> Iterator[str]:
     to_make = [e for e in asking if e.calls]
     unknown = sum(e.usd_likely is None for e in to_make)
     if unknown and len(to_make) > 1:
-        yield f"            The price of {unknown} of them is unknown; sums leave them out."
+        yield f"            {unknown} of them have no known price: set `judging.prices`; sums leave them out."
     if to_make:
         guessed = any(e.basis == "guess" for e in to_make)
         length = "a guess for models without replies" if guessed else "that of replies"

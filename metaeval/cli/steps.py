@@ -188,8 +188,8 @@ def init(
         return answered
 
     place = Path(table).resolve()
-    # The folder that init itself writes a data set into says nothing of it; the one around it does.
-    name = (place.parent.name if place.name == DATA else "") or place.stem
+    # "data" says nothing of a table, nor of a data set that init itself wrote; the folder around it does.
+    name = (place.parent.name if place.stem == DATA else "") or place.stem
     folder = out or Path(f"{name}-study" if place.is_dir() else name)
     if scale and not options["aspects"]:
         raise click.UsageError("--scale is that of --aspect; name what people are to rate, or leave it out")

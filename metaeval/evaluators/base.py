@@ -64,6 +64,11 @@ class BaseEvaluator(ABC):
     def grid(self, data: DataOfKind, aspects: Sequence[str]) -> Grid:
         """Return a score or its status for every unit and aspect."""
 
+    def check(self, data: DataOfKind, aspects: Sequence[str]) -> None:
+        """Raise `DataError` if the data has not what this evaluator needs, as far as that is seen at once."""
+        if self.kind in (Kind.ANNOTATOR, Kind.RECORDED):
+            self.grid(data, aspects)
+
     def signature(self, data: DataOfKind) -> Mapping[str, Any]:
         """Return what a score of this evaluator depends on, as plain JSON values."""
         return {}

@@ -270,7 +270,7 @@ _COSTS_ABOUT = (
 )
 _COSTS_UNREAD = (
     "Tokens include reasoning tokens. Unread: replies that came and cannot be read; in order: with the first "
-    "of two shown first. — means unknown."
+    "of two shown first. — means unknown; for a price, set `judging.prices`."
 )
 
 

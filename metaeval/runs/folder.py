@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from metaeval.base.errors import MetaevalError, RunFolderError, StoppedError
-from metaeval.base.files import replacing, write_text
+from metaeval.base.files import replacing, unusable, write_text
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.engine.correlation import CORRELATIONS
 from metaeval.runs.record import Record
@@ -43,10 +43,8 @@ _PARTS = ".parts"
 def check_usable(path: Path) -> None:
     """Check that a run can be written to ``path``: it is new, empty, or a run folder."""
     if not path.exists():
-        # Something on the way to it may be a file.
-        above = next(p for p in path.absolute().parents if p.exists())
-        if not above.is_dir():
-            raise RunFolderError(f"{path} cannot be a run folder: {above.name} is a file; give another --out")
+        if why := unusable(path):
+            raise RunFolderError(f"{path} cannot be a run folder: {why}; give another --out")
         return
     if not path.is_dir():
         raise RunFolderError(f"{path} is a file, not a run folder; give another --out")

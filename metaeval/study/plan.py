@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +17,12 @@ from metaeval.base.errors import DataError, MetaevalError, StudyError, nearest, 
 from metaeval.base.files import bundled
 from metaeval.base.keys import UNIT, cluster_columns
 from metaeval.base.progress import progress
-from metaeval.base.records import DataOfKind, DataSet
+from metaeval.base.records import DataOfKind, DataSet, Evaluator
 from metaeval.base.simulation import Simulation
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.out_of_core.files import Parquet
+from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.ensemble import Ensemble
 from metaeval.judging.cluster import Workers, workers_of
 from metaeval.kinds.kind import Factory, StudyKind, kind_named
 from metaeval.kinds.registry import known_evaluators
@@ -142,7 +144,18 @@ def plan(
         resolved["judging"] = study.judging.model_copy(update={"batch": True})
     study = study.model_copy(update=resolved)
     asking = workers_of(study.judging, engine, workers, address)
-    return Plan(study, kind, data, folder, evaluators, truth, aspects, asking, in_file)
+    made = Plan(study, kind, data, folder, evaluators, truth, aspects, asking, in_file)
+    _check(made.scoring().named.values(), data, aspects)
+    return made
+
+
+def _check(evaluators: Iterable[Evaluator], data: DataSet, aspects: Sequence[str]) -> None:
+    """Raise `DataError` if the data have not what evaluators, or the parts of ensembles, need."""
+    for evaluator in evaluators:
+        if isinstance(evaluator, BaseEvaluator):
+            evaluator.check(data, aspects)
+        if isinstance(evaluator, Ensemble):
+            _check(evaluator.parts, data, aspects)
 
 
 def study_of(folder: str | os.PathLike[str], record: Record) -> Study:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
 import pytest
 
 from metaeval.cli import main
@@ -145,6 +146,52 @@ def test_bad_input_gets_one_sentence(tiny: Path, capsys: pytest.CaptureFixture[s
     assert err.count("\n") == 1
     assert "Traceback" not in err
     assert state() == before
+
+
+REFUSED = [
+    *(case for case in CASES if case.command == RUN),
+    Case("no such annotator", RUN, "no ratings of '9'", study(evaluators="[\"Annotator('9')\"]")),
+    Case(
+        "a part of an ensemble",
+        RUN,
+        "no ratings of '9'",
+        study(evaluators="[\"Mean(Annotator('1'), Annotator('9'))\"]"),
+    ),
+    Case("no such scores", RUN, "no scores of 'x'", study(evaluators="[\"Recorded('x')\"]")),
+    Case("no key", RUN, "OPENAI_API_KEY is not set", study(evaluators="[\"Judge('openai/m')\"]")),
+    Case(
+        "the store is a folder",
+        RUN,
+        "it is a folder; name a file with `judging.store`",
+        study(evaluators="[\"Judge('simulated/x')\"]", judging="{store: tiny}"),
+    ),
+    Case(
+        "no references",
+        RUN,
+        "BLEU(n=4) needs references",
+        lambda: (no_references(), write_study(Path("s.yaml"), evaluators='["BLEU(n=4)"]')),
+    ),
+]
+
+
+def no_references() -> None:
+    path = Path("tiny/explanations.csv")
+    pd.read_csv(path).drop(columns="reference").to_csv(path, index=False)
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_what_a_run_refuses_its_dry_run_refuses(
+    tiny: Path, capsys: pytest.CaptureFixture[str], case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    case.prepare()
+    before = state()
+    assert main(["run", "s.yaml", "--out", "out", "--dry-run"]) == 2
+    said = capsys.readouterr().err
+    assert case.says in said
+    assert state() == before
+    assert main(["run", "s.yaml", "--out", "out"]) == 2
+    assert said.endswith(capsys.readouterr().err)  # a dry run prints first what it can
 
 
 def test_what_nobody_foresaw_is_one_sentence_with_a_file_that_holds_the_traceback(

@@ -339,6 +339,15 @@ def test_a_map_that_a_failed_call_left_is_no_obstacle(here: Path, capsys) -> Non
     assert "note" not in (here / "u" / "map.yaml").read_text(encoding="utf-8")
 
 
+def test_a_study_is_not_called_data(here: Path) -> None:
+    (here / "films").mkdir()
+    rows = "".join(f"{i},text {i},{i % 5 + 1}\n" for i in range(6))
+    (here / "films" / "data.csv").write_text(f"item,text,fun\n{rows}", encoding="utf-8")
+    assert main(["init", "films/data.csv", "--yes", "--out", "study"]) == 0
+    assert main(["init", "films/data.csv", "--yes", "--force"]) == 0
+    assert "name: films " in (here / "films" / "study.yaml").read_text(encoding="utf-8")
+
+
 def test_a_saved_folder_is_left_alone_and_a_study_is_known(here: Path, capsys) -> None:
     import datasets
 

@@ -112,7 +112,7 @@ def test_all_judges_together(tiny: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert f"{e.calls:,} calls to make" in out
         assert f"likely {e.usd_likely:.4g} USD, at most {e.usd:.4g} USD" in out
     assert "judge       all 3 judges" in out
-    assert "The price of 1 of them is unknown; sums leave them out." in out
+    assert "1 of them have no known price: set `judging.prices`; sums leave them out." in out
     assert "a guess for models without replies in the store" in out
     assert main(["run", str(study), "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["total"]["usd_likely"] == pytest.approx(total.usd_likely)

@@ -70,7 +70,7 @@ def test_a_server_that_hangs(store: Store, provider: str, answered: int) -> None
     with serving(after(answered, HANG)) as server:
         said, seconds = stopped(run(server, store, MANY, provider, limits=QUICK))
         assert ("stopped answering" if answered else "answers no call") + " (timeout): no reply" in said
-        assert "raise reply_seconds (0.4)" in said
+        assert "raise `judging.reply_seconds` (0.4)" in said
         assert seconds < 30  # of a busy machine; the server never answers
         assert len(server.log) < answered + 20
         server.behave = always(ANSWER)

@@ -21,7 +21,9 @@ _COSTS: dict[Unit, tuple[str, Form]] = {
 
 _COST_NOTES: dict[Unit, str] = {
     "usd": "The cost of an ensemble is the sum of its judges' USD for one unit on all aspects of the run.",
-    "tokens": ("The judges are free, or a price is unknown: tokens per unit stand for the cost."),
+    "tokens": (
+        "The judges are free, or a price is unknown (`judging.prices` sets it): tokens stand for the cost."
+    ),
     "judges": "The cost of a judge is unknown: the number of judges stands for the cost.",
 }
 _NOISIER = (

@@ -180,7 +180,7 @@ def _common_units(data: Prepared, aspects: Sequence[int]) -> list[Bools]:
         if not common.any():
             raise MetaevalError(
                 f"no unit has a score for {data.aspects[a]!r} from all {len(data.evaluators)} judges: "
-                "choose others with --judge, or fill missing scores in the study"
+                "choose others with --judge, or fill missing scores in the study (`missing.score`)"
             )
     return units
 

@@ -251,7 +251,7 @@ def refuse_nothing_common(
             fewest = min(scored, key=lambda e: int(n_units[e, a]))
             raise DataError(
                 f"no unit has a score for {aspect!r} from every evaluator ({evaluators[fewest]!r} has "
-                f"only {int(n_units[fewest, a])}); leave it out, fill missing scores, or set units: own"
+                f"only {int(n_units[fewest, a])}); leave it out, or set `missing.score` or `units: own`"
             )
 
 

@@ -187,10 +187,10 @@ class Sender:
     def _affords(self, price: int) -> bool:
         usd, calls = self._budget.max_usd, self._budget.max_calls
         if usd is not None and self._nano + price > usd * 1e9:
-            self.empty = f"the budget of {usd:g} USD does not cover them; raise max_usd"
+            self.empty = f"the budget of {usd:g} USD does not cover them; raise `judging.max_usd`"
             return False
         if calls is not None and self._calls >= calls:
-            self.empty = f"the budget of {calls} calls does not cover them; raise max_calls"
+            self.empty = f"the budget of {calls} calls does not cover them; raise `judging.max_calls`"
             return False
         return True
 

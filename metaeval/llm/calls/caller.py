@@ -301,11 +301,11 @@ class Caller:
         what = "stopped answering" if breaker.answered else "answers no call"
         if breaker.impatient:
             asked = f"it asks to wait {breaker.asked:.0f} s"
-            why = f"{asked}, and patience_seconds is {patience:g}"
+            why = f"{asked}, and `judging.patience_seconds` is {patience:g}"
         else:
             why = f"{breaker.tries} calls failed in {breaker.seconds:.0f} s"
             if breaker.error.code == "timeout":
-                why += f"; if it is slow, raise reply_seconds ({self.limits.reply_seconds:g})"
+                why += f"; if it is slow, raise `judging.reply_seconds` ({self.limits.reply_seconds:g})"
         return _stopped(request.name, what, breaker.error, why)
 
 

@@ -145,10 +145,12 @@ def bound_of(request: Request, prices: Prices) -> int:
     elif usd is not None:
         return nano(usd)
     elif prices.known(request):
-        why = "its replies have no max_tokens; set it"
+        why = "its replies have no limit; set `max_tokens` in its spec, or in `models`"
     else:
         why = f"its price is unknown; set `judging.prices`: {{{model}: {{input: …, output: …}}}}"
-    raise MetaevalError(f"max_usd cannot be kept for {model}, since {why}, or limit calls with max_calls")
+    raise MetaevalError(
+        f"`judging.max_usd` cannot be kept for {model}, since {why}, or limit calls with `judging.max_calls`"
+    )
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 import filelock
 
 from metaeval.base.errors import MetaevalError
+from metaeval.base.files import unusable
 from metaeval.llm.store.database import VERSION, StoreConnection
 from metaeval.llm.store.rows import SCHEMA, DamagedReplyError
 
@@ -78,13 +79,17 @@ class FileDatabase:
         self._log = path.with_name(f"{path.name}-wal")
 
     def exists(self) -> bool:
-        """Say whether the file is there."""
+        """Say whether the file is there; raise `MetaevalError` if it can be none."""
+        why = "it is a folder" if self.path.is_dir() else unusable(self.path)
+        if why and not self.path.is_file():
+            raise MetaevalError(
+                f"the store {self.path} cannot be made: {why}; name a file with `judging.store`"
+            )
         return self.path.is_file()
 
     def open_to_read(self) -> FileSession:
         """Open the file to read it."""
-        if self.path.is_dir():
-            raise MetaevalError(f"the store {self.path} is a folder; name a file")
+        self.exists()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             return self.open_to_write()

@@ -233,7 +233,7 @@ def test_a_batch_is_sent_only_if_the_most_that_it_costs_is_left(store: Store, se
     assert (len(left.to_come), left.unsent) == (6, 5)
     left = round_of(store, wanted, budget=budget)
     assert left.stuck
-    assert "USD does not cover them; raise max_usd" in left.outstanding()
+    assert "USD does not cover them; raise `judging.max_usd`" in left.outstanding()
     assert [len(batch["keys"]) for batch in server.made()] == [4, 1]
     assert round_of(store, wanted, budget=Budget(max_usd=1)).unsent == 0
 
@@ -246,14 +246,14 @@ def test_calls_of_all_batches_of_a_run_count(store: Store, server: BatchServer) 
     assert left.stuck
     assert (
         left.outstanding()
-        == "2 calls are not sent yet: the budget of 3 calls does not cover them; raise max_calls"
+        == "2 calls are not sent yet: the budget of 3 calls does not cover them; raise `judging.max_calls`"
     )
     assert round_of(store, wanted, budget=budget, run="another").unsent == 0
 
 
 def test_a_budget_needs_a_price(store: Store, server: BatchServer) -> None:
     with pytest.raises(
-        MetaevalError, match="max_usd cannot be kept for openai/m, since its price is unknown"
+        MetaevalError, match="max_usd` cannot be kept for openai/m, since its price is unknown"
     ):
         round_of(store, asked(server, 1), budget=Budget(max_usd=1), prices=Prices())
 

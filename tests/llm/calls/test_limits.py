@@ -137,7 +137,7 @@ def test_what_is_reserved_learns_from_what_was_charged() -> None:
     ],
 )
 def test_what_multiplies_or_unbounds_a_price_is_refused(parameters: dict[str, object], why: str) -> None:
-    with pytest.raises(MetaevalError, match=f"max_usd cannot be kept for openai/m, since {re.escape(why)}"):
+    with pytest.raises(MetaevalError, match=f"max_usd` cannot be kept for openai/m, since {re.escape(why)}"):
         bound_of(Request("openai", "m", (Message("user", "x"),), parameters), PRICES)
 
 
@@ -149,7 +149,7 @@ def test_what_multiplies_or_unbounds_a_price_is_refused(parameters: dict[str, ob
             10,
             r"price is unknown; set `judging.prices`: \{openai/m: \{input: …, output: …\}\}, or",
         ),
-        (PRICES, None, "no max_tokens; set it, or"),
+        (PRICES, None, "set `max_tokens` in its spec"),
     ],
 )
 def test_a_limit_in_money_needs_an_upper_bound(prices: object, max_tokens: int | None, why: str) -> None:

@@ -60,6 +60,10 @@ class PairEvaluator(BaseEvaluator):
         """Return the score of each pair; runs in the worker processes."""
         return [self.score_pair(explanation, references) for explanation, references in pairs]
 
+    def check(self, data: ExplanationSet, aspects: Sequence[str]) -> None:
+        """Raise `DataError` if the data set has no reference."""
+        references_of(data, self)
+
     def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
         """Return one score per unit, the same for every aspect."""
         pairs = zip(explanations_of(data, self), references_of(data, self), strict=True)
