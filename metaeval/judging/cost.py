@@ -204,21 +204,17 @@ def _parts(asked: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return each judge's part of each call: ``evaluator``, ``call``, ``judges`` of it, and `COSTS`."""
     import pandas as pd
 
-    columns = ["evaluator", "call", "samples", *COSTS]
-    rows = [
-        of.assign(evaluator=n, call=of["call"].str.split()).reindex(columns=columns)
-        for n, of in asked.items()
-    ]
-    table = pd.concat(rows) if rows else pd.DataFrame(columns=columns)
+    columns, costs = ["evaluator", "call", *COSTS], list(COSTS)
+    cells = [of.assign(evaluator=name).reindex(columns=columns) for name, of in asked.items()]
+    table = pd.concat(cells) if cells else pd.DataFrame(columns=columns)
+    table["call"] = table["call"].str.split()
     table["samples"] = table["call"].str.len()
-    table[list(COSTS)] = table[list(COSTS)].div(table["samples"], axis=0)
-    table = table.explode("call").groupby(["evaluator", "call", "samples"], sort=False, as_index=False)
-    calls = table[list(COSTS)].sum(min_count=1).sort_values("samples", kind="stable")
-    by_call = calls.groupby("call")
-    judges = by_call["call"].transform("size")
+    table[costs] = table[costs].astype(float).div(table["samples"], axis=0)
+    by = table.explode("call").groupby(["evaluator", "call", "samples"], sort=False)
+    calls = by[costs].sum(min_count=1).reset_index().sort_values("samples", kind="stable")
+    judges = calls.groupby("call")["call"].transform("size")
     # A judge of samples knows what all of them cost; who asks one of them alone knows its cost.
-    cost = by_call[list(COSTS)].transform("first")
-    calls[list(COSTS)] -= cost.mul(1 - 1 / judges, axis=0)
+    calls[costs] -= calls.groupby("call")[costs].transform("first").mul(1 - 1 / judges, axis=0)
     return calls.assign(judges=judges)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -80,25 +80,25 @@ def sheet_to_text(sheet: Sheet) -> str:
     parts = [plain.prose(said, width) for said in (sheet.title, sheet.simulated.warning) if said]
     heads = sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(body)
 
-    def table(kept: Collection[int]) -> str:
-        some = [c for j, c in enumerate(sheet.columns) if j in kept]
-        rows = [[text for j, text in enumerate(row) if j in kept] for row in body]
+    kept = [*range(len(sheet.columns))]
+
+    def table() -> str:
+        some, rows = [sheet.columns[j] for j in kept], [[row[j] for j in kept] for row in body]
         return plain.table([c.title for c in some], rows, [is_text(c) for c in some], heads, width)
 
-    kept, text, missing = [*range(len(sheet.columns))], "", []
-    droppable = _droppable(sheet.columns, body) if plain.fitted.get() else []
-    while "\n\n" in (text := table(kept)) and droppable:
-        kept.remove(droppable[0])
-        missing.append(sheet.columns[droppable.pop(0)].title)
-    if "\n\n" in text and plain.fitted.get():
+    text, fit = table(), plain.fitted.get()
+    for j in _droppable(sheet.columns, body) if fit else ():
+        if "\n\n" in text:  # it goes on below
+            kept.remove(j)
+            text = table()
+    missing = [c.title for j, c in enumerate(sheet.columns) if j not in kept]
+    if "\n\n" in text and fit:
         body = [[text.partition(" [")[0] for text in row] for row in body]
-        text, missing = table(kept), ["intervals", *missing]
+        text, missing = table(), ["intervals", *missing]
     parts.append(text)
     if missing:
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-        parts.append(
-            plain.prose(f"No room for {'; '.join(missing[:_NAMED])}{more}: --wide shows all.", width)
-        )
+        named = "; ".join(missing[:_NAMED]) + f" and {len(missing) - _NAMED} more" * (len(missing) > _NAMED)
+        parts.append(plain.prose(f"No room for {named}: --wide shows all.", width))
     if sentences := _sentences(sheet):
         parts.append(plain.prose(" ".join(sentences), width))
     return "\n\n".join(parts) + "\n"
@@ -107,8 +107,7 @@ def sheet_to_text(sheet: Sheet) -> str:
 def _droppable(columns: Sequence[Column], body: Sequence[Sequence[str]]) -> list[int]:
     """Return the columns that a narrow terminal can do without, in the order in which they go.
 
-    Those that hold nothing, counts and costs go first, then further numbers, then words, each from the right.
-    The names of the rows stay, what is to be kept, and one number.
+    Empty ones, counts and costs go first, then numbers, then words. Names of rows and one number stay.
     """
     titles, texts = [c.title for c in columns], [is_text(c) for c in columns]
     cells_of = [[row[j] for row in body] for j in range(len(columns))]

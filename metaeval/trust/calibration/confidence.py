@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -45,13 +45,8 @@ def agreed(scores: Floats, ratings: Floats, scale: Scale, within: float | None) 
 def _verdict(found: Reliability) -> str:
     """Return what a confidence is worth, in words."""
     gap, area = found.gap, found.auroc
-    points = f"by {abs(100 * gap.value):.0f} points"
     side = (
-        f"too high {points}"
-        if gap.low > 0
-        else f"too low {points}"
-        if gap.high < 0
-        else "too high in places, too low in others"
+        "too high" if gap.low > 0 else "too low" if gap.high < 0 else "too high in places, too low in others"
     )
     side = side if found.p <= _ALPHA else "not seen to be miscalibrated"
     said = (
@@ -63,10 +58,8 @@ def _verdict(found: Reliability) -> str:
     return f"{said}; it {tells} (AUROC {area.value:.2f})"
 
 
-_SILENT = (
-    "It states no confidence, so it cannot choose what people look at. A judge with expected=True keeps the "
-    "probability of its score."
-)
+_SILENT = "It states no confidence (expected=True keeps one), so it cannot choose what people look at."
+_CONCLUSION = (_HEAD[0], Column("verdict", "Over all aspects"))
 _NUMBERS = (
     *_HEAD,
     Column("verdict", "Its confidence is", keep=True),
@@ -101,9 +94,8 @@ def confidence_sheets(
 ) -> list[Sheet]:
     """Return ``conclusion``, a sentence per judge; ``confidence``, a verdict each; ``reliability``, by bin.
 
-    Without a confidence there is only what ``judges`` lack.
-
-    Scores and truth are long tables; ``within`` is as of `agreed`.
+    Without a confidence there is only what ``judges`` lack. Scores and truth are long tables; ``within`` is
+    as of `agreed`.
     """
     keys = key_columns(truth)
     scores = scores.reindex(columns=[*scores, CONFIDENCE]) if CONFIDENCE not in scores else scores
@@ -111,15 +103,16 @@ def confidence_sheets(
         scores["score"].notna() & scores[CONFIDENCE].notna() & scores["evaluator"].isin(evaluators)
     ]
     rated = there.merge(truth[truth["rating"].notna()], on=[*keys, "aspect"])
-    for aspect, own in rated.groupby("aspect", observed=True):
-        right = agreed(own["score"].to_numpy(), own["rating"].to_numpy(), scale.of(str(aspect)), within)
+    for name, own in rated.groupby("aspect", observed=True):
+        right = agreed(own["score"].to_numpy(), own["rating"].to_numpy(), scale.of(str(name)), within)
         rated.loc[own.index, "right"] = np.nan if right is None else right.astype(np.float64)
     column = cluster_columns(keys).get(str(bootstrap.cluster))
     by = [column] if column else list(keys)
     rows, bins = [], []
     for (evaluator, aspect), own in rated.groupby(["evaluator", "aspect"], sort=False, observed=True):
-        row = {"evaluator": str(evaluator), "aspect": str(aspect), "n_units": len(own)}
-        of, row["verdict"] = _assessed(own, by, bootstrap)
+        of, verdict = _assessed(own, by, bootstrap)
+        head: dict[str, Any] = {"evaluator": str(evaluator), "aspect": str(aspect)}
+        row = head | {"n_units": len(own), "verdict": verdict}
         rows.append(row)
         if of is not None:
             row |= {"stated": of.confidence.value, "p": of.p}
@@ -127,15 +120,15 @@ def confidence_sheets(
                 row |= getattr(of, name).row(name)
             table = pd.DataFrame({"stated": of.stated, **of.right.row("right"), "n_units": of.counts})
             names = [f"{b / BINS:g} to {(b + 1) / BINS:g}" for b in range(BINS)]
-            head = {name: row[name] for name in ("evaluator", "aspect")}
             bins.append(table.assign(bin=names, **head)[of.counts > 0])
-    silent = [name for name in judges if name not in {row["evaluator"] for row in rows}]
-    concluded = [
-        {"evaluator": str(evaluator), "verdict": _conclusion(*_assessed(own, by, bootstrap))}
+    said = {
+        str(evaluator): _conclusion(*_assessed(own, by, bootstrap))
         for evaluator, own in rated.groupby("evaluator", sort=False, observed=True)
-    ] + [{"evaluator": name, "verdict": _SILENT} for name in silent]
-    columns, title = (_HEAD[0], Column("verdict", "Over all aspects")), "Is a judge as sure as it is right?"
-    first = [Sheet("conclusion", title, pd.DataFrame(concluded), columns, (), simulated)] if concluded else []
+    }
+    said |= {name: _SILENT for name in judges if name not in said}
+    frame = pd.DataFrame({"evaluator": [*said], "verdict": [*said.values()]})
+    title = "Is a judge as sure as it is right?"
+    first = [Sheet("conclusion", title, frame, _CONCLUSION, (), simulated)] if said else []
     if not rows:
         return first
     same = "the same value of the scale, rounded" if within is None else f"within {within:g} points"

@@ -41,7 +41,7 @@ def found(scale=FIVE, within=None, names=("honest", "boaster", "percent", "silen
 def test_each_verdict_is_a_sentence() -> None:
     verdicts = found()[1].frame.set_index("evaluator")["verdict"]
     assert verdicts["honest"].startswith("not seen to be miscalibrated")
-    assert verdicts["boaster"].startswith("too high by ")
+    assert verdicts["boaster"].startswith("too high: it is")
     assert "tells right from wrong" in verdicts["boaster"]
     assert verdicts["percent"] == "cannot be said: its confidence is not between 0 and 1"
     assert "silent" not in verdicts
@@ -50,7 +50,7 @@ def test_each_verdict_is_a_sentence() -> None:
 def test_one_sentence_per_judge_says_whether_its_confidence_may_choose_what_people_look_at() -> None:
     said = found()[0].frame.set_index("evaluator")["verdict"]
     assert said["honest"].endswith("So people may look at what it is least sure of.")
-    assert re.search(r"too high by \d+ points: .*So people may", said["boaster"])
+    assert re.search(r"too high: it is .*So people may", said["boaster"])
     assert "So it is not known" in said["percent"]
     assert "so it cannot choose what people look at" in said["silent"]
 

@@ -232,7 +232,7 @@ class Compared(Outcome):
         return first
 
     @property
-    def _costs(self) -> FloatArray:
+    def _costs(self) -> Any:  # noqa: ANN401 - an array
         """The cost of each verdict, shape (pairs, orders, aspects, costs): all of a call share its cost."""
         verdicts = Counter(self.call.ravel().tolist())  # equal texts are compared once
         return self.spent / np.vectorize(verdicts.__getitem__, otypes=[float])(self.call)[..., None]
