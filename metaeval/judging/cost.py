@@ -210,8 +210,9 @@ def _parts(asked: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     table["call"] = table["call"].str.split()
     table["samples"] = table["call"].str.len()
     table[costs] = table[costs].astype(float).div(table["samples"], axis=0)
-    by = table.explode("call").groupby(["evaluator", "call", "samples"], sort=False)
-    calls = by[costs].sum(min_count=1).reset_index().sort_values("samples", kind="stable")
+    by = table.explode("call").groupby(["evaluator", "call"], sort=False)
+    calls = by[costs].sum(min_count=1).assign(samples=by["samples"].min()).reset_index()
+    calls = calls.sort_values("samples", kind="stable")
     judges = calls.groupby("call")["call"].transform("size")
     # A judge of samples knows what all of them cost; who asks one of them alone knows its cost.
     calls[costs] -= calls.groupby("call")[costs].transform("first").mul(1 - 1 / judges, axis=0)
