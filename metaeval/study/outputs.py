@@ -224,7 +224,10 @@ def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFra
     if results.ranked:
         ranks = "the evaluators not significantly worse than its best; the best of the rest begins the next"
     if failures := {
-        s for e in record.evaluators.values() for s, n in e.scores.items() if n and s not in (Status.OK, Status.EXAMPLE)
+        s
+        for e in record.evaluators.values()
+        for s, n in e.scores.items()
+        if n and s not in (Status.OK, Status.EXAMPLE)
     }:
         failed = escapes.meanings(escapes.STATUSES, failures)
     if len(costs) and costs.filter([c.name for c in SHOWN_COSTS]).notna().to_numpy().any():

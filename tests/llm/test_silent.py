@@ -109,7 +109,7 @@ def test_a_wait_that_is_too_long_ends_the_run_with_a_sentence(
     with serving(after(answered, act)) as server:
         limits = Limits(concurrency=8)
         said, seconds = stopped(run(server, store, MANY, provider, limits=limits))
-        assert "quota of the day (it asks to wait 3600 s, and patience_seconds is 100)" in said
+        assert "quota of the day (it asks to wait 3600 s, and `judging.patience_seconds` is 100)" in said
         assert seconds < 30  # of a busy machine
         assert len(server.log) <= answered + 2 * limits.concurrency
 

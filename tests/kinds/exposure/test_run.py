@@ -191,7 +191,7 @@ def test_only_the_judge_that_makes_things_up_is_caught(run):
 def test_calibrate_measures_the_confidence_of_verdicts_alone(place, tmp_path):
     run = shutil.copytree(place / "run", tmp_path / "run")
     sheets = calibration_of(run, Calibrating(resamples=50))
-    assert [sheet.name for sheet in sheets] == ["confidence", "reliability"]
+    assert [sheet.name for sheet in sheets] == ["conclusion", "confidence", "reliability"]
     assert {"one", "two"} <= set(sheets[0].frame["evaluator"])
     assert not (run / "calibration.json").exists()
     assert main(["calibrate", str(run), "--resamples", "50"]) == 0
