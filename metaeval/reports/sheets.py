@@ -86,12 +86,16 @@ def sheet_to_text(sheet: Sheet) -> str:
         some, rows = [sheet.columns[j] for j in kept], [[row[j] for j in kept] for row in body]
         return plain.table([c.title for c in some], rows, [is_text(c) for c in some], heads, width)
 
-    text, fit = table(), plain.fitted.get()
+    text, fit, cut = table(), plain.fitted.get(), list[str]()
+    if fit and "\n\n" in text and any(c.beside for c in sheet.columns):
+        alone = replace(sheet, columns=tuple(c._replace(beside=()) for c in sheet.columns))
+        body, cut = cells(alone, marks=plain.MARKS), ["further values of a cell"]
+        text = table()
     for j in _droppable(sheet.columns, body) if fit else ():
         if "\n\n" in text:  # it goes on below
             kept.remove(j)
             text = table()
-    missing = [c.title for j, c in enumerate(sheet.columns) if j not in kept]
+    missing = cut + [c.title for j, c in enumerate(sheet.columns) if j not in kept]
     if "\n\n" in text and fit:
         body = [[text.partition(" [")[0] for text in row] for row in body]
         text, missing = table(), ["intervals", *missing]

@@ -54,6 +54,17 @@ def test_a_narrow_terminal_keeps_the_verdict_beside_its_number() -> None:
     assert "--wide" not in text
 
 
+@pytest.mark.usefixtures("_fitted")
+def test_a_narrow_terminal_leaves_out_further_levels_before_aspects() -> None:
+    aspects = [f"aspect {i}" for i in range(4)]
+    values = {f"{level} {a}": 12.25 for a in aspects for level in ("dataset", "user", "pair")}
+    frame = pd.DataFrame({"judge": JUDGES, **values})
+    levels = [Column(f"dataset {a}", a, "number", beside=(f"user {a}", f"pair {a}")) for a in aspects]
+    text = render([Sheet("s", "Which judge?", frame, (Column("judge", "Judge"), *levels))], "txt")
+    assert all(a in text for a in aspects)
+    assert "No room for further values of a cell: --wide shows all." in text
+
+
 @pytest.fixture(autouse=True)
 def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
