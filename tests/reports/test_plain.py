@@ -56,7 +56,7 @@ def test_a_narrow_terminal_keeps_the_verdict_beside_its_number() -> None:
 
 @pytest.mark.usefixtures("_fitted")
 def test_a_narrow_terminal_leaves_out_further_levels_before_aspects() -> None:
-    aspects = [f"aspect {i}" for i in range(4)]
+    aspects = [f"aspect-{i}" for i in range(4)]
     values = {f"{level} {a}": 12.25 for a in aspects for level in ("dataset", "user", "pair")}
     frame = pd.DataFrame({"judge": JUDGES, **values})
     levels = [Column(f"dataset {a}", a, "number", beside=(f"user {a}", f"pair {a}")) for a in aspects]
