@@ -96,9 +96,7 @@ def correcting_sheets(
             f"{plural_of(name).capitalize()}, as people would have rated them",
             groups,
             _GROUPS,
-            (
-                f"Of one rank are those not worse than its best (tests of differences, Holm, α = {alpha:g}).",
-            ),
+            (f"Of one rank are those not worse than its best (tests of differences, Holm, α = {alpha:g}).",),
         ),
         ("correct-differences", "Differences", differences, _DIFFERENCES, (level,)),
         (
