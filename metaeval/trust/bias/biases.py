@@ -40,7 +40,7 @@ BIASES: tuple[Bias, ...] = (
 BESIDE: Mapping[str, tuple[str, Form]] = {
     "position": ("Shown first wins", "share"),
     "flips": ("Flips", "share"),
-    "verbosity": ("Twice the length", "number"),
+    "verbosity": ("Points for twice the length", "number"),
     "self-preference": ("Own family", "number"),
     "leniency": ("Leniency", "number"),
     "central tendency": ("Spread", "number"),
@@ -171,9 +171,9 @@ def _tests(found: Biases, further: Sequence[str]) -> Sheet | None:
         Column("bias", "Bias"),
         Column("number", "Number"),
         *aspect,
-        Column("estimate", "Estimate", "number", "ci_low", "ci_high"),
+        Column("estimate", "Estimate", "number", "ci_low", "ci_high", keep=True),
         Column("p", "p", "p"),
-        Column("p_holm", "p (Holm)", "p"),
+        Column("p_holm", "p (Holm)", "p", keep=True),
         Column("found", "Found", keep=True),
     )
     notes = (*_how_tested(found), *further)
