@@ -78,7 +78,7 @@ def test_skipped_units_do_not_end_the_plan(run: Path, tmp_path: Path) -> None:
     ratings.merge(most).to_csv(tmp_path / "most.csv", index=False)
     [sheet] = plan_of(run / "run", ("good", "bad"), judge="a", labels=tmp_path / "most.csv")
     assert str(sheet.frame["verdict"][0]).startswith("decided for these units: good is better")
-    assert "units were skipped" in sheet.notes[1]
+    assert "units were skipped" in sheet.notes[2]
 
 
 def test_labels_of_the_easy_units_alone_decide_nothing(run: Path, tmp_path: Path) -> None:
