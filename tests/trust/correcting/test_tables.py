@@ -189,8 +189,8 @@ def test_who_may_be_the_best_follows_from_the_tests_of_differences() -> None:
         for noise in [rng.normal()]
         for rater in (("people", "judge") if t < n // 2 else ("judge",))
     ]
-    for row in rows:
-        row["value"] += 0.5 * rng.normal() * (row["evaluator"] == "judge")
+    for row in (row for row in rows if row["evaluator"] == "judge"):
+        row["value"] += 0.5 * rng.normal()
     [held] = samples_by_cluster(pd.DataFrame(rows), "people", ())
     sheets = {s.name: s for s in correcting_sheets([held], alpha=0.05, seed=0, simulated=REAL)}
     groups, pairs = sheets["correct-groups"].frame, sheets["correct-differences"].frame
