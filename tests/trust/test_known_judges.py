@@ -108,10 +108,15 @@ def test_replace(runs: Path, judge: str, run: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("judge", "better", "run", "said"),
     [
-        ("noise", ("b", "a"), "all", "decided: b is better than a"),  # at the price of more labels
-        ("peer", ("b", "a"), "all", "decided: b is better than a"),
-        ("good", None, "all", "decided: good replaces a person"),
-        ("biased", None, "all", "decided: biased does not replace a person"),
+        (
+            "noise",
+            ("b", "a"),
+            "all",
+            "decided for these units: b is better than a",
+        ),  # at the price of more labels
+        ("peer", ("b", "a"), "all", "decided for these units: b is better than a"),
+        ("good", None, "all", "decided for these units: good replaces a person"),
+        ("biased", None, "all", "decided for these units: biased does not replace a person"),
         ("good", None, "easy", "not decided: "),
     ],
 )

@@ -21,6 +21,7 @@ from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.correlation import estimates
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.resampling.significance import few_note
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import percentile_interval
 
@@ -288,6 +289,8 @@ def _notes(found: Power) -> list[str]:
         notes.append(
             f"The difference is undefined in up to {most:,} studies of a row; these count as not significant."
         )
+    if few := few_note(found.n_clusters, found.cluster):
+        return [f"{few} This table cannot say how many are enough.", *notes]
     return [*notes, *_enough(found)]
 
 

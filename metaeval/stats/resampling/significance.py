@@ -12,7 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from metaeval.base.counts import plural_of
 from metaeval.stats.coefficients.tables import Floats
+
+FEWEST_CLUSTERS = 6
+"""With fewer clusters no pattern of signs has p < 0.05."""
+TOO_FEW = "too few to tell"
+
+
+def few_note(n: int, cluster: str) -> str:
+    """Return a sentence where there are fewer than `FEWEST_CLUSTERS`, such as users; else nothing."""
+    if n >= FEWEST_CLUSTERS:
+        return ""
+    return f"{n} {plural_of(cluster)} are too few for any test at 5 %: take {FEWEST_CLUSTERS} or more."
 
 
 def holm(p: ArrayLike) -> Floats:

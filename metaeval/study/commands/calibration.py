@@ -31,6 +31,7 @@ from metaeval.kinds.scoring import known_for, score
 from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import SCORES, read_record
 from metaeval.sources.hub import FILE
+from metaeval.stats.resampling.significance import few_note
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.plan import column_in, column_of
 from metaeval.study.specs import recorded_names
@@ -257,7 +258,8 @@ def _intervals(bootstrap: Bootstrap, data: Prepared, nouns: Mapping[str, str]) -
     who = nouns.get(str(bootstrap.cluster), bootstrap.cluster)
     resampler = bootstrap.resampler(data.clusters(str(bootstrap.cluster)).n)
     made = made_from(resampler, f"bootstrap resamples of {plural_of(who or '')}")
-    return f"{100 * bootstrap.confidence:g} % intervals: {made}, seed {bootstrap.seed}."
+    few = few_note(resampler.n_clusters, who or "")
+    return f"{100 * bootstrap.confidence:g} % intervals: {made}, seed {bootstrap.seed}. {few}".rstrip()
 
 
 def _of_run(path: Path, how: Calibrating, *, rated: bool) -> LabelledScores:

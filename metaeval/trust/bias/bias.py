@@ -18,9 +18,6 @@ from metaeval.stats.resampling.cluster_sums import WithAverage, with_average
 from metaeval.stats.resampling.paired import sign_test
 from metaeval.trust.bias.units import JudgedUnits, VerdictPairs
 
-FEWEST_CLUSTERS = 6
-"""With fewer clusters no pattern of signs has p < 0.05."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured(Estimate[Floats]):

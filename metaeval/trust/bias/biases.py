@@ -15,10 +15,10 @@ from metaeval.engine.board import Board
 from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.stats.resampling.bootstrap import Resampler
-from metaeval.stats.resampling.significance import holm
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW, few_note, holm
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.trust.bias.between import REPEATABILITY, WORDING
-from metaeval.trust.bias.bias import FEWEST_CLUSTERS, Bias, BiasData, Biases, Test, TestedNumber
+from metaeval.trust.bias.bias import Bias, BiasData, Biases, Test, TestedNumber
 from metaeval.trust.bias.given_truth import given_truth_note
 from metaeval.trust.bias.position import POSITION
 from metaeval.trust.bias.scale_use import SCALE_USE
@@ -40,7 +40,7 @@ BIASES: tuple[Bias, ...] = (
 BESIDE: Mapping[str, tuple[str, Form]] = {
     "position": ("Shown first wins", "share"),
     "flips": ("Flips", "share"),
-    "verbosity": ("Twice the length", "number"),
+    "verbosity": ("Points for twice the length", "number"),
     "self-preference": ("Own family", "number"),
     "leniency": ("Leniency", "number"),
     "central tendency": ("Spread", "number"),
@@ -73,7 +73,7 @@ def _test(asked: TestedNumber, p_holm: float) -> Test:
     elif np.isnan(p):
         words = "not defined"
     else:
-        words = "no bias found" if numbers.n >= FEWEST_CLUSTERS else "too few to tell"
+        words = "no bias found" if numbers.n >= FEWEST_CLUSTERS else TOO_FEW
     names = asked.judge, question.bias, question.number, asked.aspect
     return Test(*names, estimate, low, high, p, p_holm, words, has_bias)
 
@@ -171,9 +171,9 @@ def _tests(found: Biases, further: Sequence[str]) -> Sheet | None:
         Column("bias", "Bias"),
         Column("number", "Number"),
         *aspect,
-        Column("estimate", "Estimate", "number", "ci_low", "ci_high"),
+        Column("estimate", "Estimate", "number", "ci_low", "ci_high", keep=True),
         Column("p", "p", "p"),
-        Column("p_holm", "p (Holm)", "p"),
+        Column("p_holm", "p (Holm)", "p", keep=True),
         Column("found", "Found", keep=True),
     )
     notes = (*_how_tested(found), *further)
@@ -199,8 +199,8 @@ def _how_tested(found: Biases) -> Iterator[str]:
         "Wording and repetitions are tested for a shift alone: "
         "answers may differ one by one and be the same in the mean, see below."
     )
-    if n < FEWEST_CLUSTERS:
-        yield f"{n} {by}s are too few for any test at {100 * ALPHA:g} %: take {FEWEST_CLUSTERS} or more."
+    if few := few_note(n, by):
+        yield few
     if tests / (resamples + 1) > ALPHA:
         least = round(tests / ALPHA)
         yield f"{resamples:,} resamples are too few for so many tests: take {least:,} or more."

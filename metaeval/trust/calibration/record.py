@@ -19,6 +19,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.files import write_text
 from metaeval.engine.intervals import Bootstrap
 from metaeval.stats.resampling.bootstrap import Estimate
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW
 from metaeval.trust.calibration.identity import changes, identity
 from metaeval.trust.calibration.maps import MapFit
 
@@ -62,14 +63,15 @@ class Bands(NamedTuple):
         """Return the measure of the verdict on an agreement, its value, and the verdict."""
         by = found.measure(wanted, cuts)
         value = found.value(by)
-        return by, value, self.verdict(value.value, value.low)
+        few = found.n_clusters < FEWEST_CLUSTERS
+        return by, value, TOO_FEW if few else self.verdict(value.value, value.low)
 
     def sentence(self) -> str:
         """Return a sentence on what the verdicts mean."""
         return (
             "The verdict uses the lower end of the interval, not the estimate: "
             f"{self.usable:g} or more is {USABLE}; {self.tighten:g} to {self.usable:g}: {TIGHTEN}; "
-            f"below {self.tighten:g}: {NOT_MEASURING}."
+            f"below {self.tighten:g}: {NOT_MEASURING}. Fewer than {FEWEST_CLUSTERS} clusters are {TOO_FEW}."
         )
 
     def _band(self, value: float) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.base.counts import plural_of
+from metaeval.base.counts import counted, plural_of
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.ranking.orders import rank_clusters
@@ -74,7 +74,7 @@ def correcting_sheets(
             by_group, pairs = _by_group(kept, alpha)
             groups += by_group
             differences += pairs
-            answers[-1]["verdict"] += _order(by_group, plural_of(name))
+            answers[-1]["verdict"] += _order(by_group, name)
         ways += [{"aspect": each.aspect, **row} for row in _ways(kept, alpha, seed)]
     several = f"{PER_JUDGE} {plural_of(cluster)} with labels per judge"
     rule = (
@@ -96,7 +96,7 @@ def correcting_sheets(
             f"{plural_of(name).capitalize()}, as people would have rated them",
             groups,
             _GROUPS,
-            (f"Of one rank are those not worse than its best (t tests, Holm, α = {alpha:g}).",),
+            (f"Of one rank are those not worse than its best (tests of differences, Holm, α = {alpha:g}).",),
         ),
         ("correct-differences", "Differences", differences, _DIFFERENCES, (level,)),
         (
@@ -163,10 +163,11 @@ def _by_group(kept: Correcting, alpha: float) -> tuple[list[dict[str, Any]], lis
     first, second = np.triu_indices(n, 1)
     apart = _chosen(kept, every[first] - every[second])
     p = apart.p()
-    worse = np.full((n, n), np.nan)  # small where the column is worse than the row
-    worse[first, second] = np.where(apart.estimate > 0, p / 2, 1 - p / 2)
-    worse[second, first] = 1 - worse[first, second]
-    ranks = rank_clusters(means.estimate, holm(worse), alpha)
+    corrected = holm(p)
+    worse = np.ones((n, n))  # small where the column is worse than the row
+    worse[first, second] = np.where(apart.estimate > 0, corrected, 1)
+    worse[second, first] = np.where(apart.estimate < 0, corrected, 1)
+    ranks = rank_clusters(means.estimate, worse, alpha)
     judge = [float(sample.scores[0][sample.group == g].mean()) for g in range(n)]
     rows: list[dict[str, Any]] = []
     ends = zip(_ends(means, alpha), _ends(sample.labels_alone(every), alpha, "labels"), strict=True)
@@ -188,7 +189,6 @@ def _by_group(kept: Correcting, alpha: float) -> tuple[list[dict[str, Any]], lis
             rows[-1]["withheld"] = float(np.nanmean(kept.withheld[here]))
     order = np.argsort(-means.estimate, kind="stable")  # without an estimate: last
     rows = [rows[g] for g in order]
-    corrected = holm(p)
     low, high = apart.interval(1 - alpha)
     pairs = [
         {
@@ -207,12 +207,13 @@ def _by_group(kept: Correcting, alpha: float) -> tuple[list[dict[str, Any]], lis
     return rows, pairs
 
 
-def _order(rows: list[dict[str, Any]], nouns: str) -> str:
+def _order(rows: list[dict[str, Any]], noun: str) -> str:
     top = [row["group"] for row in rows if row["rank"] == 1]
     if not top:
         return ""
+    others = counted(len(top) - 1, f"other {noun}")
     return (
-        f"; {top[0]} is the best" if len(top) == 1 else f"; {len(top)} {nouns} cannot be told from the best"
+        f"; {top[0]} is the best" if len(top) == 1 else f"; {others} cannot be told from {top[0]}, the best"
     )
 
 

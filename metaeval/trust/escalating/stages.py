@@ -28,6 +28,8 @@ class Stages:
     aspect: str
     units: pd.DataFrame
     """Their key columns."""
+    rated: NDArray[np.bool_]
+    """Those that people rated, shape (units,)."""
     judges: tuple[str, ...]
     """Those that say how sure they are."""
     sources: tuple[str, ...]
@@ -77,6 +79,7 @@ def stages(
             Stages(
                 aspect,
                 units,
+                ~np.isnan(rating),
                 tuple(parts),
                 tuple(source for source, _, _ in parts.values()),
                 refused,
@@ -91,15 +94,15 @@ def stages(
 def _refusal(source: str, stepless: bool, score: Floats, there: NDArray[np.bool_], scale: Scale) -> str:
     given = score[~np.isnan(score)]
     if not there.any():
-        return "no unit has both its score and a rating of people"
+        return "no unit has both the judge's score and a rating of people"
     if given.min() < scale.min or given.max() > scale.max:
-        return "its scores are not on people's scale"
+        return "the judge's scores are not on people's scale"
     if stepless:
         return "the scale has no steps; say what agrees with --within POINTS"
     if not source:
         return (
-            "nothing says how sure it is; ask it with expected=True, or several times (replicate=1, 2, …) as "
-            "members of Mean(…), or name a panel"
+            "nothing says how sure the judge is; ask it with expected=True, or several times "
+            "(replicate=1, 2, …) as members of Mean(…), or name a panel"
         )
     return ""
 

@@ -100,12 +100,11 @@ def _verdict(stage: Stages, chosen: Cascade, alpha: float, delta: float) -> dict
     n, judges = len(stage.units), len(stage.judges)
     decided = np.flatnonzero(chosen.route < judges)
     agrees = stage.right[chosen.route[decided], decided] if judges else np.empty(0)
-    labelled = (~np.isnan(stage.right)).any(axis=0) if judges else np.zeros(n)
     row: dict[str, Any] = {
         "people": 1 - len(decided) / max(n, 1),
         "agreement": float(np.nanmean(agrees)) if (~np.isnan(agrees)).any() else np.nan,
         "n_units": n,
-        "n_labelled": int(labelled.sum()),
+        "n_labelled": int(stage.rated.sum()),
     }
     target = f"{1 - alpha:.0%} agreement"
     if not judges:

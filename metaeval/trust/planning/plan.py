@@ -111,7 +111,9 @@ class LabelPlan:
         value, low, high = (float(v[end - 1]) for v in (found.value, found.low, found.high))
         if stop:
             said = self._fixed("above" if value > 0 else "below")
-            return Standing(f"decided: {said}; stop labelling", n, value, low, high, decided=True)
+            return Standing(
+                f"decided for these units: {said}; stop labelling", n, value, low, high, decided=True
+            )
         if end == len(weights):
             return Standing("all units are labelled: there is no difference", n, value, low, high)
         # The interval narrows about with the root of the labels.

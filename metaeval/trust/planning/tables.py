@@ -104,11 +104,14 @@ def planning_sheet(
         f"judge does. The interval holds after every label at once (normal mixture; from {LEAST} on), so one "
         "may stop when it says so. It is about these units: it does not say what other users would say."
     )
-    notes = [told]
+    notes = [f"Asked about {plan.aspect} and {judge}; --aspect and --judge choose others.", told]
     if skipped:
         notes.append(f"{skipped} units were skipped; for them, {replaced}.")
     if plan.rule != "mean":
-        notes.append("The value is ε less the mean advantage of a person over the judge, as of `replace`.")
+        notes.append(
+            "The value is ε less the mean advantage of a person over the judge. metaeval replace asks more: "
+            "would it hold for other people and users? It may need more labels where this is decided."
+        )
     row = {"aspect": plan.aspect, "n_units": len(plan.units), **asdict(answer)}
     title, simulated = "What to label next?", scored.scores.simulation.among([judge])
     return Sheet("plan", title, pd.DataFrame([row]), _COLUMNS, tuple(notes), simulated)

@@ -251,6 +251,12 @@ def test_sheet() -> None:
     assert not any("extrapolation" in note for note in hopeless.notes)
 
 
+def test_a_run_of_few_users_advises_no_size() -> None:
+    notes = power_sheet(power(prepared(*frames(5, 10, noise=(0.5, 1.5))), users=[5, 50], studies=200)).notes
+    assert notes[0].startswith("5 users are too few for any test at 5 %")
+    assert not any("The fewest users" in note for note in notes)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

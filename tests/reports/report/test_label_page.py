@@ -195,7 +195,7 @@ def test_a_plan_is_followed_and_the_page_stops_when_it_is_decided(label: Label, 
         user = plan.units["user_id"][len(asked)]
         asked.append(user)
         page.press("5" if better[user] else "2")
-    assert page.title == f"Decided: A is better than B; stop labelling ({len(asked)} labels)"
+    assert page.title == f"Decided for these units: A is better than B; stop labelling ({len(asked)} labels)"
     assert 30 <= len(asked) < 60
     assert [event["unit"][0] for event in page.events()] == asked
     page.press("u", "5" if better[asked[-1]] else "2")

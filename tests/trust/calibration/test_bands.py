@@ -6,7 +6,9 @@ import math
 
 import pytest
 
+from metaeval.analysis.agreement.labels import Agreement
 from metaeval.base.errors import MetaevalError
+from metaeval.stats.resampling.bootstrap import Estimate
 from metaeval.trust.calibration.record import USABLE, Bands
 
 
@@ -25,6 +27,13 @@ def test_the_verdict_is_by_the_lower_end(estimate, low, words) -> None:
     found = Bands().verdict(estimate, low)
     assert found == words
     assert (found == USABLE) == (low >= 0.6)
+
+
+@pytest.mark.parametrize(("n_clusters", "words"), [(5, "too few to tell"), (6, "usable as a gate")])
+def test_few_clusters_make_no_gate_however_narrow_the_interval(n_clusters, words) -> None:
+    value = Estimate(0.92, 0.91, 0.93, n_clusters)
+    found = Agreement("judge", "clear", "", 30, n_clusters, {}, {"spearman": value})
+    assert Bands().judged(found, None, ())[2] == words
 
 
 def test_bands_may_be_others() -> None:

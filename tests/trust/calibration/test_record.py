@@ -37,13 +37,13 @@ def data(tiny):
     return load(tiny)
 
 
-def agreement(name="judge", low=0.65, stratum=""):
+def agreement(name="judge", low=0.65, stratum="", n_clusters=6):
     return Agreement(
         name,
         "clear",
         stratum,
         20,
-        5,
+        n_clusters,
         {"refused": 1},
         {"quadratic": Estimate(0.7, low, 0.8, 30), "kappa": NOTHING},
         (1.0, 2.0),

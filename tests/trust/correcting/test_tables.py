@@ -176,3 +176,26 @@ def test_ranking_measures_are_corrected_by_topic(judge: str, topics: str, refuse
         assert row["ci_low"] < wanted.mean() < row["ci_high"]
         assert row["ci_high"] - row["ci_low"] < 0.7 * (row["labels_ci_high"] - row["labels_ci_low"])
         assert str(row["verdict"]).endswith("s4 is the best")
+
+
+def test_who_may_be_the_best_follows_from_the_tests_of_differences() -> None:
+    """Three generators: Holm over 3 two-sided tests finds what Holm over 6 one-sided ones would not."""
+    n, shifts = 40, {"a": 0.0, "b": -0.6, "c": -1.2}
+    rng = np.random.default_rng(4)
+    rows = [
+        {"evaluator": rater, "measure": "m", "system": name, "topic": f"t{t}", "value": shift + noise}
+        for t in range(n)
+        for name, shift in shifts.items()
+        for noise in [rng.normal()]
+        for rater in (("people", "judge") if t < n // 2 else ("judge",))
+    ]
+    for row in (row for row in rows if row["evaluator"] == "judge"):
+        row["value"] += 0.5 * rng.normal()
+    [held] = samples_by_cluster(pd.DataFrame(rows), "people", ())
+    sheets = {s.name: s for s in correcting_sheets([held], alpha=0.05, seed=0, simulated=REAL)}
+    groups, pairs = sheets["correct-groups"].frame, sheets["correct-differences"].frame
+    best = groups["group"][0]
+    apart = pairs[(pairs["first"].eq(best) | pairs["second"].eq(best)) & (pairs["p_holm"] <= 0.05)]
+    told = {*apart["first"], *apart["second"]} - {best}
+    assert told == {"b", "c"}
+    assert told == set(groups.loc[groups["rank"] > 1, "group"])

@@ -11,6 +11,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.cli import main
+from metaeval.study.commands.analyses import escalation_of
 from metaeval.study.commands.labelling import label_set
 
 USERS, PER = 100, 8
@@ -60,6 +61,11 @@ def test_a_panel_decides_where_it_agrees_and_people_the_rest(
     assert 0.2 < (route["route"] == "person").mean() < 0.5
     session = label_set(study / "data", rater="ann", only=study / "run" / "route.csv")
     assert len(session.units) == (route["route"] == "person").sum()
+
+
+def test_ratings_are_counted_where_no_judge_says_how_sure_it_is(study: Path, tmp_path: Path) -> None:
+    sheets = escalation_of(study / "run", ["a"], route=tmp_path / "route.csv")
+    assert list(sheets[0].frame["n_labelled"]) == [USERS * PER]
 
 
 def test_a_route_without_keys_is_refused(study: Path) -> None:

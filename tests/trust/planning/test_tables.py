@@ -43,7 +43,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_biased_judge_is_corrected_and_half_of_the_labels_decide(run: Path) -> None:
     [sheet] = plan_of(run / "run", ("good", "bad"), judge="a")
     row = sheet.frame.iloc[0]
-    assert row["verdict"] == "decided: good is better than bad; stop labelling"
+    assert row["verdict"] == "decided for these units: good is better than bad; stop labelling"
     assert row["n_labelled"] <= 240
     plan = pd.read_csv(run / "run" / "plan.csv")
     assert plan["order"].is_monotonic_increasing
@@ -77,8 +77,8 @@ def test_skipped_units_do_not_end_the_plan(run: Path, tmp_path: Path) -> None:
     most = plan[plan.index % 10 != 3][["user_id", "item_id", "generator"]]
     ratings.merge(most).to_csv(tmp_path / "most.csv", index=False)
     [sheet] = plan_of(run / "run", ("good", "bad"), judge="a", labels=tmp_path / "most.csv")
-    assert str(sheet.frame["verdict"][0]).startswith("decided: good is better")
-    assert "units were skipped" in sheet.notes[1]
+    assert str(sheet.frame["verdict"][0]).startswith("decided for these units: good is better")
+    assert "units were skipped" in sheet.notes[2]
 
 
 def test_labels_of_the_easy_units_alone_decide_nothing(run: Path, tmp_path: Path) -> None:
@@ -92,7 +92,11 @@ def test_labels_of_the_easy_units_alone_decide_nothing(run: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("noise", "said"), [(0.0, "decided: a replaces a person"), (3.0, "decided: a does not replace a person")]
+    ("noise", "said"),
+    [
+        (0.0, "decided for these units: a replaces a person"),
+        (3.0, "decided for these units: a does not replace a person"),
+    ],
 )
 def test_whether_a_judge_replaces_a_person(run: Path, tmp_path: Path, noise: float, said: str) -> None:
     """Two people differ from the truth by as much; the judge does not, or by more."""
@@ -120,7 +124,7 @@ def test_a_mean_or_a_difference_is_known_to_a_width(
     where, width = tmp_path / "plan.csv", 0.3 if better is None else 0.6
     [sheet] = plan_of(run / "run", better, judge="a", width=width, plan=where)
     row = sheet.frame.iloc[0]
-    assert row["verdict"] == f"decided: the {what} is known to ± {width:g}; stop labelling"
+    assert row["verdict"] == f"decided for these units: the {what} is known to ± {width:g}; stop labelling"
     assert row["n_labelled"] < 240
     assert row["ci_high"] - row["ci_low"] <= 2 * width
     ratings = pd.read_csv(run / "data" / "ratings.csv")
