@@ -109,9 +109,10 @@ def tell_pages(folder: Path, raters: Sequence[str], *addresses: str) -> None:
         click.echo(json_text({"rater": rater, "address": address}) if is_on("json") else told)
 
 
-def tell_simulated(simulated: Simulation) -> None:
-    """Print on stderr what is simulated."""
-    if simulated and not is_on("quiet"):
+def tell_simulated(simulated: Simulation, printed: str = "") -> None:
+    """Print on stderr what is simulated, unless it is in what will be ``printed`` on the terminal."""
+    there = sys.stdout.isatty() and simulated.loud in printed
+    if simulated and not there and not is_on("quiet"):
         show(simulated.warning, err=True)
 
 
