@@ -16,7 +16,7 @@ import click
 
 from metaeval import __version__
 from metaeval.base.errors import MetaevalError, by_cause
-from metaeval.cli.group import STOPPED, Group
+from metaeval.cli.group import STOPPED, Group, show
 from metaeval.cli.options import flag
 
 DONE, WRONG_INPUT, UNEXPECTED = 0, 2, 70
@@ -158,5 +158,5 @@ def _prepare_streams() -> None:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"metaeval: {' '.join(message.split())}", file=sys.stderr)
+    show(f"metaeval: {' '.join(message.split())}", err=True)
     return code

@@ -137,8 +137,9 @@ def _tell(
     from metaeval.reports.sheets import files, render
     from metaeval.trust.gate.checks import gate_sheet
 
-    tell_simulated(result.simulated)
     sheet = gate_sheet(result)
+    printed = "" if out is not None or is_on("json") else render([sheet], suffix)
+    tell_simulated(result.simulated, printed)
     texts = {} if out is None else dict(written(out, lambda: gate_record(result), partial(files, [sheet])))
     texts |= {} if junit is None else {junit: junit_xml(result)}
     texts |= {} if summary is None else {summary: gate_markdown(result)}
@@ -147,6 +148,6 @@ def _tell(
     if is_on("json"):
         tell_json(gate_record(result))
     elif out is None:
-        click.echo(render([sheet], suffix), nl=False)
+        click.echo(printed, nl=False)
     else:
         tell(f"{result.verdict}: {out}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, is_on, talk, tell, tell_json, tell_pages
+from metaeval.cli.group import Group, is_on, show, talk, tell, tell_json, tell_pages
 from metaeval.cli.options import PATH, PLACE, flag, option, seed, served, several
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def sample(
     more = " --pairs" * pairs
     tell(f"{out}\nNext: metaeval golden label {shlex.quote(str(out))} --rater NAME{more}")
     for warning in made.warnings:
-        click.echo(f"metaeval: {warning}", err=True)
+        show(f"metaeval: {warning}", err=True)
     tell_json(made.to_dict())
 
 

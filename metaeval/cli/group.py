@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -73,10 +75,19 @@ def begin() -> None:
     show_progress(not is_on("quiet"))
 
 
+def show(message: str, *, err: bool = False) -> None:
+    """Print a message; a terminal gets lines broken at spaces alone, so that a path can be copied."""
+    if (sys.stderr if err else sys.stdout).isatty():
+        width = shutil.get_terminal_size().columns
+        wrapper = TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+        message = "\n".join(map(wrapper.fill, message.split("\n")))
+    click.echo(message, err=err)
+
+
 def tell(message: str) -> None:
     """Print a message for people: neither with ``--quiet`` nor beside JSON."""
     if not (is_on("quiet") or is_on("json")):
-        click.echo(message)
+        show(message)
 
 
 def tell_address(address: str) -> None:
@@ -88,7 +99,7 @@ def tell_pages(folder: Path, raters: Sequence[str], *addresses: str) -> None:
     """Print where labels go, and the address of the page of each rater."""
     if not (is_on("quiet") or is_on("json")):
         # A browser may be unable to read the file that it is given (Snap, Flatpak, WSL).
-        click.echo(
+        show(
             f"Each label is saved before the next is asked for, and stands in the tables of {folder} when "
             "this command ends. If no browser opens, open the address yourself. End with Ctrl-C.",
             err=True,
@@ -98,16 +109,11 @@ def tell_pages(folder: Path, raters: Sequence[str], *addresses: str) -> None:
         click.echo(json_text({"rater": rater, "address": address}) if is_on("json") else told)
 
 
-def tell_simulated(simulated: Simulation) -> None:
-    """Print on stderr what is simulated."""
-    if not simulated or is_on("quiet"):
-        return
-    warning = simulated.warning
-    if sys.stderr.isatty():
-        from metaeval.reports.plain import prose, room
-
-        warning = prose(warning, room())
-    click.echo(warning, err=True)
+def tell_simulated(simulated: Simulation, printed: str = "") -> None:
+    """Print on stderr what is simulated, unless it is in what will be ``printed`` on the terminal."""
+    there = sys.stdout.isatty() and simulated.loud in printed
+    if simulated and not there and not is_on("quiet"):
+        show(simulated.warning, err=True)
 
 
 def tell_uncalibrated(folder: Path) -> None:
@@ -136,7 +142,7 @@ def tell_lost(*folders: Path) -> None:
 def end_lost(lost: Sequence[str], *, allowed: bool) -> None:
     """Print on stderr which replies were lost, and end with exit code 3 unless that is allowed."""
     for sentence in lost:
-        click.echo(f"metaeval: {sentence}", err=True)
+        show(f"metaeval: {sentence}", err=True)
     if lost and not allowed:
         click.get_current_context().exit(STOPPED)
 
@@ -144,7 +150,7 @@ def end_lost(lost: Sequence[str], *, allowed: bool) -> None:
 def warn(message: str) -> None:
     """Print a message on stderr, also beside JSON, but not with ``--quiet``."""
     if not is_on("quiet"):
-        click.echo(f"metaeval: {message}", err=True)
+        show(f"metaeval: {message}", err=True)
 
 
 def end_unread(shares: Mapping[Any, float]) -> None:
@@ -153,9 +159,7 @@ def end_unread(shares: Mapping[Any, float]) -> None:
 
     many = [f"{100 * share:.1f} % of {judge}" for judge, share in shares.items() if share >= MUCH]
     if many:
-        click.echo(
-            f"metaeval: {100 * MUCH:g} % of verdicts or more were not read: {', '.join(many)}", err=True
-        )
+        show(f"metaeval: {100 * MUCH:g} % of verdicts or more were not read: {', '.join(many)}", err=True)
         click.get_current_context().exit(STOPPED)
 
 

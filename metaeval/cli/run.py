@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +17,7 @@ from metaeval.base.progress import progress
 from metaeval.cli.group import (
     begin,
     end_lost,
+    is_on,
     talk,
     tell,
     tell_json,
@@ -66,7 +69,8 @@ def demo(kind: str, out: Path | None, suffix: str) -> None:
 
         board = read_board(folder, record.study.coefficients[:1])
         table = "" if suffix == "json" else FORMATS[suffix](board)
-    tell(table)
+    if not (is_on("quiet") or is_on("json")):
+        click.echo(table)
     _tell_done(folder, record, already=already)
 
 
@@ -205,6 +209,9 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
     tell_simulated(record.simulation)
     report = {"folder": str(folder), "report": str(folder / REPORT), "already_finished": already}
     tell_json({**report, **record.content()})
+    if sys.stdout.isatty():
+        run = shlex.quote(str(folder))
+        tell(f"Next: metaeval leaderboard {run}\n      metaeval view {run}")
     tell_uncalibrated(folder)
     end_lost(record.lost_sentences, allowed=allow_failures)
 

@@ -175,8 +175,7 @@ def tell_tables(
     from metaeval.base.files import write_text
 
     printed = "" if out is not None or is_on("json") else text()
-    if not (sys.stdout.isatty() and simulated.loud in printed):  # else it is on the terminal already
-        tell_simulated(simulated)
+    tell_simulated(simulated, printed)
     if out is not None:
         for path, content in written(out, record, files).items():
             write_text(path, content)

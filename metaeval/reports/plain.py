@@ -14,7 +14,7 @@ from metaeval.engine.sheet import MARKS_SAID, NOTHING, Mark
 
 Measure = Callable[[str], float]
 
-_BREAKS = re.compile(r"(?<=[\s,/])")
+_BREAKS = re.compile(r"(?<=[\s,/(])")
 _WORDS = re.compile(r"(?<=\s)")
 _NUMERIC = re.compile(r"([\d.,/ %-]*\d[\d.,/ %-]*)?")
 _NARROWEST = 16  # digits that a column of names keeps
@@ -35,7 +35,7 @@ def is_numeric(column: Sequence[str]) -> bool:
 
 
 def wrapped(text: str, width: float, measure: Measure, *, words: bool = False) -> list[str]:
-    """Return the lines of a text, each at most ``width`` wide; names break behind commas and slashes too.
+    """Return the lines of a text, each at most ``width`` wide; names break behind commas, slashes and ( too.
 
     A piece that is too long for a line is broken where the line ends; ``words`` are broken only then.
     """

@@ -220,7 +220,7 @@ def _size_text(data: DataSet) -> str:
 
 
 def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFrame) -> list[tuple[str, str]]:
-    ranks, failed, priced = "", "", ""
+    ranks, failed, priced, unread = "", "", "", ""
     if results.ranked:
         ranks = "the evaluators not significantly worse than its best; the best of the rest begins the next"
     if failures := {
@@ -232,6 +232,7 @@ def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFra
         failed = escapes.meanings(escapes.STATUSES, failures)
     if len(costs) and costs.filter([c.name for c in SHOWN_COSTS]).notna().to_numpy().any():
         priced = "means per unit, all aspects together; tokens include reasoning tokens"
+        unread = "the share of replies that came and cannot be read"
     return [
         ("truth", "people's ratings, with which scores are compared"),
         (
@@ -240,9 +241,12 @@ def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFra
         ),
         ("unit", f"what a score is about, named by {', '.join(data.nouns[key] for key in data.keys)}"),
         ("rank group", ranks),
+        ("interval, [low, high]", "values that fit the data, the estimate being one; a wide one: few data"),
+        ("p", "how probable a difference this large is if there is none; small: not by chance alone"),
         ("missing scores", "scores not given, one per unit and aspect, among the units that people rated"),
         ("why missing", failed),
         ("USD, tokens, time", priced),
+        ("unread", unread),
     ]
 
 

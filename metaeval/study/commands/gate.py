@@ -20,7 +20,7 @@ from metaeval.trust.calibration.identity import identity
 from metaeval.trust.calibration.record import judge_notes
 from metaeval.trust.gate.baseline import CALL_DIGITS, Baseline, GateScores, cells_of, read_baseline
 from metaeval.trust.gate.baseline import write_baseline as write_file
-from metaeval.trust.gate.checks import GateResult, gate
+from metaeval.trust.gate.checks import NOTHING_ASKED, GateResult, gate
 from metaeval.trust.gate.drift import marked
 from metaeval.trust.gate.rules import Rules, joined, lowered
 
@@ -78,6 +78,9 @@ def gate_run(
             f"the baseline resamples each {kept.cluster} as a cluster, and --cluster is {request.cluster}, "
             "which changes the intervals: leave --cluster out, or write a new baseline"
         )
+    asked = kept or request.least or request.max_drop
+    if not (asked or request.evaluator) and len(run.judges) != 1:
+        raise MetaevalError(f"{NOTHING_ASKED}; {_no_single_judge(run)}")
     current = _scored(run, request, by, kept.scored.evaluator if kept else None)
     notes = run.record.lost_sentences
     rules = request.rules(kept.rules if kept else None)
@@ -202,8 +205,12 @@ def _scored(run: OpenRun, request: GateRequest, by: str, usual: str | None) -> G
 def _only_judge(run: OpenRun) -> str:
     if len(run.judges) == 1:
         return run.judges[0]
+    raise MetaevalError(_no_single_judge(run))
+
+
+def _no_single_judge(run: OpenRun) -> str:
     have = f"{len(run.judges)} judges" if run.judges else "no judge"
-    raise MetaevalError(
+    return (
         f"the run {run.folder} has {have}: choose the evaluator to check with --evaluator "
         f"({', '.join(run.judges or run.scores.evaluators)})"
     )

@@ -66,19 +66,18 @@ def calibration_sheets(
         row = {"evaluator": one.evaluator, "aspect": one.aspect, "stratum": one.stratum}
         row |= {"n_units": one.n_units, "n_clusters": one.n_clusters, **numbers_of(value)}
         strata += [row | {"verdict": verdict, "by": _title(measured)}] if one.stratum else []
-    units, verdicts, bys = (
-        Column("n_units", "Units", "count"),
-        Column("verdict", "Verdict", keep=True),
-        Column("by", "By"),
-    )
-    estimate = Column("estimate", "Agreement", "decimal", "low", "high", keep=True)
+    units, verdicts = Column("n_units", "Units", "count"), Column("verdict", "Verdict", keep=True)
+    measures = {row["by"] for row in (*rows, *strata)}
+    bys = (Column("by", "Measure"),) if len(measures) > 1 else ()  # a single one stands in the title
+    title = "Agreement" if bys else " ".join(["Agreement:", *measures])
+    estimate = Column("estimate", title, "decimal", "low", "high", keep=True)
     columns = (
         *heads(whole),
         units,
         Column("n_without", "No score", "count"),
         estimate,
         verdicts,
-        bys,
+        *bys,
         *(
             Column(n, _title(n), "decimal", f"{n}_low", f"{n}_high")
             for n in names
@@ -93,7 +92,7 @@ def calibration_sheets(
         _labels(whole, every, simulated),
     ]
     if strata:
-        columns = (*heads(found), Column("stratum", by), units, estimate, bys, verdicts)
+        columns = (*heads(found), Column("stratum", by), units, estimate, *bys, verdicts)
         note = f"Each {by} on its own; with few units intervals are wide, and verdicts say so."
         title = f"Agreement with people by {by}"
         sheets.append(Sheet("strata", title, pd.DataFrame(strata), columns, (note,), simulated))

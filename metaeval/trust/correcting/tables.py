@@ -23,7 +23,7 @@ _ENDS = ("ci_low", "ci_high")
 _ANSWERS = (
     Column("aspect", "Aspect"),
     Column("verdict", "What would people have said?", keep=True),
-    Column("estimate", "Corrected", "number", *_ENDS),
+    Column("estimate", "Estimate", "number", *_ENDS),
     Column("judge", "By the judge", "number"),
     Column("labels", "Labels alone", "number", "labels_ci_low", "labels_ci_high"),
     Column("n_labelled", "With labels", "count"),
@@ -34,7 +34,7 @@ _GROUPS = (
     Column("aspect", "Aspect"),
     Column("group", "Name"),
     Column("rank", "Rank", "count"),
-    Column("estimate", "Corrected", "number", *_ENDS),
+    Column("estimate", "Estimate", "number", *_ENDS),
     Column("judge", "By the judge", "number"),
     Column("labels", "Labels alone", "number", "labels_ci_low", "labels_ci_high"),
     Column("n_labelled", "With labels", "count"),

@@ -42,6 +42,9 @@ from metaeval.trust.gate.tests_of_means import cluster_mean
 Verdict: TypeAlias = Literal["pass", "fail", "inconclusive"]
 Kind: TypeAlias = Literal["least", "drop"]
 _ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "pass")
+NOTHING_ASKED = (
+    "there is nothing to check: give --min, or --max-drop with a --baseline, as in --min ASPECT=4.2"
+)
 SAME = "the same texts, and the same judge"
 """The remark on a check that had nothing to test."""
 
@@ -141,9 +144,7 @@ def gate(
             had = cell(both, *place)
             found.append(_checked("drop", place, -drop, had[had["before"].notna()], **how))
     if not found:
-        raise MetaevalError(
-            "there is nothing to check: give --min, or --max-drop with a --baseline, as in --min ASPECT=4.2"
-        )
+        raise MetaevalError(NOTHING_ASKED)
     corrected = holm([check.p_fail_alone for check in found])
     tested = int(np.isfinite(corrected).sum())
     checks = tuple(_decided(c, float(p), rules, tested) for c, p in zip(found, corrected, strict=True))

@@ -64,7 +64,7 @@ def raters_sheets(panels: Iterable[Panel], resampler: Resampler, simulated: Simu
 
 _AGREE = (
     Column("aspect", "Aspect"),
-    Column("verdict", "They", keep=True),
+    Column("verdict", "Verdict", keep=True),
     Column("alpha", "α", "hundredths", "alpha_low", "alpha_high"),
     Column("people", "People", "count"),
     Column("n_units", "Units", "count"),

@@ -209,7 +209,7 @@ def _finite(value: float) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-_VERDICTS = (*_HEAD, Column("verdict", "It", keep=True))
+_VERDICTS = (*_HEAD, Column("verdict", "Verdict", keep=True))
 _RATES = (
     *_HEAD,
     Column("winning_rate", "ω, by cluster", "hundredths"),

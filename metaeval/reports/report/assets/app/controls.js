@@ -104,7 +104,8 @@ const SENTENCES = 3
 /** The others are folded, one in a line. */
 function Notes({ notes }) {
   const sentences = notes.filter(Boolean).flatMap((note) => note.split(/(?<=[.?!])\s+/))
-  const line = (text) => html`<p class="note">${text}</p>`
+  const coded = (part, i) => i % 2 ? html`<code>${part}</code>` : part
+  const line = (text) => html`<p class="note">${text.split('`').map(coded)}</p>`
   const folded = sentences.splice(SENTENCES)
   return html`${sentences.length > 0 && line(sentences.join(' '))}${
     folded.length > 0 &&
