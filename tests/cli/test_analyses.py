@@ -59,7 +59,9 @@ KEYS = {
     f"biases out --judge two --family two=ours --family long=ours --family short=none {FEW}": (
         *("judges", "biases", "verbosity", "self_preference", "scale"),
     ),
-    f"calibrate out --evaluator two {FEW}": ("calibration", "labels", "confusion", "maps", "conformal"),
+    f"calibrate out --evaluator two {FEW}": (
+        *("conclusion", "calibration", "labels", "confusion", "maps", "conformal"),
+    ),
     "compare out later --all-pairs": ("changes", "runs", "ranking", "tests"),
     "compare out --by clear,user,kendall": ("tests",),
     "details out": ("measures", "people", "annotators", "attenuation", "variance"),

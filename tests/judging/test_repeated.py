@@ -223,6 +223,6 @@ def test_tokens_of_thought_are_in_the_costs(tiny: Path) -> None:
     assert costs.loc["thinks", "reasoning_tokens_per_text"] == 90 / 6  # six units share a text
     assert costs.loc["thinks", "tokens_per_text"] == pytest.approx(200 / 6)
     assert costs["reasoning_tokens_per_text"].isna().tolist() == [False, True]
-    assert "reasoning tokens per text" in Path("out/cost.md").read_text()
+    assert "reasoning tokens per unit" in Path("out/cost.md").read_text()
     shown = {c["name"]: c["values"] for c in payload_of(Path("out/report.html"))["costs"]}
     assert shown["reasoning_tokens_per_text"] == [15, None]

@@ -58,7 +58,7 @@ def test_its_numbers_are_of_the_units_that_people_rated_and_nothing_is_filled_in
         assert frame.loc[(aspect, "anna"), "n_units"] == len(part)
     assert frame.loc[("fitting", "anna"), "n_units"] == 17  # one question was not answered
     assert frame.loc[("clear", "long"), "by"] == "Spearman"
-    assert set(sheets) == {"calibration", "labels", "confusion", "maps", "conformal"}
+    assert set(sheets) == {"conclusion", "calibration", "labels", "confusion", "maps", "conformal"}
     assert all(sheet.simulated for sheet in sheets.values())
 
 
