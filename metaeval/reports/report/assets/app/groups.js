@@ -42,7 +42,7 @@ function GroupsPage({ study, params }) {
         onInput=${(q) => set({ q, page: '' }, { replace: true })} />
     </div>
     <${Notes} notes=${[groups.note]} />
-    <${GroupsSummary} ...${shared} />
+    <${GroupsSummary} ...${shared} viewed=${viewed} />
     <${GroupsTable} ...${shared} params=${params} set=${set}
       without=${board.dimensions.filter((d) => !offered.includes(d))} />
   </section>`
