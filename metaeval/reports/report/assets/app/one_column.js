@@ -40,7 +40,7 @@ function testColumns(study, view) {
 function whyMissing(study, view, { e, evaluator }) {
   const missing = study.board.counts.findIndex(({ name }) => name === 'n_missing')
   const reasons = study.cell(e, view)?.counts[missing] ? failuresOf(evaluator) : []
-  return reasons.map(([status]) => (status === 'missing' ? 'no score in the source' : status)).join(', ')
+  return reasons.map(([status]) => (status === 'missing' ? 'no score' : status)).join(', ')
 }
 
 function countColumns(study, view) {
