@@ -67,15 +67,10 @@ function Header({ study, current, views }) {
     </header>`
 }
 
-/**
- * Each entry of the history keeps how far down its reader was, so that Back leads to the same place. Scrolling may
- * end when a link was followed already, before its view is shown: this is no place in that view.
- */
+/** Each entry of the history keeps how far down its reader was, for Back; scrolling may end before its view is shown. */
 function useScrollPlace() {
   const shown = useRef('')
-  useLayoutEffect(() => {
-    shown.current = location.hash
-  })
+  useLayoutEffect(() => void (shown.current = location.hash))
   useEffect(() => {
     const keep = () => shown.current === location.hash && history.replaceState({ top: scrollY }, '')
     history.scrollRestoration = 'manual'
