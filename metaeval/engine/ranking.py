@@ -75,7 +75,7 @@ def ranking(
     rows["label"] = [board.label(e) for e in rows["evaluator"]]
     columns = [Column("rank", "rank"), Column("label", "evaluator")]
     notes = [f"Ordered by {board.words(at)}."]
-    title, second = board.estimate.format(**at), board.second_of(at)
+    title, second = board.estimate.format(**at) + " (lower is better)" * (not down), board.second_of(at)
     if second is None:
         columns.append(Column("estimate", title, board.form, "ci_low", "ci_high"))
         if board.intervals and rows["ci_low"].notna().any():

@@ -40,11 +40,6 @@ ROWS = alt.Chart(alt.NamedData(DATA))
 DASHED: dict[str, Any] = {"color": INK, "strokeDash": [4, 3]}
 """The look of a line that says what chance or people reach; it lies over the others."""
 _CHOSEN = 5
-_NUMBERS = alt.Scale(type="ordinal", domain=list(range(1, len(COLOURS) + 1)), range=list(COLOURS))
-_NUMBERED = alt.condition(
-    f"datum.colour <= {len(COLOURS)}", alt.Color("colour:O", scale=_NUMBERS, legend=None), alt.value(GREY)
-)
-"""No two lines have the same colour: where there are more, the further ones stay grey."""
 
 _OF_KIND = {
     Kind.BASELINE: (GREY, "cross"),
@@ -115,7 +110,8 @@ def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
 ) -> alt.LayerChart | alt.FacetChart:
     """Return a chart of grey lines with their names beside them, ordered as the lines end; some have colours.
 
-    At first these are the best by their medians. A click on a line or a name gives or takes a colour.
+    At first these are the best by their medians. A click on a line or a name gives or takes its colour, which
+    stays the same whatever else has one.
     ``ends`` are the columns of intervals, drawn for lines with a colour; ``over`` lies over the lines. Unless
     points are ``joined``, an evaluator has one.
     """
@@ -138,12 +134,10 @@ def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
     height = max(320, 16 * len(middles))
     slot = alt.value({"expr": f"{height} * (datum.place - 0.5) / datum.names"})
 
+    colour = alt.Color("evaluator:N", scale=scale_of([*map(str, middles.index)], COLOURS), legend=None)
+
     def coloured(chart: alt.Chart) -> alt.Chart:
-        # Where there are colours for all, each keeps its own.
-        keep = len(middles) <= len(COLOURS)
-        chart = chart if keep else chart.transform_filter(chosen)
-        chart = chart.transform_window(colour="dense_rank()", sort=[alt.SortField("evaluator")])
-        return (chart.transform_filter(chosen) if keep else chart).encode(color=_NUMBERED)
+        return chart.transform_filter(chosen).encode(color=colour)
 
     def line(chart: alt.Chart, **look: Any) -> alt.Chart:  # noqa: ANN401 - of Altair's marks
         mark: alt.Chart = (
@@ -157,7 +151,9 @@ def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
         # A layer that does not hold the choice takes clicks only with a tooltip.
         return text.encode(x=beside, y=slot, text="evaluator:N", tooltip="evaluator:N")
 
-    lead = names.mark_rule(opacity=0.5).encode(x=x, y=y, x2=alt.value({"expr": "width + 11"}), y2=slot)
+    # It starts at the edge: from a line that ends early it would cross the others.
+    edge, end = (alt.value({"expr": f"width + {past}"}) for past in (2, 11))
+    lead = names.mark_rule(opacity=0.5).encode(x=edge, y=y, x2=end, y2=slot)
     ink = alt.value(INK)
     return layered(
         description,
@@ -172,8 +168,8 @@ def curves(  # noqa: PLR0917 - a chart's description, rows, axes and tooltip
         *over,
         name(names.transform_filter(~chosen), color=GREY),
         coloured(name(names, fontWeight="bold")),
-        line(rows.transform_filter(pointed), strokeWidth=2.5, opacity=1).encode(color=ink),
-        name(names.transform_filter(pointed), fontWeight="bold").encode(color=ink),
+        line(rows.transform_filter(pointed & ~chosen), strokeWidth=2.5, opacity=1).encode(color=ink),
+        name(names.transform_filter(pointed & ~chosen), fontWeight="bold").encode(color=ink),
         height=height,
     )
 

@@ -198,9 +198,9 @@ def _against_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
 
     from metaeval.engine.figures.charts import DASHED, ROWS, curves, tooltip, whiskers
 
-    title, scale = "share that keeps to the axiom", {"zero": False}
+    title, scale = "share that keeps to the axiom", {"zero": False, "nice": False, "padding": 8}
     x = alt.X("estimate:Q", title=title, axis={"format": ".0%"}, scale=scale)
-    y = alt.Y("regret:Q", **REGRET_AXIS)
+    y = alt.Y("regret:Q", **{**REGRET_AXIS, "scale": {"zero": True, "nice": False, "padding": 8}})
     lines = tooltip(evaluator="evaluator", estimate=("share", ".1%"), regret=("regret", ".4f"))
     said = "Evaluators by how far they keep to an axiom, and by their regret, with intervals."
     ends, chance = ("ci_low", "ci_high"), ROWS.mark_rule(**DASHED).encode(y="mean(chance):Q")

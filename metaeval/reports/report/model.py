@@ -239,7 +239,10 @@ def sheets_payload(view: str, sheets: Sequence[Sheet]) -> list[dict[str, Any]]:
             "title": sheet.title,
             "notes": list(sheet.notes),
             "simulated": sheet.simulated.loud,
-            "columns": [{"title": c.title, "form": "text" if is_text(c) else c.form} for c in sheet.columns],
+            "columns": [
+                {"title": c.title, "form": "text" if is_text(c) else c.form, "keep": c.keep}
+                for c in sheet.columns
+            ],
             "rows": cells(sheet),
         }
         for sheet in sheets

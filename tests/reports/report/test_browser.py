@@ -396,7 +396,7 @@ def test_units_have_three_decimals_where_they_have_any(show: Show) -> None:
 
 def test_details_and_about(show: Show) -> None:
     page = show(payload(), "#/details")
-    assert "16.80 [12.30, 21.16]" in page.get_by_role("table", name="What people reach").inner_text()
+    assert "16.80 [12.30,\xa021.16]" in page.get_by_role("table", name="What people reach").inner_text()
     assert page.locator("tbody .badge").count() == 1
     page.get_by_role("link", name="About").click()
     page.locator("details").nth(1).locator("summary").click()

@@ -207,6 +207,8 @@ def cost(material: Material) -> Figure | None:
         (
             "The stepped line is the Pareto frontier: no judge that costs the same or less has a higher "
             "estimate."
+            if frame[frame["frontier"]].groupby(list(CELL))["cost"].nunique().gt(1).any()
+            else ""
         ),
         f"Left out, of unknown cost: {', '.join(unknown)}." if unknown else "",
     )

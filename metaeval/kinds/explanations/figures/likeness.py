@@ -28,7 +28,7 @@ MOST_ROWS = 20_000
 """Rows at most; with more, only the first coefficient or aspect is shown."""
 
 _MOST_WITH_NUMBERS = 24
-_SIGNS = ("score alike", "one goes up as the other goes down")
+_SIGNS = ("score alike", "score the other way round")
 _ON_TOP = alt.Legend(orient="top", columns=1)
 _COLUMNS = (
     *columns("text", first="Evaluator", second="and evaluator", aspect="Aspect", coefficient="Coefficient"),

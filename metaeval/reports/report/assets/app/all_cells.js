@@ -18,7 +18,7 @@ function cellColumns(study, view) {
       const where = board.columns.map((d) => board.words(d, at)).join(', ')
       return {
         id: `${group?.name ?? ''}|${name}`,
-        title: name,
+        title: name + board.lowerWords(at),
         group: group?.name,
         className: group && i === 0 ? 'first' : '',
         ascending: !board.higherIn(at),

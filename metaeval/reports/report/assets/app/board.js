@@ -17,6 +17,7 @@ function boardOf(board) {
     /** The dimensions that a table of all cells lays out. */
     columns: board.columns.map((name) => dimensions.find((d) => d.name === name)),
     higherIn,
+    lowerWords: (view) => (higherIn(view) ? '' : ' (lower is better)'),
     /** What verdicts at random have; it is 0 where nothing else is said. */
     chanceIn: (view) => dimensions.map((d) => d.chance[view[d.param]]).find((x) => x !== undefined) ?? 0,
     better: (view) => (a, b) => (higherIn(view) ? b - a : a - b),

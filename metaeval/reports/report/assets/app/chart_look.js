@@ -70,8 +70,12 @@ const NARROW = 480
 /** So many small multiples a row, and columns of a legend, as there is room for. */
 function withRoom(spec, width) {
   const fitting = withFittingLegends(spec, width)
-  if (width < NARROW && spec.width?.step)
-    return { ...fitting, width: 'container', autosize: { type: 'fit-x', contains: 'padding' } }
+  if (width < NARROW && spec.width?.step) {
+    // Narrow cells have no room for their numbers, and slanted labels no room beside the first column.
+    const layer = spec.layer?.filter(({ mark }) => spec.width.step > 50 || (mark.type ?? mark) !== 'text')
+    const upright = JSON.stringify({ ...fitting, layer }).replace(/"labelAngle":-\d+/g, '"labelAngle":-90')
+    return { ...JSON.parse(upright), width: 'container', autosize: { type: 'fit-x', contains: 'padding' } }
+  }
   const inner = spec.spec?.width
   if (!spec.facet || !spec.columns || typeof inner !== 'number') return fitting
   return { ...fitting, columns: Math.max(1, Math.floor(width / (inner + 50))) }

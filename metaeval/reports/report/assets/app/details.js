@@ -24,6 +24,15 @@ function roomOf(rows, c) {
   return longest > 48 ? 'snippet' : longest <= 20 ? 'nowrap' : ''
 }
 
+/** The places of columns as they stand; on a phone a row's name comes first, then the verdict and the first number. */
+function orderOf(columns, named) {
+  const places = columns.map((_, c) => c)
+  if (!matchMedia('(max-width: 48rem)').matches || !columns.some(({ keep }) => keep)) return places
+  const number = columns.findIndex(({ form }) => form !== 'text' && form !== 'count')
+  const rank = (c) => [c === named, columns[c].keep, c === number, true].indexOf(true)
+  return places.sort((a, b) => rank(a) - rank(b))
+}
+
 function SheetTable({ study, sheet }) {
   const { columns, rows, title } = sheet
   const [chosen, setChosen] = useState({})
@@ -33,11 +42,12 @@ function SheetTable({ study, sheet }) {
   const shown = rows.filter((row) => choices.every(({ c }) => !chosen[c] || row[c] === chosen[c]))
   const long = shown.length > FOLDED_ROWS
   const sides = useMemo(() => columns.map(({ form }, c) => (form === 'text' ? `text ${c === named ? '' : roomOf(rows, c)}` : '')), [sheet])
+  const order = orderOf(columns, named)
   const cell = (text, c) =>
     c === named
       ? html`<th scope="row" key=${c} class=${sides[c]}><${RowName} study=${study} text=${text} /></th>`
       : html`<td key=${c} class=${sides[c]}>${
-          study.byName.has(text) ? html`<${RowName} study=${study} text=${text} />` : text
+          study.byName.has(text) ? html`<${RowName} study=${study} text=${text} />` : columns[c].form === 'text' ? text : text.replace(', ', ',\u00a0')
         }</td>`
   return html`<section class="sheet" id=${`sheet-${sheet.name}`}>
     ${
@@ -49,10 +59,10 @@ function SheetTable({ study, sheet }) {
     }
     <${Wide} label=${title}><table>
       <caption><span>${title} <${Simulated} loud=${sheet.simulated} /></span></caption>
-      <thead><tr>${columns.map((column, c) => html`<th scope="col" key=${c}
-        class=${sides[c]}>${column.title.replaceAll('-', '\u2011')}</th>`)}</tr></thead>
+      <thead><tr>${order.map((c) => html`<th scope="col" key=${c}
+        class=${sides[c]}>${columns[c].title.replaceAll('-', '\u2011')}</th>`)}</tr></thead>
       <tbody>${shown.map(
-        (row, r) => html`<tr key=${r} class=${r < MANY_ROWS || !long || whole ? '' : 'more'}>${row.map(cell)}</tr>`,
+        (row, r) => html`<tr key=${r} class=${r < MANY_ROWS || !long || whole ? '' : 'more'}>${order.map((c) => cell(row[c], c))}</tr>`,
       )}${!shown.length && html`<tr><td colspan=${columns.length}>Nothing is left: change a choice.</td></tr>`}</tbody>
     </table></${Wide}>
     <p class="rows">${

@@ -49,6 +49,8 @@ function FigureView({ figure, params }) {
   const [data, setData] = useState(false)
   const choose = (column, value) =>
     go('figures', { ...params, figure: figure.name, [`${figure.name}.${column}`]: value }, { replace: true })
+  const clicked = figure.spec.params?.some(({ name }) => name === 'chosen')
+  const hint = clicked && 'A click on a line, a dot or a name gives it a colour, or takes it.'
   return html`<figure class="figure" id=${`figure-${figure.name}`}>
     <h3>${figure.title} <${Simulated} loud=${figure.simulated} /></h3>
     <div class="controls" role="group" aria-label=${`What the figure shows: ${figure.title}`}>
@@ -59,7 +61,7 @@ function FigureView({ figure, params }) {
     ${rows.length > 0 && html`<${Chart} spec=${spec} rows=${rows} label=${figure.title} />`}
     ${rows.length === 0 && html`<p class="note">There are no data for this choice.</p>`}
     <p class="printed">${figure.choices.map(({ column, title }) => `${capital(title)}: ${chosen[column]}`).join(' · ')}</p>
-    <figcaption><${Notes} notes=${figure.notes} /></figcaption>
+    <figcaption><${Notes} notes=${[hint, ...figure.notes]} /></figcaption>
     ${data && html`<${FigureData} figure=${figure} rows=${rows} />`}
   </figure>`
 }

@@ -41,7 +41,8 @@ function GroupLine({ groups, row, address }) {
     ${' '}<small>${plural(row.units, 'unit')}</small></li>`
 }
 
-function GroupsSummary({ study, e, view, rows, groups }) {
+/** `viewed` is what the reader comes from: its estimate may be of another level than `view`, which has groups. */
+function GroupsSummary({ study, e, view, viewed, rows, groups }) {
   const { board } = study
   const { noun } = groups
   const defined = useMemo(
@@ -54,6 +55,9 @@ function GroupsSummary({ study, e, view, rows, groups }) {
     return [found, spreadOf(found, noun, board.noun + sign, times === 100)]
   }, [defined, groups])
   const mean = Object.keys(groups.at).length > 0 && study.cell(e, view)
+  const spoken = board.dimensions.filter(({ param }) => param in groups.at)
+  const where = (at) => spoken.map((d) => board.words(d, at)).join(', ')
+  const other = spoken.some(({ param }) => viewed[param] !== view[param]) && study.cell(e, viewed)
   const above = defined.filter((r) => r.term > 0).length
   const below = defined.filter((r) => r.term < 0).length
   const most = Math.min(5, Math.floor(defined.length / 2))
@@ -61,7 +65,8 @@ function GroupsSummary({ study, e, view, rows, groups }) {
   const few = (some) => some.map((row) => html`<${GroupLine} key=${row.g} groups=${groups} row=${row} address=${address} />`)
   if (!defined.length)
     return html`<p>No ${board.noun} is defined for any of these ${noun}${groups.undefined && `: ${groups.undefined}`}.</p>`
-  return html`<p>${mean && html`The mean over ${noun} is <b>${board.print(mean.estimate)}</b>. `}
+  return html`<p>${mean && html`The mean over ${noun} (${where(view)}) is <b>${board.print(mean.estimate)}</b>. `}
+      ${other && html`At the ${where(viewed)} it is <b>${board.print(other.estimate)}</b>. `}
       Of ${count(rows.length)} ${noun}${rows.length < groups.total && ' listed'}, ${
         below > 0 ? `${count(above)} are above zero, ${count(below)} below zero and` : ''
       } ${count(rows.length - defined.length)} ${below > 0 ? '' : 'are '}undefined.</p>

@@ -42,7 +42,7 @@ function GroupsPage({ study, params }) {
         onInput=${(q) => set({ q, page: '' }, { replace: true })} />
     </div>
     <${Notes} notes=${[groups.note]} />
-    <${GroupsSummary} ...${shared} />
+    <${GroupsSummary} ...${shared} viewed=${viewed} />
     <${GroupsTable} ...${shared} params=${params} set=${set}
       without=${board.dimensions.filter((d) => !offered.includes(d))} />
   </section>`
@@ -102,8 +102,7 @@ function GroupsTable({ study, e, view, rows, groups, without, params, set }) {
     page: params.page,
     pageSize: 50,
   })
-  const caption = html`<b>${board.name(view)}</b> by ${[groups.title, ...board.where(view, without)].join(', ')}
-    <${Simulated} loud=${study.simulated.loud} />`
+  const caption = html`<b>${board.name(view)}</b> by ${[groups.title, ...board.where(view, without)].join(', ')}${' '}<${Simulated} loud=${study.simulated.loud} />`
   return html`<${DataTable} found=${found} caption=${caption} label=${groups.noun} noun=${groups.noun}
     rowHeader=${groups.keys[0].id} rowKey=${({ g }) => g}
     onSort=${(sort) => set({ sort, page: '' }, { replace: true })}

@@ -22,7 +22,7 @@ function testColumns(study, view) {
       cell: ({ e }) => {
         const cluster = tests.cluster[e]
         return html`<span
-          class=${`band band-${cluster ? clusters.indexOf(cluster) % 6 : 'none'}`}>${cluster || NOTHING}</span>`
+          class=${`band band-${cluster ? Math.min(5, clusters.indexOf(cluster)) : 'none'}`}>${cluster || NOTHING}</span>`
       },
     },
     {
@@ -40,7 +40,7 @@ function testColumns(study, view) {
 function whyMissing(study, view, { e, evaluator }) {
   const missing = study.board.counts.findIndex(({ name }) => name === 'n_missing')
   const reasons = study.cell(e, view)?.counts[missing] ? failuresOf(evaluator) : []
-  return reasons.map(([status]) => status).join(', ')
+  return reasons.map(([status]) => (status === 'missing' ? 'no score' : status)).join(', ')
 }
 
 function countColumns(study, view) {
@@ -98,7 +98,7 @@ function columnsOf(study, view, axis, people) {
     nameColumn,
     {
       id: 'estimate',
-      title: board.head(board.estimate, board.form, view),
+      title: board.head(board.estimate, board.form, view) + board.lowerWords(view),
       csv: { [board.head(board.estimate, '', view)]: (row) => cell(row)?.estimate },
       ascending: !board.higherIn(view),
       className: 'estimate',

@@ -67,10 +67,12 @@ function Header({ study, current, views }) {
     </header>`
 }
 
-/** Each entry of the history keeps how far down its reader was, so that Back leads to the same place. */
+/** Each entry of the history keeps how far down its reader was, for Back; scrolling may end before its view is shown. */
 function useScrollPlace() {
+  const shown = useRef('')
+  useLayoutEffect(() => void (shown.current = location.hash))
   useEffect(() => {
-    const keep = () => history.replaceState({ top: scrollY }, '')
+    const keep = () => shown.current === location.hash && history.replaceState({ top: scrollY }, '')
     history.scrollRestoration = 'manual'
     addEventListener('scrollend', keep)
     return () => removeEventListener('scrollend', keep)
