@@ -88,7 +88,7 @@ def test_markdown_has_a_table_a_choice_and_the_lowest_is_best() -> None:
     text = leaderboard(board(), dataset="quiz", truth="Key()").to_markdown()
     assert "> **SIMULATED JUDGES.**" in text
     assert text.count("\n## ") == 3  # the ranking, all questions, hard questions
-    assert "| rank | evaluator | share wrong | questions |" in text
+    assert "| rank | evaluator | share wrong (lower is better) | questions |" in text
     assert "| 1 | hasty (simulated) | 5.0 % [0.0 %, 60.0 %] | 8 |" in text
     assert "Ordered by questions on cast, all questions. Brackets hold Wilson intervals." in text
     assert "| Evaluator | plot | cast |" in text
