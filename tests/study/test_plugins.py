@@ -113,7 +113,7 @@ def test_evaluators_of_packages_are_listed_whether_they_can_be_used_or_not(site:
     # Of another kind's data: what the evaluator of a package needs is not there.
     done = metaeval(site, "--json", "evaluators", "--data", "data/slates")
     rows = {row["of"]: row for row in json.loads(done.stdout)["evaluators"]}
-    assert rows["package metaeval-shouting"]["on"].startswith("no: AttributeError")
+    assert rows["package metaeval-shouting"]["on"].startswith("no: Exclamations() needs the texts")
 
 
 def test_two_packages_with_one_name(tiny: Path, site: Path, tmp_path: Path) -> None:

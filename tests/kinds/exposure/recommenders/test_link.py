@@ -168,8 +168,9 @@ def test_too_few_recommenders_are_said_and_no_map_is_drawn(folder, tmp_path):
     points = pd.read_csv(tmp_path / "run" / "calibration_points.csv")
     assert points["fitted"].isna().all()
     assert points["target"].notna().all()
-    drawn = {path.name: path for path in write_figures(tmp_path / "run", ("svg",), tmp_path)}
-    assert 'line mark" d=' not in drawn["calibration_curve.svg"].read_text()
+    drawn = {path.name for path in write_figures(tmp_path / "run", ("svg",), tmp_path)}
+    assert "calibration_curve.svg" not in drawn
+    assert drawn
 
 
 def test_groups_that_the_data_do_not_have_are_named(folder, tmp_path):

@@ -4,9 +4,10 @@
 function delayLoad() {
   const frame = document.body.appendChild(document.createElement('iframe'))
   frame.hidden = true
-  frame.contentDocument.open()
+  const inside = frame.contentDocument // none in the frames of a viewer, whose pages may reach no other
+  inside?.open()
   return () => {
-    frame.contentDocument.close()
+    inside?.close()
     frame.remove()
   }
 }
