@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -90,7 +91,7 @@ class Seen:
         return self.headers.get("Authorization", "")
 
 
-class Threaded:
+class Threaded(ABC):
     """Runs in a thread of its own for the length of a block; a subclass says how it opens and closes."""
 
     def __init__(self, port: int = 0) -> None:
@@ -99,13 +100,13 @@ class Threaded:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
+    @abstractmethod
     async def open(self) -> int:
         """Listen, on a free port if none is given, and return the port."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def close(self) -> None:
         """Listen no more."""
-        raise NotImplementedError
 
     @property
     def url(self) -> str:

@@ -21,6 +21,7 @@ from metaeval.kinds.table import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import Estimator
 from metaeval.stats.regression.isotonic import isotonic
+from metaeval.stats.regression.left_out import left_out, r_squared
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, Statistic, each, estimated
 from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of
 from metaeval.stats.resampling.significance import holm
@@ -33,7 +34,6 @@ LEAST = 5
 """Recommenders from which a map is fitted."""
 _FITTED = 500  # resamples at most in which maps are fitted again
 _CEILING = 0.99  # of a target that is at most 1
-_INSIDE = 3  # predictions from which R² is given
 _EQUAL = 1e-12
 _LEVEL = 0.05
 NoLink: TypeAlias = Literal["few_systems", "saturated_target", "flat_target", "flat_score"]
@@ -138,60 +138,6 @@ def orders_kept(x: Floats, y: Floats) -> Floats:
 def out_of_fold(x: Floats, y: Floats) -> Floats:
     """Return R² of the map, each recommender predicted by a map of the others, shape (1, columns)."""
     return r_squared(y, left_out(x, y))[None]
-
-
-def left_out(x: Floats, y: Floats) -> Floats:
-    """Predict each target ``y`` by the isotonic map of the other recommenders' scores ``x``.
-
-    NaN for a score out of their range; all of shape (systems, columns), each column on its own.
-    """
-    there = ~np.isnan(x + y)
-    x, y = np.where(there, x, np.inf), np.where(there, y, 0.0)
-    predicted = np.full(x.shape, np.nan)
-    for s in range(len(x)):
-        order = np.delete(x, s, axis=0).argsort(axis=0)
-        a, b = (np.take_along_axis(np.delete(of, s, axis=0), order, axis=0) for of in (x, y))
-        fitted = _isotonic(a, b)
-        # The points on either side, which are one where the score is one of the others'.
-        ends = np.stack([(a <= x[s]).sum(axis=0) - 1, (a < x[s]).sum(axis=0)])
-        inside = there[s] & (ends[0] >= 0) & (ends[1] < np.isfinite(a).sum(axis=0))
-        ends = np.where(inside, ends, 0)
-        (low, high), (under, over) = (np.take_along_axis(of, ends, axis=0) for of in (a, fitted))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            predicted[s] = np.where(high > low, under + (over - under) * (x[s] - low) / (high - low), under)
-        predicted[s, ~inside] = np.nan
-    return predicted
-
-
-def _isotonic(x: Floats, y: Floats) -> Floats:
-    """Fit isotonic regression to each column, by the max-min formula (Barlow et al. 1972, section 1.4).
-
-    ``x`` rises in each column and is infinite where there is no point; shape (n, columns), as the result.
-    """
-    n = len(x)
-    total = np.concatenate([np.zeros_like(y[:1]), y.cumsum(axis=0)])
-    first, last = np.arange(n)[:, None, None], np.arange(n)[:, None]
-    apart = x[1:] != x[:-1]  # points of one score are pooled
-    alone = np.ones_like(apart[:1])
-    starts = np.concatenate([alone, apart])
-    ends = np.concatenate([apart, alone]) & np.isfinite(x)
-    means = (total[1:] - total[:-1, None]) / np.maximum(last - first + 1, 1)
-    least = np.where((first <= last) & ends, means, np.inf)
-    least = np.minimum.accumulate(least[:, ::-1], axis=1)[:, ::-1]
-    return np.asarray(np.where((first <= last) & starts[:, None], least, -np.inf).max(axis=0))
-
-
-def r_squared(y: Floats, predicted: Floats) -> Floats:
-    """Return 1 - Σ(y - ŷ)² / Σ(y - ȳ)², where ȳ is the mean of the others, as ŷ is of a map of the others.
-
-    Only what was predicted counts; NaN of fewer than three predictions. Sums run over the first axis.
-    """
-    there = ~np.isnan(y)
-    inside = there & ~np.isnan(predicted)
-    others = (np.nansum(y, axis=0) - y) / np.maximum(there.sum(axis=0) - 1, 1)
-    error, spread = (np.where(inside, np.square(y - of), 0.0).sum(axis=0) for of in (predicted, others))
-    known = (inside.sum(axis=0) >= _INSIDE) & (spread > 0)
-    return np.asarray(np.where(known, 1 - error / np.where(known, spread, 1.0), np.nan))
 
 
 class Link(NamedTuple):
