@@ -22,7 +22,7 @@ def _rows() -> list[dict[str, str]]:
 
 
 def requests_of(sample: str, judges: Sequence[str], folder: Path) -> dict[str, tuple[int, str]]:
-    """For each judge, the number of its different requests on a sample and a digest of their keys in order."""
+    """For each judge, the number of its different requests on a sample and one digest of their keys."""
     path = write_study(
         folder / "study.yaml",
         kind="explanations" if sample == "sample" else sample,
