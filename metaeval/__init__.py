@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from metaeval.base import __version__
+
 if TYPE_CHECKING:
     from metaeval.base.records import ScoreTable
     from metaeval.engine.frames_or_files import compare, correlate
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from metaeval.sources.replies import read_replies, read_reply
     from metaeval.study.pipeline import run
     from metaeval.study.steps import save
-
-__version__ = "0.1.0"
 
 _HOME = {
     "ExplanationSet": "metaeval.kinds.explanations.data.explanation_set",

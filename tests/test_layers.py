@@ -37,7 +37,7 @@ FLOORS = {
     )
 }
 FRONT_DOOR = ("__init__",)
-"""The package itself, which opens on every floor; ``from metaeval import __version__`` opens nothing."""
+"""The package itself, which opens on every floor."""
 HEAVY = (
     "numpy",
     "pandas",
@@ -68,7 +68,7 @@ def imported_rooms(file: Path) -> list[tuple[int, str]]:
             case ast.Import(names=names):
                 modules = [n.name for n in names]
             case ast.ImportFrom(module="metaeval", names=names, level=0):
-                modules = [f"metaeval.{n.name}" for n in names if n.name != "__version__"]
+                modules = [f"metaeval.{n.name}" for n in names]
             case ast.ImportFrom(module=str() as module, level=0):
                 modules = [module]
             case ast.ImportFrom(level=level) if level:

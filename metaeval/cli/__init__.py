@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from metaeval import __version__
+from metaeval.base import __version__
 from metaeval.base.errors import MetaevalError, by_cause
 from metaeval.cli.group import STOPPED, Group, show
 from metaeval.cli.options import flag

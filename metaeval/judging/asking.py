@@ -31,12 +31,10 @@ from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
     from metaeval.judging.cluster import Workers
-    from metaeval.judging.crew import Crew
+    from metaeval.judging.crew import Crew, Shard
     from metaeval.judging.model_evaluator import ModelEvaluator
 
 Ended: TypeAlias = "Iterator[tuple[ModelEvaluator, Future[ScoreTable]]]"
-Shard: TypeAlias = tuple[str, list[Request]]
-"""Requests, and the one addressee of them all."""
 
 _LOOK_AGAIN = 0.1  # seconds
 _GRACE = 4.0  # seconds for calls under way when a judge fails; more than each run gives its own

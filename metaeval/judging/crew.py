@@ -9,12 +9,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-import metaeval
+from metaeval.base import __version__
 from metaeval.base.counts import counted
 from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.parallel import within
@@ -26,8 +26,8 @@ from metaeval.llm.calls.request import Request
 from metaeval.llm.calls.runner import RequestRun
 from metaeval.llm.calls.work import Tally
 
-if TYPE_CHECKING:
-    from metaeval.judging.asking import Shard
+Shard: TypeAlias = tuple[str, list[Request]]
+"""Requests, and the one addressee of them all."""
 
 _SHARDS = 4  # that a worker has at once
 _DEATHS = 3  # of the workers that ask the same
@@ -81,9 +81,9 @@ class Worker:
 
     def _opened(self) -> Judging:
         with self._opening:
-            if self._version != metaeval.__version__:
+            if self._version != __version__:
                 raise MetaevalError(
-                    f"{socket.gethostname()} has metaeval {metaeval.__version__}, and the run has "
+                    f"{socket.gethostname()} has metaeval {__version__}, and the run has "
                     f"{self._version}; install the same version everywhere"
                 )
             if self._settings is None:
@@ -135,9 +135,7 @@ class Crew:
             max_restarts=-1,
             max_task_retries=_DEATHS - 1,
         )(Worker)
-        self._workers = [
-            actor.remote(options, at, metaeval.__version__) for _ in range(number or max(here, 1))
-        ]
+        self._workers = [actor.remote(options, at, __version__) for _ in range(number or max(here, 1))]
         self._free = deque(self._workers * _SHARDS)
         self._under_way: dict[Any, tuple[Any, Shard]] = {}
         """Reference of an outcome → its worker, and what that asks."""

@@ -20,7 +20,8 @@ from metaeval.llm.replies.fields import Field, Number, Text
 from metaeval.llm.store.replies import Store
 
 if TYPE_CHECKING:
-    from metaeval.judging.model_evaluator import ModelEvaluator, Question
+    from metaeval.judging.model_evaluator import ModelEvaluator
+    from metaeval.judging.outcome import Question
     from metaeval.judging.settings import JudgingOptions
 
 Basis: TypeAlias = Literal["judge", "model", "guess"]

@@ -10,14 +10,14 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import SpecError, nearest, shown, unknown
 from metaeval.base.records import DataOfKind, Kind, Status
 from metaeval.evaluators.base import BaseEvaluator, check_integer
 from metaeval.judging.cost import field_in_words, short
-from metaeval.judging.outcome import QuestionResult, result_of
+from metaeval.judging.outcome import Question, QuestionResult, result_of
 from metaeval.judging.prompts import CHAT, TEMPLATES, check_template, stops_of
 from metaeval.judging.reading import check_pattern, read_answer
 from metaeval.llm.calls.price import context_of
@@ -36,18 +36,6 @@ if TYPE_CHECKING:
 SIMULATED = "simulated"
 _log = logging.getLogger("metaeval")
 _SIGNED = ("seed", "temperature", "max_tokens", "replicate", "reply", "attempts")
-
-
-class Question(NamedTuple):
-    """One thing to ask."""
-
-    about: tuple[int, ...]
-    """Position of the unit in the data; or of a pair of units, and 0 or 1: whose text is shown first."""
-    aspects: tuple[int, ...]
-    """Positions of the aspects that the reply is to rate, among those that are scored."""
-    fields: Sequence[Field]
-    """What the reply is to give."""
-    request: Request
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,15 +17,26 @@ from metaeval.llm.calls.terms import phrases
 from metaeval.llm.providers.thinking import thought_tokens
 
 if TYPE_CHECKING:
-    from metaeval.judging.model_evaluator import Question
     from metaeval.llm.calls.price import Prices
     from metaeval.llm.calls.work import Answer
-    from metaeval.llm.replies.fields import Given
+    from metaeval.llm.replies.fields import Field, Given
     from metaeval.llm.replies.reader import Parsed
 
 _STRIPPED = np.vectorize(str.strip, otypes=[object])
 COSTS = ("tokens", "usd", "seconds", "reasoning_tokens")
 _NAN = float("nan")
+
+
+class Question(NamedTuple):
+    """One thing to ask."""
+
+    about: tuple[int, ...]
+    """Position of the unit in the data; or of a pair of units, and 0 or 1: whose text is shown first."""
+    aspects: tuple[int, ...]
+    """Positions of the aspects that the reply is to rate, among those that are scored."""
+    fields: Sequence[Field]
+    """What the reply is to give."""
+    request: Request
 
 
 class QuestionResult(NamedTuple):

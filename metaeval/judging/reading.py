@@ -19,7 +19,7 @@ from metaeval.llm.replies.patterns import ReplyPattern, UnreadError
 from metaeval.llm.replies.reader import Parsed, read_reply
 
 if TYPE_CHECKING:
-    from metaeval.judging.model_evaluator import Question
+    from metaeval.judging.outcome import Question
     from metaeval.llm.calls.request import Reply
 
 _NUMBERED = re.compile(r"-[0-9]+\Z")

@@ -13,8 +13,8 @@ from metaeval.base.records import ScoreTable, Status
 from metaeval.evaluators.base import check_flag, check_integer
 from metaeval.evaluators.grid import CODES, frame_of
 from metaeval.judging.expectation import expectation
-from metaeval.judging.model_evaluator import ModelEvaluator, Question
-from metaeval.judging.outcome import UnitResults
+from metaeval.judging.model_evaluator import ModelEvaluator
+from metaeval.judging.outcome import Question, UnitResults
 from metaeval.judging.prompts import templated
 from metaeval.judging.reading import read_answer
 from metaeval.judging.settings import current

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import metaeval
+from metaeval import base
 from metaeval.base.records import Evaluator
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.kinds.registry import build
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from metaeval.study.plan import Plan
 
 
+PACKAGE = "metaeval"
 _OF_PLACES = ("dataset", "judging")  # keys of a study that say where something lies or how it is asked
 _OF_DATA = ("name", "licence", "source", "language", "simulated")
 
@@ -82,7 +83,7 @@ def inputs_of(todo: Plan, scoring: Scoring, *, offline: bool) -> str:
 
 def _is_ours(evaluator: Evaluator) -> bool:
     inside = evaluator.parts if isinstance(evaluator, Ensemble) else ()
-    return type(evaluator).__module__.startswith(f"{metaeval.__name__}.") and all(map(_is_ours, inside))
+    return type(evaluator).__module__.startswith(f"{PACKAGE}.") and all(map(_is_ours, inside))
 
 
 @functools.cache
@@ -93,7 +94,7 @@ def code() -> str:
     Python and of the libraries that the package is installed with.
     """
     digest = hashlib.sha256(f"{sys.version} {libraries()}".encode())
-    root = Path(metaeval.__file__).parent
+    root = Path(base.__file__).parent.parent
     for file in sorted(p for p in root.rglob("*") if p.parent.name != "__pycache__" and p.is_file()):
         content = file.read_bytes()
         digest.update(f"{file.relative_to(root).as_posix()} {len(content)}\n".encode())
@@ -104,7 +105,7 @@ def code() -> str:
 @functools.cache
 def libraries() -> dict[str, str]:
     """Return name and version of each library that this package requires, but for those of its extras."""
-    lines = [line for line in metadata.requires(metaeval.__name__) or () if "extra ==" not in line]
+    lines = [line for line in metadata.requires(PACKAGE) or () if "extra ==" not in line]
     wanted = {_plain(re.split(r"[^\w.-]", line)[0]) for line in lines}
     # By the names of the installers' folders: to read what is in them takes fifty times as long.
     installed = sorted(p.stem.split("-") for path in sys.path if path for p in Path(path).glob("*.dist-info"))

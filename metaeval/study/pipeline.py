@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from metaeval import __version__
+from metaeval.base import __version__
 from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.records import ScoreTable, Status
 from metaeval.judging.asking import ask_by_batches, ask_by_workers

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from metaeval import __version__
+from metaeval.base import __version__
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.files import write_text

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from metaeval.base.records import Scale, Status
-from metaeval.judging.model_evaluator import Question
+from metaeval.judging.outcome import Question
 from metaeval.judging.settings import judging
 from metaeval.kinds.explanations.judge.judge import Judge
 from metaeval.llm.calls.limits import Limits

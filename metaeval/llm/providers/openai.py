@@ -12,7 +12,7 @@ import aiohttp
 import certifi
 from pydantic_core import to_json
 
-import metaeval
+from metaeval.base import __version__
 from metaeval.llm.calls.client import CallError, completion_count, count, text_of, word
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.providers import Connection, key_for
@@ -54,7 +54,7 @@ class OpenAIClient:
                 "Content-Type": "application/json",
                 "Accept": "application/json",
                 "Accept-Encoding": ENCODING,
-                "User-Agent": f"metaeval/{metaeval.__version__}",
+                "User-Agent": f"metaeval/{__version__}",
                 **{header: value for header, value in account.items() if value},
             },
             timeout=aiohttp.ClientTimeout(

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from metaeval import __version__
 from metaeval.analysis.agreement.labels import agreements, check_cuts, check_measure
+from metaeval.base import __version__
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import key_columns, noun

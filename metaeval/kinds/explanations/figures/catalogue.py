@@ -2,62 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import altair as alt
-import pandas as pd
+from collections.abc import Callable, Mapping, Sequence
 
 from metaeval.base.errors import one_of
-from metaeval.base.records import Kind
-from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board
-from metaeval.engine.figures.figure import Figure, first_choices
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.figures.figure import Figure
 from metaeval.kinds.explanations.figures.ensembles import ensembles
 from metaeval.kinds.explanations.figures.judges import cost, prompting
 from metaeval.kinds.explanations.figures.likeness import likeness
 from metaeval.kinds.explanations.figures.ranking import ranking
-from metaeval.kinds.explanations.figures.scores import distributions, user_bias
+from metaeval.kinds.explanations.figures.scores import Material, distributions, user_bias
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.scored import Scored
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Material:
-    """What the figures of a run are made of; evaluators go by the names that are printed."""
-
-    scored: Scored[ExplanationStudy]
-    labels: Mapping[str, str]
-    """Name of each evaluator → the name that is printed: it says so if the evaluator is simulated."""
-    scores: pd.DataFrame
-    correlations: pd.DataFrame
-    kinds: Mapping[str, Kind]
-    signatures: Mapping[str, Mapping[str, Any]]
-    intervals: str
-    """A sentence on the intervals; empty if the run made none."""
-    first: Mapping[str, str]
-    """Aspect, level and coefficient to show first."""
-
-    def figure(  # noqa: PLR0917 - those of a sheet, and a chart
-        self,
-        name: str,
-        title: str,
-        frame: pd.DataFrame,
-        columns: Iterable[Column],
-        notes: Iterable[str],
-        chart: alt.TopLevelMixin,
-        choices: Iterable[str] = (),
-        *,
-        simulated: Simulation | None = None,
-        **size: int,
-    ) -> Figure:
-        """Return a figure of a frame; empty notes are left out, and all evaluators are in it by default."""
-        among = self.scored.scores.simulation if simulated is None else simulated
-        sheet = Sheet(name, title, frame, tuple(columns), tuple(filter(None, notes)), among)
-        return Figure(sheet, chart, first_choices(frame, self.first, choices), **size)
-
 
 CATALOGUE: dict[str, Callable[[Material], Figure | None]] = {
     "ranking": ranking,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from metaeval.engine.alignment.prepared import Prepared
     from metaeval.engine.figures.figure import Figure
-    from metaeval.kinds.explanations.figures.catalogue import Material
+    from metaeval.kinds.explanations.figures.scores import Material
     from metaeval.stats.coefficients.tables import Floats
 
 MOST_COMBINED = 12

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.engine.figures.figure import Figure
-    from metaeval.kinds.explanations.figures.catalogue import Material
+    from metaeval.kinds.explanations.figures.scores import Material
 
 _ZERO_SHOT = "zero-shot"
 _ORDER = (_ZERO_SHOT, "one-shot", "shuffled", "personalized")

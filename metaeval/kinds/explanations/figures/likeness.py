@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from metaeval.engine.alignment.aligned import Aligned
     from metaeval.engine.figures.figure import Figure
-    from metaeval.kinds.explanations.figures.catalogue import Material
+    from metaeval.kinds.explanations.figures.scores import Material
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 MOST_ROWS = 20_000

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from metaeval.engine.alignment.policy import Policy
     from metaeval.engine.figures.figure import Figure
-    from metaeval.kinds.explanations.figures.catalogue import Material
+    from metaeval.kinds.explanations.figures.scores import Material
 
 CELL = list(COLUMN)
 ESTIMATE = (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -12,16 +14,13 @@ from metaeval.analysis.agreement.measures import N_BINS, edges_of, on_scale
 from metaeval.base.counts import plural_of
 from metaeval.base.keys import key_columns, noun
 from metaeval.base.records import AVERAGE, Kind, Scale
+from metaeval.base.simulation import Simulation
 from metaeval.engine.figures.charts import ROWS, SHORTENED, evaluator_axis, layered, tooltip
-from metaeval.engine.figures.figure import BLUE, VERMILION
-from metaeval.engine.sheet import Column, columns
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from metaeval.engine.figures.figure import Figure
-    from metaeval.kinds.explanations.figures.catalogue import Material
-    from metaeval.stats.coefficients.tables import Floats
+from metaeval.engine.figures.figure import BLUE, VERMILION, Figure, first_choices
+from metaeval.engine.sheet import Column, Sheet, columns
+from metaeval.kinds.explanations.study import ExplanationStudy
+from metaeval.kinds.scored import Scored
+from metaeval.stats.coefficients.tables import Floats
 
 MOST_GROUPS = 200
 """Users shown per evaluator; of more, so many at even steps of the order."""
@@ -34,6 +33,41 @@ _DISTRIBUTIONS = (
     *columns("share", share="Scores", truth_share="Truth"),
     Column("n_scores", "Number of scores", "count"),
 )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """What the figures of a run are made of; evaluators go by the names that are printed."""
+
+    scored: Scored[ExplanationStudy]
+    labels: Mapping[str, str]
+    """Name of each evaluator → the name that is printed: it says so if the evaluator is simulated."""
+    scores: pd.DataFrame
+    correlations: pd.DataFrame
+    kinds: Mapping[str, Kind]
+    signatures: Mapping[str, Mapping[str, Any]]
+    intervals: str
+    """A sentence on the intervals; empty if the run made none."""
+    first: Mapping[str, str]
+    """Aspect, level and coefficient to show first."""
+
+    def figure(  # noqa: PLR0917 - those of a sheet, and a chart
+        self,
+        name: str,
+        title: str,
+        frame: pd.DataFrame,
+        columns: Iterable[Column],
+        notes: Iterable[str],
+        chart: alt.TopLevelMixin,
+        choices: Iterable[str] = (),
+        *,
+        simulated: Simulation | None = None,
+        **size: int,
+    ) -> Figure:
+        """Return a figure of a frame; empty notes are left out, and all evaluators are in it by default."""
+        among = self.scored.scores.simulation if simulated is None else simulated
+        sheet = Sheet(name, title, frame, tuple(columns), tuple(filter(None, notes)), among)
+        return Figure(sheet, chart, first_choices(frame, self.first, choices), **size)
 
 
 def distributions(material: Material) -> Figure | None:

@@ -16,8 +16,7 @@ from metaeval.base.records import FIRST, SECOND, TIE, Status
 from metaeval.evaluators.grid import CODES, OK, STATUSES, CodeArray, FloatArray, Grid, rows_of
 from metaeval.evaluators.strengths import strengths, strengths_by_group
 from metaeval.evaluators.verdicts import FAILED, FLIP, NO_VERDICT, OUTCOMES, WINNERS, Flips, outcomes, points
-from metaeval.judging.model_evaluator import Question
-from metaeval.judging.outcome import COSTS, Outcome, QuestionResult
+from metaeval.judging.outcome import COSTS, Outcome, Question, QuestionResult
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.text.texts import explanations_of
 from metaeval.stats.ranking.comparisons import Games

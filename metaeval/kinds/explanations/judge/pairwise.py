@@ -13,7 +13,8 @@ from metaeval.evaluators.base import check_integer
 from metaeval.evaluators.grid import Grid, frame_of
 from metaeval.evaluators.strengths import METHODS
 from metaeval.evaluators.verdicts import FLIPS, Flips
-from metaeval.judging.model_evaluator import ModelEvaluator, Question
+from metaeval.judging.model_evaluator import ModelEvaluator
+from metaeval.judging.outcome import Question
 from metaeval.judging.prompts import templated
 from metaeval.judging.settings import current
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
