@@ -17,7 +17,7 @@ from metaeval.kinds.slates.measures import SlatesStudy
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metaeval.kinds.scored import Scored
+    from metaeval.kinds.kind import Scored
 
 _DUELS, _JUDGES = 100_000, 5
 _SECONDS = {1000: 10, 10_000: 18}

@@ -11,10 +11,8 @@ from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import Grid
 from metaeval.judging.unit_judge import UnitJudge
 from metaeval.kinds.data import KeyedUnits, RatedUnits
-from metaeval.kinds.kind import StudyKind
-from metaeval.kinds.scored import Scored
+from metaeval.kinds.kind import INTERVALS, KindTable, Scored, StudyKind
 from metaeval.kinds.study import Study
-from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.llm.replies.fields import Choice, Number, Text
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from metaeval.engine.board import Board, Cell
     from metaeval.engine.figures.figure import Figure
     from metaeval.engine.paired_tests import Comparisons, Tests
-    from metaeval.kinds.scored import Scored
+    from metaeval.kinds.kind import Scored
 
 LEVEL_MEANINGS = {
     "dataset": "one coefficient over all units",

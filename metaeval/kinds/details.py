@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import pandas as pd
+
 from metaeval.analysis.agreement.measures import measures
 from metaeval.analysis.agreement.people import people
 from metaeval.analysis.agreement.reliability import MadeOf, reliability
 from metaeval.analysis.agreement.variance import variance
-from metaeval.base.records import USER_RATER
+from metaeval.base.records import USER_RATER, Scale
 from metaeval.base.spec import EvaluatorSpec
+from metaeval.engine.alignment.prepared import Matched
+from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Sheet
-from metaeval.kinds.scored import Scored
-from metaeval.kinds.study import Study
 
 
-def details(scored: Scored[Study]) -> list[Sheet]:
+def details(
+    matched: Matched,
+    raters: pd.DataFrame | None,
+    scale: Scale,
+    *,
+    truth_spec: str,
+    specs: Mapping[str, str],
+    bootstrap: Bootstrap | None,
+) -> list[Sheet]:
     """Return the details of a run as sheets, without those that the data have nothing for.
 
-    They are ``measures``, ``people``, ``annotators``, ``retest``, ``attenuation`` and ``variance``.
+    They are ``measures``, ``people``, ``annotators``, ``retest``, ``attenuation`` and ``variance``. ``specs``
+    are those of the evaluators by their names.
     """
-    study, scores, truth, raters = scored.study, scored.scores, scored.truth, scored.raters
-    data = scored.matched.prepared
-    whole = made_of(study.truth)
+    data, scores, truth = matched.prepared, matched.scores, matched.truth
+    whole = made_of(truth_spec)
     sheets = [
         measures(
             data,
-            scale=scored.scale,
-            seed=study.bootstrap.seed if study.bootstrap else 0,
+            scale=scale,
+            seed=bootstrap.seed if bootstrap else 0,
             simulated=scores.simulation,
         ),
         people(
             truth,
             raters,
-            scored.matched.policy,
+            matched.policy,
             truth_raters=whole.annotators,
-            truth_name="the user" if study.truth == "User()" else study.truth,
-            bootstrap=study.bootstrap,
+            truth_name="the user" if truth_spec == "User()" else truth_spec,
+            bootstrap=bootstrap,
             simulated=scores.simulation.among(()),
         ),
         *reliability(
@@ -42,9 +54,9 @@ def details(scored: Scored[Study]) -> list[Sheet]:
             scores,
             truth,
             raters,
-            made_of={name: made_of(spec) for name, spec in study.specs.items()},
+            made_of={name: made_of(spec) for name, spec in specs.items()},
             truth_made_of=whole,
-            truth_name=study.truth,
+            truth_name=truth_spec,
         ),
         variance(data, simulated=scores.simulation),
     ]

@@ -1,35 +1,229 @@
-"""What a kind of study says of itself, and how it is found by its name."""
+"""What a kind of study says of itself, what its studies scored, and its tables."""
 
 from __future__ import annotations
 
 import os
 import sys
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+
+import pandas as pd
 
 from metaeval.base.errors import DataError, MetaevalError, nearest, one_of, shown
 from metaeval.base.plugins import Registry
 from metaeval.base.progress import progress
+from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.measures import Measure, MeasuredCells, measured_groups
 from metaeval.engine.ranking import RankedCell, Results
+from metaeval.engine.sentences import interval_sentence
+from metaeval.engine.sheet import TEXT_FORMS, Column, Sheet
 from metaeval.kinds.files.labels import SIDES, LabelTable
-from metaeval.kinds.scored import Scored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    import pandas as pd
-
-    from metaeval.base.records import DataOfKind, Evaluator
+    from metaeval.base.records import DataOfKind, Evaluator, Scale, ScoreTable
     from metaeval.engine.board import Board
     from metaeval.engine.cells import Cells
     from metaeval.engine.drilldown import Groups, UnitView
     from metaeval.engine.figures.figure import Figure
     from metaeval.engine.out_of_core.files import Parquet
-    from metaeval.engine.sheet import Sheet
+    from metaeval.engine.out_of_core.loading import Loaded
     from metaeval.kinds.study import Study
-    from metaeval.kinds.table import KindTable
+
+S_co = TypeVar("S_co", bound="Study", covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored(Generic[S_co]):
+    """A resolved study, its scores and its truth."""
+
+    kind: StudyKind
+    study: S_co
+    scale: Scale
+    cluster: str
+    """The key column whose values are resampled whole."""
+    scores: ScoreTable
+    """Of all evaluators."""
+    truth: pd.DataFrame
+    """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
+    raters: pd.DataFrame | None = None
+    """Annotators' ratings: key columns, ``rater``, ``aspect``, ``rating``; None if there are none."""
+    data: Any = None
+    """The data set; None for a finished run, which keeps what is needed of it in tables."""
+    loaded: Loaded | None = None
+    """The scores and the truth, if the scores do not fit in memory; ``scores`` then has no row."""
+    kept: Callable[[KindTable], pd.DataFrame] | None = None
+    """Reads a table from the folder of a finished run; without a row, if the run has not written it."""
+    _tables: dict[str, pd.DataFrame] = field(default_factory=dict, init=False)
+
+    def table(self, table: KindTable) -> pd.DataFrame:
+        """Return the rows of a table: of the file that a finished run has of it, else made once."""
+        if table.file not in self._tables:
+            if self.kept and table.kept:
+                frame = self.kept(table)
+            else:
+                made = table.make(self)
+                frame = pd.DataFrame() if made is None else made
+                table.check(frame)
+            self._tables[table.file] = frame
+        return self._tables[table.file]
+
+    @cached_property
+    def cells(self) -> Any:  # noqa: ANN401 - what `StudyKind.cells` of the kind returns
+        """What can be estimated and tested."""
+        return self.kind.cells(self)
+
+    @cached_property
+    def board(self) -> Board:
+        """The estimates of all cells of a kind with measures; what orders the leaderboard is shown first."""
+        board: Board = self.cells.board()
+        by = self.study.by
+        first = (replace(d, first=by[d.name]) if by else d for d in board.dimensions)
+        return replace(board, dimensions=tuple(first))
+
+    @property
+    def keys(self) -> pd.DataFrame:
+        """The key columns of each unit, in the order of the aligned scores."""
+        aligned = self.matched.aligned
+        codes = {key: code for key, code in aligned.keys.items() if key in aligned.labels}
+        return pd.DataFrame({key: aligned.labels[key].to_numpy()[code] for key, code in codes.items()})
+
+    def units(self, known: pd.DataFrame) -> pd.DataFrame:
+        """Return what is known of each unit, in the order of the aligned scores.
+
+        ``known`` has key columns and others: ``data.table``, or what a finished run keeps of it.
+        """
+        wanted = pd.MultiIndex.from_frame(self.keys)
+        return known.set_index(wanted.names).reindex(wanted).reset_index()
+
+    @cached_property
+    def intervals(self) -> str:
+        """How intervals are made, as a sentence; empty if there are none."""
+        options = self.study.bootstrap
+        return interval_sentence(options.record(self.matched.prepared)) if options else ""
+
+    @cached_property
+    def matched(self) -> Matched:
+        """Scores and truth under the policy of the study, aligned once."""
+        return Matched(self.scores, self.truth, self.study.policy)
+
+
+INTERVALS = "{intervals}"
+"""In the notes of a table: the sentence on bootstrap intervals, if the study makes any."""
+
+
+@dataclass(frozen=True, eq=False)
+class KindTable:
+    """A table of a kind's own: everything that run folder, details, figures and report make of it.
+
+    `StudyKind.tables` lists the tables of a kind, in the order in which their sheets are shown; nothing else
+    is to be done for a new one. It stands in the file of the function that computes it:
+
+    >>> from metaeval.engine.sheet import Column
+    >>> def says_yes(scored):
+    ...     return scored.scores.frame.groupby("evaluator", as_index=False)["score"].mean()
+    >>> YES = KindTable(
+    ...     "says_yes.csv",
+    ...     "How often each evaluator says yes",
+    ...     (Column("evaluator", "Evaluator"), Column("score", "Yes", "share")),
+    ...     says_yes,
+    ...     notes=("Over all questions.",),
+    ... )
+
+    - A name with a suffix, ``.csv`` or ``.parquet``, is a file of the run folder. Without one, the rows are
+      worked out anew whenever they are shown, of other tables, scores and truth: a finished run has no data.
+    - A table is a sheet of the details if columns of it are printed. With a ``chart`` it is a figure, too;
+      one with a chart and without a file is a figure alone.
+    - ``scored.table(TABLE)`` returns the rows of another table: read in a finished run, else made, once.
+      What several tables share is a cached property of a kind's own subclass of ``Scored``, which
+      ``StudyKind.scored`` names.
+    """
+
+    file: str
+    """Its file in the run folder, or a name without suffix."""
+    title: str
+    columns: Sequence[Column]
+    """Those without a title are not printed. Each column of text has to be here: its form says that it is
+    read as text again; all others are read as numbers."""
+    make: Callable[[Any], pd.DataFrame | None]
+    """What was scored → the rows; None or no row, if there is nothing."""
+    notes: Sequence[str] | Callable[[Any, pd.DataFrame], Iterable[str]] = ()
+    """Sentences below it, or what makes them of what was scored and the rows; empty ones are left out."""
+    chart: Callable[[Sheet, Mapping[str, str]], Figure | None] | None = None
+    """Draws its sheet, given values to show first of columns that offer a choice."""
+    sheet: str = ""
+    """The name of its sheet and figure; that of the file, if left out."""
+    shown: Callable[[pd.DataFrame], pd.DataFrame] | None = None
+    """The rows that are printed, of those in the file."""
+    judged: bool = True
+    """Whether its rows are of evaluators, so that it says which of them are simulated."""
+    layout: Callable[[Any, pd.DataFrame], Iterable[Sheet]] | None = None
+    """Lays out the rows in place of ``columns`` and ``notes``: as several sheets, for instance."""
+
+    @property
+    def name(self) -> str:
+        """The name of its sheet and figure."""
+        return self.sheet or PurePath(self.file).stem
+
+    @property
+    def kept(self) -> bool:
+        """Whether the run folder has it as a file."""
+        return bool(PurePath(self.file).suffix)
+
+    @property
+    def texts(self) -> list[str]:
+        """The columns that hold text."""
+        return [column.name for column in self.columns if column.form in TEXT_FORMS]
+
+    def sheets(self, scored: Scored[Any]) -> list[Sheet]:
+        """Return its sheets for the details; none if it has no row, or is a file or a figure alone."""
+        if (self.chart and not self.kept) or not (self.title or self.layout):
+            return []
+        frame = scored.table(self)
+        if frame.empty:
+            return []
+        return list(self.layout(scored, frame)) if self.layout else [self._sheet(scored, frame)]
+
+    def figure(self, scored: Scored[Any], first: Mapping[str, str]) -> Figure | None:
+        """Return its figure; None if it has none, or no row."""
+        if self.chart is None or (frame := scored.table(self)).empty:
+            return None
+        return self.chart(self._sheet(scored, frame), first)
+
+    def _sheet(self, scored: Scored[Any], frame: pd.DataFrame) -> Sheet:
+        notes = self.notes(scored, frame) if callable(self.notes) else self.notes
+        said = (scored.intervals if note == INTERVALS else note for note in notes)
+        printed = (c for c in self.columns if c.title and not (c.optional and _blank(frame[c.name])))
+        return Sheet(
+            self.name,
+            self.title,
+            self.shown(frame) if self.shown else frame,
+            tuple(printed),
+            tuple(filter(None, said)),
+            scored.scores.simulation if self.judged else scored.scores.simulation.among(()),
+        )
+
+    def check(self, frame: pd.DataFrame) -> None:
+        """Check the rows that were made.
+
+        `TypeError` is raised if a column of text is not declared, so that it could not be read again.
+        """
+        if self.file.endswith(".csv"):
+            for name in frame.columns.difference(self.texts):
+                if frame[name].map(lambda value: isinstance(value, str | bool)).any():
+                    raise TypeError(
+                        f"{self.file}: the column {name!r} holds text; declare Column({name!r}, '')"
+                    )
+
+
+def _blank(column: pd.Series[Any]) -> bool:
+    return not (column.notna() & (column != "")).any()
+
 
 Factory: TypeAlias = "Callable[..., Evaluator] | str"
 
@@ -60,7 +254,7 @@ class StudyKind(ABC):
 
     @property
     def tables(self) -> Sequence[KindTable]:
-        """What only this kind finds out, in the order in which it is shown; see ``metaeval.kinds.table``."""
+        """What only this kind finds out, in the order in which it is shown; see ``metaeval.kinds.kind``."""
         return ()
 
     @abstractmethod
@@ -123,7 +317,15 @@ class StudyKind(ABC):
         """Return sheets beside those of the ``tables``: what every kind can say of ratings."""
         from metaeval.kinds.details import details
 
-        return details(scored)
+        study = scored.study
+        return details(
+            scored.matched,
+            scored.raters,
+            scored.scale,
+            truth_spec=study.truth,
+            specs=study.specs,
+            bootstrap=study.bootstrap,
+        )
 
     def values_by_cluster(self, scored: Scored[Any]) -> pd.DataFrame | None:
         """Return values of systems by topic: ``evaluator, measure, system, topic, value``; None of others."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from metaeval.base.errors import MetaevalError, Problem, SpecError, nearest, shown
+from metaeval.base.errors import MetaevalError, Problem, SpecError, nearest, shown, unknown
 from metaeval.base.plugins import Registry, warn_of_clash
 from metaeval.base.records import Evaluator
 from metaeval.base.spec import EvaluatorSpec
@@ -19,6 +19,7 @@ from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 from metaeval.kinds.functions import Function, OfFrame, function_named, is_function
 from metaeval.kinds.kind import KINDS, Factory, kind_named
+from metaeval.kinds.study import Ablation, Study
 from metaeval.llm.prompts.file import read_prompt_file
 from metaeval.llm.providers import PROVIDERS
 from metaeval.llm.replies.patterns import PATTERNS
@@ -243,6 +244,20 @@ class ShortNames(Mapping[str, EvaluatorSpec]):
                 f"{name!r}: an evaluator is given as text, such as 'BLEU(n=4)', not as {shown(value)}"
             )
         return spec
+
+
+def variants_of(study: Study, ablations: Sequence[Ablation]) -> Iterator[tuple[str, str]]:
+    """Yield name and spec of every variant that the ablations add."""
+    names = ShortNames(study.specs)
+    for at, ablation in enumerate(ablations):
+        if ablation.base not in study.specs:
+            sentence = unknown("there is no evaluator", ablation.base, study.specs, "there are")
+            raise study.error(sentence, "ablations", at, "base")
+        try:
+            for variant in ablation.variants(names[ablation.base]):
+                yield from variant.specs.items()
+        except SpecError as error:
+            raise study.error(str(error), "ablations", at) from error
 
 
 def _is_evaluator(given: object) -> TypeGuard[Evaluator]:

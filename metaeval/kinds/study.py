@@ -14,26 +14,22 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
-    ValidationError,
     ValidationInfo,
 )
 from pydantic_core import PydanticCustomError
 
-from metaeval.base.errors import MetaevalError, SpecError, StudyError, shown, unknown
+from metaeval.base.errors import StudyError, shown, unknown
 from metaeval.base.keys import DATASET
-from metaeval.base.records import AVERAGE, COEFFICIENTS, DataOfKind, Evaluator
+from metaeval.base.records import COEFFICIENTS, DataOfKind, Evaluator
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.base.validation import Line, Strict, sentences
-from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
+from metaeval.base.validation import Line, Strict
+from metaeval.base.yaml_lines import Lines, YamlError
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.board import Cell
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Tests
 from metaeval.judging.models import Models
 from metaeval.judging.settings import JudgingOptions
-from metaeval.kinds.functions import function_named, is_function, with_files
-from metaeval.kinds.kind import kind_named
-from metaeval.kinds.registry import ShortNames
 
 IN_MEMORY = "(in memory)"
 """What stands for the path of a data set that was given as an object."""
@@ -49,42 +45,6 @@ class Held:
     """Spec → the evaluator that was given as an object."""
     place: str = ""
     """Where the data set that the study names was found."""
-
-
-def taken(content: Mapping[str, Any]) -> tuple[dict[str, Any], Held]:
-    """Return the keys of a study with text in place of objects, and the objects.
-
-    `MetaevalError` is raised if a data set cannot be made of what is given, or two evaluators have one spec.
-    """
-    content, data = dict(content), None
-    given = content.get("dataset")
-    if isinstance(given, os.PathLike):
-        content["dataset"] = os.fspath(given)
-    elif hasattr(given, "units") or hasattr(given, "columns") or hasattr(given, "column_names"):
-        from metaeval.kinds.files.loading import load
-
-        data = load(given)
-        kind = content.setdefault("kind", getattr(data, "kind", "explanations"))
-        if kind != getattr(data, "kind", kind):
-            raise StudyError(f"study: kind is {kind!r}, and the data set is one of {data.kind}; leave it out")
-        content["dataset"] = IN_MEMORY
-    found: dict[str, Evaluator] = {}
-
-    def text(name: str | None, one: Any) -> Any:  # noqa: ANN401 - what is no evaluator is said by the study
-        evaluator = function_named(name, one) if is_function(one) else one
-        if not hasattr(evaluator, "spec"):
-            return evaluator
-        spec = str(evaluator.spec)
-        if found.setdefault(spec, evaluator) is not evaluator:
-            raise MetaevalError(f"two evaluators with the spec {spec} are given; specs must differ")
-        return spec
-
-    match content.get("evaluators"):
-        case Mapping() as named:
-            content["evaluators"] = {name: text(name, one) for name, one in named.items()}
-        case list() | tuple() as listed:
-            content["evaluators"] = [text(None, one) for one in listed]
-    return content, Held(data, found)
 
 
 def distinct(values: list[str], info: ValidationInfo) -> list[str]:
@@ -193,7 +153,7 @@ class Study(Strict):
 
     def error(self, message: str, *where: str | int) -> StudyError:
         """Return an error that says where in the study file the value at ``where`` stands."""
-        return StudyError(_located(self._lines, message, *where))
+        return StudyError(located(self._lines, message, *where))
 
     @property
     def file(self) -> str:
@@ -206,52 +166,7 @@ class Study(Strict):
         return Path(self._lines.file).parent if self._lines.file else None
 
 
-def read_study(path: str | os.PathLike[str]) -> Study:
-    """Read a study file; its name is the file's, if it has no ``name``.
-
-    `StudyError` is raised with file, line and the nearest right word.
-    """
-    try:
-        content, lines = read_yaml(path)
-    except YamlError as error:
-        raise StudyError(str(error)) from error
-    if not isinstance(content, dict):
-        what = "is empty" if content is None else "is not a mapping"
-        raise StudyError(f"{path} {what}; a study file has keys such as dataset and evaluators")
-    if "name" not in content:
-        stem = "".join(c if c.isalnum() or c in "._-" else "-" for c in Path(path).stem).lstrip(".")
-        content = {**content, "name": stem or "study"}
-    try:
-        content = with_files(content, Path(path).parent)
-    except SpecError as error:
-        raise StudyError(_located(lines, str(error), "evaluators")) from error
-    return make_study(content, lines)
-
-
-def make_study(content: Mapping[str, Any], lines: Lines | None = None) -> Study:
-    """Make a study from the keys of a study file; its data set and evaluators may be objects.
-
-    `StudyError` is raised if a key is unknown or missing, or a value is not allowed.
-    """
-    lines = lines or Lines()
-    content, held = taken(content)
-    try:
-        model = kind_named(content.get("kind")).study
-    except MetaevalError as error:
-        raise StudyError(_located(lines, str(error), "kind")) from error
-    try:
-        study = model.model_validate(dict(content), context=lines)
-    except ValidationError as error:
-        found = sentences(error, content, model, whole=True)
-        raise StudyError(*(_located(lines, text, *where) for where, text in found)) from error
-    study._lines, study._held = lines, held
-    for aspect in study.aspects or []:
-        if aspect == AVERAGE:
-            raise study.error(f"no aspect may be called {AVERAGE!r}, the name of their mean", "aspects")
-    return study
-
-
-def _located(lines: Lines, message: str, *where: str | int) -> str:
+def located(lines: Lines, message: str, *where: str | int) -> str:
     """Return a message that begins with file and line, which a study that is not from a file has not."""
     return str(YamlError(lines.file, message, lines.line(*where))) if lines.file else f"study: {message}"
 
@@ -299,20 +214,6 @@ class Variant:
     value: str
     specs: Mapping[str, str]
     """Name of each repeat → its spec."""
-
-
-def variants_of(study: Study, ablations: Sequence[Ablation]) -> Iterator[tuple[str, str]]:
-    """Yield name and spec of every variant that the ablations add."""
-    names = ShortNames(study.specs)
-    for at, ablation in enumerate(ablations):
-        if ablation.base not in study.specs:
-            sentence = unknown("there is no evaluator", ablation.base, study.specs, "there are")
-            raise study.error(sentence, "ablations", at, "base")
-        try:
-            for variant in ablation.variants(names[ablation.base]):
-                yield from variant.specs.items()
-        except SpecError as error:
-            raise study.error(str(error), "ablations", at) from error
 
 
 def _said(value: object) -> str:

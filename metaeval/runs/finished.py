@@ -22,9 +22,8 @@ from metaeval.engine.out_of_core.files import Parquet, chosen
 from metaeval.engine.paired_tests import Comparisons
 from metaeval.engine.sheet import NOTHING, Column, Sheet
 from metaeval.judging.cost import calls_in, with_attempts
-from metaeval.kinds.kind import kind_named
-from metaeval.kinds.scored import Scored
-from metaeval.kinds.study import make_study
+from metaeval.kinds.kind import Scored, kind_named
+from metaeval.kinds.reading import make_study
 from metaeval.llm.store.replies import Store
 from metaeval.runs.folder import (
     COSTS,
@@ -41,7 +40,7 @@ from metaeval.runs.folder import (
 from metaeval.runs.record import Record
 
 if TYPE_CHECKING:
-    from metaeval.kinds.table import KindTable
+    from metaeval.kinds.kind import KindTable
 
 _COLUMNS = (
     Column("name", "run"),

@@ -24,7 +24,7 @@ from metaeval.engine.ranking import Results
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.grid import Grid, grid_of, unit_positions
 from metaeval.judging.cost import costs_of
-from metaeval.kinds.scored import Scored
+from metaeval.kinds.kind import Scored
 from metaeval.llm.store.database import database_at
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.tools import Conversation, conversations

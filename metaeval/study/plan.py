@@ -25,9 +25,10 @@ from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.judging.cluster import Workers, workers_of
 from metaeval.kinds.kind import Factory, StudyKind, kind_named
+from metaeval.kinds.reading import make_study, read_study
 from metaeval.kinds.registry import known_evaluators
 from metaeval.kinds.scoring import Scoring, judges_of
-from metaeval.kinds.study import IN_MEMORY, Study, make_study, read_study, unknown_word
+from metaeval.kinds.study import IN_MEMORY, Study, unknown_word
 from metaeval.runs.folder import check_usable, digest_of
 from metaeval.runs.record import Record
 from metaeval.sources.hub import FILE

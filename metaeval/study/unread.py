@@ -22,8 +22,7 @@ from metaeval.stats.resampling.significance import holm
 if TYPE_CHECKING:
     from metaeval.engine.board import Board
     from metaeval.engine.ranking import Results
-    from metaeval.kinds.kind import StudyKind
-    from metaeval.kinds.scored import Scored
+    from metaeval.kinds.kind import Scored, StudyKind
 
 EXAMPLES = 3
 _ROW = ("evaluator", "task", "aspect", "group", "axiom")

@@ -14,9 +14,9 @@ import pytest
 import metaeval as me
 from metaeval.cli import main
 from metaeval.cli.options import _SAMPLING
+from metaeval.kinds.reading import read_study
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.sampling import Sampling
-from metaeval.kinds.study import read_study
 from tests.conftest import ROOT
 
 

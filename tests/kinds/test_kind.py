@@ -12,8 +12,8 @@ import pytest
 from metaeval.base.errors import MetaevalError, StudyError
 from metaeval.kinds import kind as kinds
 from metaeval.kinds.kind import KINDS, kind_named
+from metaeval.kinds.reading import make_study
 from metaeval.kinds.registry import register
-from metaeval.kinds.study import make_study
 from tests.kinds.toy import YES_NO, YesNo
 
 IMPORTED = "from pathlib import Path\nPath('imported').touch()\nfrom tests.kinds.toy import YES_NO\n"

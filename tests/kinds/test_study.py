@@ -9,7 +9,7 @@ import pytest
 
 from metaeval.base.errors import StudyError
 from metaeval.cli import main
-from metaeval.kinds.study import make_study, read_study
+from metaeval.kinds.reading import make_study, read_study
 from metaeval.study.plan import plan
 from tests.tiny import write_study
 

@@ -23,7 +23,7 @@ import metaeval as me
 from metaeval.cli import main
 from metaeval.judging.settings import judging_of
 from metaeval.kinds.explanations.data.loading import save
-from metaeval.kinds.study import make_study
+from metaeval.kinds.reading import make_study
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.store.replies import Store
 from tests.conftest import ROOT

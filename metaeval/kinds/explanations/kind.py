@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from metaeval.engine.figures.figure import Figure
     from metaeval.engine.out_of_core.files import Parquet
     from metaeval.engine.sheet import Sheet
-    from metaeval.kinds.kind import StudyKind
-    from metaeval.kinds.scored import Scored
+    from metaeval.kinds.kind import Scored, StudyKind
 
 
 _TITLES = dict(zip(KEYS, ("user", "item", "generator"), strict=True)) | {"item_title": "title"}

@@ -13,7 +13,7 @@ from metaeval.engine.figures.figure import BLUE, GREEN, GREY, ORANGE, VERMILION,
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.kinds.exposure.measures import ALL, CHANCE, EVALUATOR, PAIR_AUC
 from metaeval.kinds.exposure.recommenders.link import CALIBRATION, POINTS
-from metaeval.kinds.table import KindTable
+from metaeval.kinds.kind import KindTable
 
 if TYPE_CHECKING:
     from metaeval.kinds.exposure.scored import ExposureScored

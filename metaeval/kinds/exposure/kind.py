@@ -24,12 +24,10 @@ from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
 from metaeval.kinds.files.folder import folder_of
 from metaeval.kinds.files.labels import VERDICTS
-from metaeval.kinds.kind import StudyKind
+from metaeval.kinds.kind import KindTable, Scored, StudyKind
 from metaeval.kinds.known.items import called, fields_text, histories_text
-from metaeval.kinds.registry import ShortNames
-from metaeval.kinds.scored import Scored
-from metaeval.kinds.study import unknown_word, variants_of
-from metaeval.kinds.table import KindTable
+from metaeval.kinds.registry import ShortNames, variants_of
+from metaeval.kinds.study import unknown_word
 
 _JUDGE = "MatchedPairs"
 

@@ -26,7 +26,7 @@ from metaeval.engine.sheet import Column, columns
 from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, USER, WEIGHT
 from metaeval.kinds.exposure.judge import EVIDENCE
 from metaeval.kinds.exposure.judge import WEIGHT as BY_SHARE
-from metaeval.kinds.table import INTERVALS, KindTable
+from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.weighted.sums import Clusters

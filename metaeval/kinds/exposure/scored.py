@@ -21,7 +21,7 @@ from metaeval.kinds.exposure.recommenders.link import JudgeScores, fit_links, ju
 from metaeval.kinds.exposure.recommenders.sums import Recommended
 from metaeval.kinds.exposure.study import ExposureStudy
 from metaeval.kinds.files.folder import folder_of
-from metaeval.kinds.scored import Scored
+from metaeval.kinds.kind import Scored
 
 
 def on_policy_value(known: float | str) -> float:

@@ -20,8 +20,8 @@ from metaeval.engine.figures.figure import BLUE, GREY, VERMILION, Figure, first_
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.kinds.study import Ablation
-from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.ranking.orders import label_pairs
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap, each

@@ -22,16 +22,16 @@ from metaeval.engine.ranking import Results
 from metaeval.engine.sheet import Sheet
 from metaeval.kinds.correlated import CorrelatedKind, CorrelatedStudy
 from metaeval.kinds.files.labels import LabelTable
+from metaeval.kinds.kind import KindTable, Scored
 from metaeval.kinds.known.items import TITLE, fields_text, histories_text, titles_of
+from metaeval.kinds.registry import variants_of
 from metaeval.kinds.relevance.agreement import PairAgreement
 from metaeval.kinds.relevance.baselines import OWN_SCALE
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Collection
 from metaeval.kinds.relevance.data.loading import load
 from metaeval.kinds.relevance.measures import MeasurePair, measure_named
 from metaeval.kinds.relevance.systems.systems import Systems, holes_of_study
-from metaeval.kinds.scored import Scored
-from metaeval.kinds.study import Ablation, distinct, variants_of
-from metaeval.kinds.table import KindTable
+from metaeval.kinds.study import Ablation, distinct
 
 
 def _key_column(value: str) -> str:

@@ -12,9 +12,9 @@ import pandas as pd
 from metaeval.base.records import Kind
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.sheet import Column, columns
+from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.kinds.slates.measures import DuelCells, SlatesScored, regret_by_user
 from metaeval.kinds.slates.regret import P_NOTE, TASK, P, corrected, tested
-from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.agreement.labels import LabelAgreement
 from metaeval.stats.resampling.bootstrap import Statistic, each
 from metaeval.stats.resampling.cluster_sums import Stack, mean_of

@@ -13,9 +13,8 @@ from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.sheet import Sheet
 from metaeval.kinds.files.labels import VERDICTS
-from metaeval.kinds.kind import StudyKind
+from metaeval.kinds.kind import KindTable, Scored, StudyKind
 from metaeval.kinds.known.items import called, fields_text, histories_text
-from metaeval.kinds.scored import Scored
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.sampling import UTILITIES
 from metaeval.kinds.slates.data.slate_set import (
@@ -30,7 +29,6 @@ from metaeval.kinds.slates.data.slate_set import (
 )
 from metaeval.kinds.slates.measures import DuelCells, SlatesScored, SlatesStudy, measured, verdict_rows
 from metaeval.kinds.study import unknown_word
-from metaeval.kinds.table import KindTable
 
 
 def _slates(data: SlateSet, side: str) -> Iterator[str]:

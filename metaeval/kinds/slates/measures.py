@@ -23,9 +23,8 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.base.validation import Line, Options
 from metaeval.engine.board import Cell
 from metaeval.engine.measures import Measure, MeasuredCells, MeasuredUnits
-from metaeval.kinds.scored import Scored
+from metaeval.kinds.kind import KindTable, Scored
 from metaeval.kinds.study import Study, distinct
-from metaeval.kinds.table import KindTable
 from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:

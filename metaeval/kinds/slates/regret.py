@@ -12,6 +12,7 @@ from metaeval.engine.figures.figure import COLOURS, Figure, first_choices
 from metaeval.engine.measures import MeasuredUnits
 from metaeval.engine.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet, columns
+from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.kinds.slates.measures import (
     ACCURACY,
     REGRET,
@@ -23,7 +24,6 @@ from metaeval.kinds.slates.measures import (
     measured,
     regret_by_user,
 )
-from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import each
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, ratio

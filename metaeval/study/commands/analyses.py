@@ -29,10 +29,9 @@ from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.files.loading import load
-from metaeval.kinds.kind import kind_named
-from metaeval.kinds.scored import Scored
+from metaeval.kinds.kind import Scored, kind_named
+from metaeval.kinds.reading import make_study
 from metaeval.kinds.scoring import score
-from metaeval.kinds.study import make_study
 from metaeval.reports.drawing import check_drawing, draw
 from metaeval.reports.report.model import sheets_payload
 from metaeval.reports.report.page import with_sheets

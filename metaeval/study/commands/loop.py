@@ -33,7 +33,7 @@ from metaeval.kinds.exposure.synthesis.rounds import (
     with_synthetic,
 )
 from metaeval.kinds.exposure.synthesis.synthesizer import synthesize
-from metaeval.kinds.study import read_study
+from metaeval.kinds.reading import read_study
 from metaeval.reports.drawing import draw
 from metaeval.reports.sheets import files
 from metaeval.runs.finished import open_run

@@ -19,7 +19,7 @@ from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.escalating.stages import along
 
 if TYPE_CHECKING:
-    from metaeval.kinds.scored import Scored
+    from metaeval.kinds.kind import Scored
 
 PER_JUDGE = 10
 """Clusters with labels that each judge takes; with fewer, the first judge alone corrects."""

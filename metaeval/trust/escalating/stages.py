@@ -18,7 +18,7 @@ from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.calibration.confidence import CONFIDENCE, agreed
 
 if TYPE_CHECKING:
-    from metaeval.kinds.scored import Scored
+    from metaeval.kinds.kind import Scored
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ from metaeval.trust.escalating.stages import along, confidence_of
 from metaeval.trust.planning.plan import LabelPlan
 
 if TYPE_CHECKING:
-    from metaeval.kinds.scored import Scored
+    from metaeval.kinds.kind import Scored
 
 _COLUMNS = (
     Column("aspect", "Aspect"),

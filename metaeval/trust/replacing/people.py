@@ -18,7 +18,7 @@ from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.escalating.stages import confidence_of, unlike
 
 if TYPE_CHECKING:
-    from metaeval.kinds.scored import Scored
+    from metaeval.kinds.kind import Scored
 
 
 @dataclass(frozen=True, slots=True, eq=False)

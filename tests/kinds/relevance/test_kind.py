@@ -9,8 +9,8 @@ import pytest
 import metaeval as me
 from data.make_relevance import simulate
 from metaeval.base.errors import SpecError, StudyError
+from metaeval.kinds.reading import make_study
 from metaeval.kinds.relevance.kind import RELEVANCE
-from metaeval.kinds.study import make_study
 
 DATA = simulate(seed=1, users=6, items=60)
 HUMAN = "Labels('human')"

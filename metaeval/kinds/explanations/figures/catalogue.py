@@ -13,7 +13,7 @@ from metaeval.kinds.explanations.figures.likeness import likeness
 from metaeval.kinds.explanations.figures.ranking import ranking
 from metaeval.kinds.explanations.figures.scores import Material, distributions, user_bias
 from metaeval.kinds.explanations.study import ExplanationStudy
-from metaeval.kinds.scored import Scored
+from metaeval.kinds.kind import Scored
 
 CATALOGUE: dict[str, Callable[[Material], Figure | None]] = {
     "ranking": ranking,

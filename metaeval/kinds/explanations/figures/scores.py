@@ -19,7 +19,7 @@ from metaeval.engine.figures.charts import ROWS, SHORTENED, evaluator_axis, laye
 from metaeval.engine.figures.figure import BLUE, VERMILION, Figure, first_choices
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.kinds.explanations.study import ExplanationStudy
-from metaeval.kinds.scored import Scored
+from metaeval.kinds.kind import Scored
 from metaeval.stats.coefficients.tables import Floats
 
 MOST_GROUPS = 200

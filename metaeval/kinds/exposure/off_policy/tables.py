@@ -12,7 +12,7 @@ from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.kinds.exposure.off_policy.evaluation import Evaluation, PolicyValue
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.table import KindTable
+from metaeval.kinds.kind import KindTable
 from metaeval.stats.off_policy.estimators import CHOSEN, Estimator
 from metaeval.stats.off_policy.overlap import OFTEN, THIN, WORST, WeightTotals
 from metaeval.stats.off_policy.refusal import RULE, Refusal

@@ -14,7 +14,7 @@ from metaeval.kinds.exposure.off_policy.policies import uniform
 from metaeval.kinds.exposure.propensity.exposures import Features, indicators, popularity_bins
 from metaeval.kinds.exposure.propensity.propensities import ExposureModel, Propensities
 from metaeval.kinds.exposure.study import FEATURES, ExposureStudy, OffPolicy
-from metaeval.kinds.table import KindTable
+from metaeval.kinds.kind import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.overlap import WeightTotals, balance
 

@@ -17,7 +17,7 @@ from metaeval.kinds.exposure.data.log_set import ITEM, KEYS, MATCHING, USER, WEI
 from metaeval.kinds.exposure.propensity.tables import intervals_sentence
 from metaeval.kinds.exposure.recommenders.sums import Recommended, some
 from metaeval.kinds.exposure.recommenders.values import RECOMMENDERS
-from metaeval.kinds.table import KindTable
+from metaeval.kinds.kind import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import Estimator
 from metaeval.stats.regression.isotonic import isotonic

@@ -18,7 +18,7 @@ from metaeval.kinds.exposure.off_policy.rounds import arrays_of
 from metaeval.kinds.exposure.off_policy.tables import reasons, value_columns
 from metaeval.kinds.exposure.propensity.tables import intervals_sentence
 from metaeval.kinds.exposure.recommenders.sums import Recommended, some
-from metaeval.kinds.table import KindTable
+from metaeval.kinds.kind import KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.off_policy.estimators import PLAIN, Estimator, PolicySums, Rounds, policy_sums
 from metaeval.stats.off_policy.refusal import Overlap, refusals

@@ -18,10 +18,10 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Kind, Scale, ScoreTable
 from metaeval.engine.sheet import Column
+from metaeval.kinds.kind import KindTable
 from metaeval.kinds.relevance.data.collection import ITEM, USER, Collection
 from metaeval.kinds.relevance.measures import MeasurePair, SystemMeasure, measure_named
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness, RankedRuns, effectiveness
-from metaeval.kinds.table import KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic, bootstrap
 from metaeval.stats.resampling.threads import in_threads
@@ -113,7 +113,7 @@ class Judgements:
         *,
         own: Mapping[str, float] = MappingProxyType({}),
     ) -> Judgements:
-        """Make labels of the scores and the truth of a study, both as in `metaeval.kinds.scored.Scored`.
+        """Make labels of the scores and the truth of a study, both as in `metaeval.kinds.kind.Scored`.
 
         ``units`` are all units of the collection; ``name`` is that of the truth.
         """

@@ -16,11 +16,11 @@ import pandas as pd
 from metaeval.base.errors import DataError, one_of, sound
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column
+from metaeval.kinds.kind import KindTable
 from metaeval.kinds.relevance.measures import MeasurePair
 from metaeval.kinds.relevance.systems.agreement import agreement_of
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness
 from metaeval.kinds.relevance.systems.systems import Orders, Systems, of_systems
-from metaeval.kinds.table import KindTable
 from metaeval.sources.tables.table import SUFFIXES, read_table
 from metaeval.sources.trec import read_fields
 
