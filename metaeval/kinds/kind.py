@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.study import Study
 
 S_co = TypeVar("S_co", bound="Study", covariant=True)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,14 @@ class Scored(Generic[S_co]):
     kept: Callable[[KindTable], pd.DataFrame] | None = None
     """Reads a table from the folder of a finished run; without a row, if the run has not written it."""
     _tables: dict[str, pd.DataFrame] = field(default_factory=dict, init=False)
+    _made: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False)
+
+    def once(self, make: Callable[[Any], T]) -> T:
+        """Return what a function makes of this, which several tables share; it is called once."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: T = self._made[make]
+        return made
 
     def table(self, table: KindTable) -> pd.DataFrame:
         """Return the rows of a table: of the file that a finished run has of it, else made once."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,10 +12,9 @@ from metaeval.engine.figures.figure import BLUE, GREEN, GREY, ORANGE, VERMILION,
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.kinds.exposure.measures import ALL, CHANCE, EVALUATOR, PAIR_AUC
 from metaeval.kinds.exposure.recommenders.link import CALIBRATION, POINTS
+from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.kind import KindTable
 
-if TYPE_CHECKING:
-    from metaeval.kinds.exposure.scored import ExposureScored
 WEIGHTINGS = ("weighted", "unweighted")
 _NUMBERS = (Column("weighting", "Weighting"), Column("estimate", "PairAUC", "decimal", "ci_low", "ci_high"))
 _CHANCE_NOTE = "The dashed line is chance."

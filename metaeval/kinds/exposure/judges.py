@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from metaeval.kinds.exposure.data.log_set import KEYS, ORDER, PAIR, USER
 from metaeval.kinds.exposure.judge import DISCARD, EVIDENCE, INVENTED
 from metaeval.kinds.exposure.measures import ALL, NONE, PAIRS, PairCells
 from metaeval.kinds.exposure.pairs import matching_name
+from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureAblation
 from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
@@ -30,10 +31,6 @@ from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.significance import holm
 from metaeval.stats.resampling.weights import Swaps
 from metaeval.stats.weighted.sums import Clusters
-
-if TYPE_CHECKING:
-    from metaeval.kinds.exposure.scored import ExposureScored
-
 
 BOTH = "both"
 _SHARES = ("found", "complete", "same")

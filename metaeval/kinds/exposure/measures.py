@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -26,14 +26,11 @@ from metaeval.engine.sheet import Column, columns
 from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, USER, WEIGHT
 from metaeval.kinds.exposure.judge import EVIDENCE
 from metaeval.kinds.exposure.judge import WEIGHT as BY_SHARE
+from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.weighted.sums import Clusters
-
-if TYPE_CHECKING:
-    from metaeval.kinds.exposure.scored import ExposureScored
-
 
 Ties = Literal["wrong", "half", "drop"]
 IPS, NONE = "ips", "none"

@@ -6,18 +6,14 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from metaeval.base.progress import progress
-from metaeval.base.spec import EvaluatorSpec
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.data.log_set import OUTCOME
 from metaeval.kinds.exposure.off_policy.evaluation import Evaluation, evaluate
 from metaeval.kinds.exposure.off_policy.policies import policies_in, read_policy, read_predictions
 from metaeval.kinds.exposure.off_policy.rounds import LogArrays, arrays_of
 from metaeval.kinds.exposure.propensity.propensities import Propensities, propensities_of
-from metaeval.kinds.exposure.propensity.tables import OVERLAP
-from metaeval.kinds.exposure.recommenders.link import JudgeScores, fit_links, judge_scores
 from metaeval.kinds.exposure.recommenders.sums import Recommended
 from metaeval.kinds.exposure.study import ExposureStudy
 from metaeval.kinds.files.folder import folder_of
@@ -37,11 +33,6 @@ class ExposureScored(Scored[ExposureStudy]):
         """Those of the log, logged or fitted."""
         with progress("propensities"):
             return propensities_of(self.data, self.study.propensity)
-
-    @property
-    def fitted(self) -> bool:
-        """Whether propensities were fitted, also of a finished run."""
-        return bool(self.table(OVERLAP)["source"][0] != "logged")
 
     @cached_property
     def log(self) -> LogArrays:
@@ -74,17 +65,3 @@ class ExposureScored(Scored[ExposureStudy]):
         study = self.study
         recommended = Recommended.of(self.data, self.propensities, study.recommenders, study.propensity.least)
         return recommended if recommended and recommended.systems else None
-
-    @cached_property
-    def judges(self) -> dict[str, JudgeScores]:
-        """The scores of recommenders by each evaluator that is none itself; it would be mapped to itself."""
-        if self.recommended is None:
-            return {}
-        specs, scores = self.study.specs, judge_scores(self.recommended, self.scores.frame)
-        return {e: own for e, own in scores.items() if EvaluatorSpec.parse(specs[e]).name != "System"}
-
-    @cached_property
-    def links(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The maps from judges' scores to recommenders, and the points they are fitted to."""
-        with progress("recommenders"):
-            return fit_links(self)

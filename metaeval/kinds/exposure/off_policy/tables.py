@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,15 +11,13 @@ import pandas as pd
 from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.kinds.exposure.off_policy.evaluation import Evaluation, PolicyValue
+from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
 from metaeval.kinds.kind import KindTable
 from metaeval.stats.off_policy.estimators import CHOSEN, Estimator
 from metaeval.stats.off_policy.overlap import OFTEN, THIN, WORST, WeightTotals
 from metaeval.stats.off_policy.refusal import RULE, Refusal
 from metaeval.stats.resampling.bootstrap import NOTHING
-
-if TYPE_CHECKING:
-    from metaeval.kinds.exposure.scored import ExposureScored
 
 
 def value_columns(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,13 +12,12 @@ from metaeval.kinds.exposure.off_policy.evaluation import evaluate
 from metaeval.kinds.exposure.off_policy.policies import uniform
 from metaeval.kinds.exposure.propensity.exposures import Features, indicators, popularity_bins
 from metaeval.kinds.exposure.propensity.propensities import ExposureModel, Propensities
+from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import FEATURES, ExposureStudy, OffPolicy
 from metaeval.kinds.kind import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.overlap import WeightTotals, balance
 
-if TYPE_CHECKING:
-    from metaeval.kinds.exposure.scored import ExposureScored
 ALL, POPULARITY, AGE = "all", "popularity", "age"
 NAIVE, IPS, SNIPS, RANDOM = "naive", "ips", "snips", "random sample"
 _QUANTILES = {f"q{round(100 * q):02}": q for q in (0.01, 0.05, 0.25, 0.5)}
@@ -182,6 +180,11 @@ BALANCE = KindTable(
 )
 
 
+def is_fitted(scored: ExposureScored) -> bool:
+    """Say whether propensities were fitted, also of a finished run."""
+    return bool(scored.table(OVERLAP)["source"][0] != "logged")
+
+
 def means_frame(scored: ExposureScored) -> pd.DataFrame:
     """Return each mean with its interval, and how much of the gap to the random sample weighting closes.
 
@@ -237,7 +240,7 @@ def _means_notes(scored: ExposureScored, frame: pd.DataFrame) -> Iterator[str]:
         "items for propensities of pairs, rows for those of choices. SNIPS: Σwy / Σw. Both are the "
         "off-policy values of the policy that shows all items alike."
     )
-    yield intervals_sentence(scored.study, fitted=scored.fitted, resampled=frame["resampled"][0])
+    yield intervals_sentence(scored.study, fitted=is_fitted(scored), resampled=frame["resampled"][0])
 
 
 MEANS = KindTable(

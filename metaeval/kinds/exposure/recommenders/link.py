@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from metaeval.base.progress import progress
 from metaeval.base.records import FIRST, SECOND
+from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.sheet import Column, columns
 from metaeval.kinds.exposure.data.log_set import ITEM, KEYS, MATCHING, USER, WEIGHT
 from metaeval.kinds.exposure.propensity.tables import intervals_sentence
 from metaeval.kinds.exposure.recommenders.sums import Recommended, some
 from metaeval.kinds.exposure.recommenders.values import RECOMMENDERS
+from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.kind import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import Estimator
@@ -28,8 +31,6 @@ from metaeval.stats.resampling.significance import holm
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.weighted.statistic import coefficients_of_means
 
-if TYPE_CHECKING:
-    from metaeval.kinds.exposure.scored import ExposureScored
 LEAST = 5
 """Recommenders from which a map is fitted."""
 _FITTED = 500  # resamples at most in which maps are fitted again
@@ -43,7 +44,7 @@ POINTS = KindTable(
     "calibration_points.csv",
     "",
     (*BY, *columns("text", system="", outside="", reason="")),
-    lambda scored: scored.links[1],
+    lambda scored: scored.once(fit_links)[1],
 )
 
 
@@ -212,6 +213,14 @@ def _differ(y: Floats, there: NDArray[np.bool_], statistic: Statistic, resampler
     return bool((holm(p) < _LEVEL).any())
 
 
+def judged_scores(scored: ExposureScored) -> dict[str, JudgeScores]:
+    """Return the scores of recommenders by each evaluator; not by one that is a recommender itself."""
+    if scored.recommended is None:
+        return {}
+    specs, scores = scored.study.specs, judge_scores(scored.recommended, scored.scores.frame)
+    return {e: own for e, own in scores.items() if EvaluatorSpec.parse(specs[e]).name != "System"}
+
+
 def targets(recommended: Recommended, values: pd.DataFrame) -> Iterator[tuple[str, Estimator, Ints]]:
     """Yield the measures and estimators that judges are mapped to, and which systems are not refused."""
     plain = values[values["clip"].isna() & values["trim"].isna()]
@@ -231,46 +240,47 @@ def fit_links(scored: ExposureScored) -> tuple[pd.DataFrame, pd.DataFrame]:
         return points[0], points[0]
     n, every = len(recommended.users), len(recommended.systems)
     resampler = options.resampler(n) if options else None
-    for measure, estimator, systems in targets(recommended, scored.table(RECOMMENDERS)):
-        target = some(recommended.statistic(measure, estimator), systems)
-        target_ends = _ends(target, n, resampler)
-        for name, judge in scored.judges.items():
-            score = some(judge.statistic(), systems)
-            fit = link(score, target, n, resampler)
-            outside = np.isnan(fit.predicted) & ~np.isnan(fit.fitted)
-            about = {
-                "evaluator": name,
-                "measure": f"{measure}@{recommended.options.k}",
-                "estimator": estimator.name,
-            }
-            rows.append(
-                {
-                    **about,
-                    **fit.spearman.row("spearman"),
-                    **fit.kendall.row("kendall"),
-                    **fit.r2.row("r2"),
-                    "n_systems": int((~np.isnan(fit.x + fit.y)).sum()),
-                    "n_refused": every - len(systems),
-                    "n_outside": np.nan if fit.reason else int(outside.sum()),
-                    "reason": fit.reason,
-                    "detail": fit.detail,
+    with progress("recommenders"):
+        for measure, estimator, systems in targets(recommended, scored.table(RECOMMENDERS)):
+            target = some(recommended.statistic(measure, estimator), systems)
+            target_ends = _ends(target, n, resampler)
+            for name, judge in scored.once(judged_scores).items():
+                score = some(judge.statistic(), systems)
+                fit = link(score, target, n, resampler)
+                outside = np.isnan(fit.predicted) & ~np.isnan(fit.fitted)
+                about = {
+                    "evaluator": name,
+                    "measure": f"{measure}@{recommended.options.k}",
+                    "estimator": estimator.name,
                 }
-            )
-            low, high = _ends(score, n, resampler)
-            frame = {
-                "system": [recommended.systems[s] for s in systems],
-                "score": fit.x,
-                "score_low": low,
-                "score_high": high,
-                "target": fit.y,
-                "target_low": target_ends[0],
-                "target_high": target_ends[1],
-                "fitted": fit.fitted,
-                "predicted": fit.predicted,
-                "outside": outside,
-                "reason": fit.reason,
-            }
-            points.append(pd.DataFrame(frame).assign(**about))
+                rows.append(
+                    {
+                        **about,
+                        **fit.spearman.row("spearman"),
+                        **fit.kendall.row("kendall"),
+                        **fit.r2.row("r2"),
+                        "n_systems": int((~np.isnan(fit.x + fit.y)).sum()),
+                        "n_refused": every - len(systems),
+                        "n_outside": np.nan if fit.reason else int(outside.sum()),
+                        "reason": fit.reason,
+                        "detail": fit.detail,
+                    }
+                )
+                low, high = _ends(score, n, resampler)
+                frame = {
+                    "system": [recommended.systems[s] for s in systems],
+                    "score": fit.x,
+                    "score_low": low,
+                    "score_high": high,
+                    "target": fit.y,
+                    "target_low": target_ends[0],
+                    "target_high": target_ends[1],
+                    "fitted": fit.fitted,
+                    "predicted": fit.predicted,
+                    "outside": outside,
+                    "reason": fit.reason,
+                }
+                points.append(pd.DataFrame(frame).assign(**about))
     return pd.DataFrame(rows), pd.concat(points, ignore_index=True)
 
 
@@ -312,6 +322,6 @@ CALIBRATION = KindTable(
         Column("reason", "No map because", "code"),
         Column("detail", ""),
     ),
-    lambda scored: scored.links[0],
+    lambda scored: scored.once(fit_links)[0],
     _notes,
 )

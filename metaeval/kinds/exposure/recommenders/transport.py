@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -24,9 +24,10 @@ from metaeval.base.records import FIRST, SECOND
 from metaeval.engine.sheet import Column, columns
 from metaeval.kinds.exposure.data.log_set import TIME, USER, LogSet
 from metaeval.kinds.exposure.propensity.exposures import Exposures, popularity_bins
-from metaeval.kinds.exposure.recommenders.link import BY, LEAST, targets
+from metaeval.kinds.exposure.recommenders.link import BY, LEAST, judged_scores, targets
 from metaeval.kinds.exposure.recommenders.sums import LogPart, Recommended, some
 from metaeval.kinds.exposure.recommenders.values import RECOMMENDERS
+from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.kind import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import Estimator
@@ -36,8 +37,6 @@ from metaeval.stats.resampling.cluster_sums import ClusterSums
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import percentile_interval
 
-if TYPE_CHECKING:
-    from metaeval.kinds.exposure.scored import ExposureScored
 POPULARITY, LATER = "popularity", "time"
 _MOST = 20  # groups of one field
 _HITS = 5  # hits of a recommender in a group, below which its target there says nothing
@@ -191,7 +190,7 @@ def audits(scored: ExposureScored) -> pd.DataFrame | None:
                 _target(recommended, measure, estimator, systems, part)
                 for part in (group.within.others, group.within)
             )
-            for name, judge in scored.judges.items():
+            for name, judge in scored.once(judged_scores).items():
                 scores = [some(judge.statistic(units), systems) for units in (~group.units, group.units)]
                 result = audit(TransportErrors(scores[0], rest, scores[1], within), margin, resampler)
                 rows.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,9 @@ from metaeval.kinds.exposure.off_policy.evaluation import ByColumn, contradictio
 from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
 from metaeval.kinds.exposure.off_policy.rounds import arrays_of
 from metaeval.kinds.exposure.off_policy.tables import reasons, value_columns
-from metaeval.kinds.exposure.propensity.tables import intervals_sentence
+from metaeval.kinds.exposure.propensity.tables import intervals_sentence, is_fitted
 from metaeval.kinds.exposure.recommenders.sums import Recommended, some
+from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.kind import KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.off_policy.estimators import PLAIN, Estimator, PolicySums, Rounds, policy_sums
@@ -27,9 +28,6 @@ from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.significance import holm
 from metaeval.stats.resampling.threads import one_thread
-
-if TYPE_CHECKING:
-    from metaeval.kinds.exposure.scored import ExposureScored
 
 
 @one_thread()
@@ -167,7 +165,7 @@ def _notes(scored: ExposureScored, frame: pd.DataFrame) -> Iterator[str]:
         yield f"Refused values are withheld, because the log does not support them: {text}."
     if frame["p_best"].notna().any():
         yield "p: paired test against the best of the same measure and estimator, swapping users (Holm)."
-    yield intervals_sentence(scored.study, fitted=scored.fitted)
+    yield intervals_sentence(scored.study, fitted=is_fitted(scored))
 
 
 RECOMMENDERS = KindTable(
