@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.kind import INTERVALS, KindTable
+from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.study import Ablation
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.ranking.orders import label_pairs
@@ -29,9 +30,6 @@ from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.significance import holm
 from metaeval.stats.resampling.weights import Swaps
-
-if TYPE_CHECKING:
-    from metaeval.kinds.relevance.kind import RelevanceScored
 
 RELEVANT, ALL = "relevant", "all"
 """Pairs of a relevant and a non-relevant item, and all pairs of different labels; other gaps are numbers."""
@@ -155,6 +153,13 @@ def _chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
 
 
 _SHARE_COLUMNS = tuple(Column(n, n.capitalize(), "share", f"{n}_low", f"{n}_high") for n in SHARES)
+
+
+def pairs_of(scored: RelevanceScored) -> PairAgreement | None:
+    """Return how evaluators order pairs of a user's items; None if the truth has one label, or very many."""
+    return PairAgreement.of(scored.matched.prepared, scored.data.relevant)
+
+
 AGREEMENT = KindTable(
     "agreement.csv",
     "Agreement on pairs of items",
@@ -165,7 +170,7 @@ AGREEMENT = KindTable(
         Column("n_pairs", "Pairs", "count"),
         Column("n_users", "Users", "count"),
     ),
-    lambda scored: scored.pairs and scored.pairs.frame(scored.study.bootstrap),
+    lambda scored: (pairs := scored.once(pairs_of)) and pairs.frame(scored.study.bootstrap),
     (
         (
             "Pairs of two items of one user with different labels. Agreement: the scores order them as the "
@@ -225,7 +230,7 @@ def _spread(repeats: Sequence[ClusterSums]) -> dict[str, float]:
 
 
 def _ablations(scored: RelevanceScored) -> pd.DataFrame | None:
-    study, pairs = scored.study, scored.pairs
+    study, pairs = scored.study, scored.once(pairs_of)
     if not study.ablations or pairs is None:
         return None
     frames = [ablation_frame(a, pairs, study.specs, study.bootstrap, study.tests) for a in study.ablations]

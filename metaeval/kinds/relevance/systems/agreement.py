@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from metaeval.engine.figures.figure import BLUE, Figure, first_choices
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.kind import KindTable
 from metaeval.kinds.relevance.measures import MeasurePair
+from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.relevance.systems.decisions import SYSTEMS
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness
 from metaeval.kinds.relevance.systems.systems import EVALUATOR, NOTES, PAIR, Orders, Systems, of_systems
@@ -32,9 +33,6 @@ from metaeval.stats.resampling.cluster_sums import ClusterSums
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.significance import holm
 from metaeval.stats.resampling.threads import in_threads, one_thread
-
-if TYPE_CHECKING:
-    from metaeval.kinds.relevance.kind import RelevanceScored
 
 TOP = 10
 """τ among the top is that of so many systems, the best by the truth."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -11,15 +10,13 @@ import pandas as pd
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.kinds.relevance.data.collection import ITEM, USER
+from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness, RankedRuns, effectiveness
 from metaeval.kinds.relevance.systems.systems import ALL_EVALUATORS, BY, PAIR, Systems, of_systems, of_truth
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.ranking.orders import rank_clusters
 from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.resampling.significance import holm
-
-if TYPE_CHECKING:
-    from metaeval.kinds.relevance.kind import RelevanceScored
 
 HISTORY = "histories"
 """The source of a measure by what users chose themselves."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,12 +13,10 @@ from metaeval.engine.sheet import Column
 from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.kinds.relevance.data.collection import ITEM
 from metaeval.kinds.relevance.measures import MeasurePair
-from metaeval.kinds.relevance.systems.systems import EVALUATOR, PAIR, Systems, of_systems
+from metaeval.kinds.relevance.scored import RelevanceScored
+from metaeval.kinds.relevance.systems.systems import EVALUATOR, PAIR, Systems, of_systems, systems_of
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
-
-if TYPE_CHECKING:
-    from metaeval.kinds.relevance.kind import RelevanceScored
 
 FAMILIES: dict[str, tuple[str, ...]] = {
     "gpt": ("gpt", "openai", "o1", "o3", "o4"),
@@ -172,11 +169,11 @@ def shared_families(
 
 
 def _families(scored: RelevanceScored) -> pd.DataFrame | None:
-    if scored.systems is None:
+    if (systems := scored.once(systems_of)) is None:
         return None
     study, signatures = scored.study, scored.scores.signatures
     models = {name: f"{spec} {signatures[name].get('model', '')}" for name, spec in study.specs.items()}
-    return shared_families(scored.systems, models, study.families)
+    return shared_families(systems, models, study.families)
 
 
 SHARED_FAMILIES = KindTable(

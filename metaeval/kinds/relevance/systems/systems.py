@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -21,13 +20,11 @@ from metaeval.engine.sheet import Column
 from metaeval.kinds.kind import KindTable
 from metaeval.kinds.relevance.data.collection import ITEM, USER, Collection
 from metaeval.kinds.relevance.measures import MeasurePair, SystemMeasure, measure_named
+from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness, RankedRuns, effectiveness
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic, bootstrap
 from metaeval.stats.resampling.threads import in_threads
-
-if TYPE_CHECKING:
-    from metaeval.kinds.relevance.kind import RelevanceScored
 
 POOL = 10
 """The first items of a list: the depth of the pool and of popularity, if the collection has no depth."""
@@ -167,31 +164,6 @@ class Systems:
     least: float = 0.9
     """The share of the truth's labels in the systems' top that an evaluator needs for a τ."""
 
-    @classmethod
-    def of_study(cls, scored: RelevanceScored) -> Systems | None:
-        """Return the systems of a study; None if the collection has no run.
-
-        Raises
-        ------
-        MetaevalError
-            If a measure is not known, or the truth is not on the scale of the labels.
-        """
-        study, data = scored.study, scored.data
-        if data.runs.empty:
-            return None
-        frame = on_label_scale(scored.scores, scored.scale)
-        lowest = scored.own_scales
-        judgements = Judgements.of_study(
-            data.units, frame, scored.truth, study.truth, scored.scale, own=lowest
-        )
-        resampler = study.bootstrap.resampler() if study.bootstrap else None
-        alpha = study.tests.alpha if study.tests else 0.05
-        leave_out = study.missing_lists == "skip"
-        return cls(
-            *(data, judgements, study.truth, study.measures, study.pairs, resampler, alpha, leave_out),
-            study.least_coverage,
-        )
-
     def __post_init__(self) -> None:
         if self.truth not in self.judgements.labels:
             raise MetaevalError(f"systems cannot be measured by the truth: {' '.join(self.judgements.notes)}")
@@ -269,6 +241,29 @@ class Systems:
         return Estimate(value, nothing, nothing, n)
 
 
+def systems_of(scored: RelevanceScored) -> Systems | None:
+    """Return the systems of a study; None if the collection has no run.
+
+    Raises
+    ------
+    MetaevalError
+        If a measure is not known, or the truth is not on the scale of the labels.
+    """
+    study, data = scored.study, scored.data
+    if data.runs.empty:
+        return None
+    frame = on_label_scale(scored.scores, scored.scale)
+    lowest = scored.own_scales
+    judgements = Judgements.of_study(data.units, frame, scored.truth, study.truth, scored.scale, own=lowest)
+    resampler = study.bootstrap.resampler() if study.bootstrap else None
+    alpha = study.tests.alpha if study.tests else 0.05
+    leave_out = study.missing_lists == "skip"
+    return Systems(
+        *(data, judgements, study.truth, study.measures, study.pairs, resampler, alpha, leave_out),
+        study.least_coverage,
+    )
+
+
 def of_systems(
     make: Callable[[Systems], pd.DataFrame | None], *, detail: bool = False
 ) -> Callable[[RelevanceScored], pd.DataFrame | None]:
@@ -276,7 +271,8 @@ def of_systems(
 
     def rows(scored: RelevanceScored) -> pd.DataFrame | None:
         wanted = scored.study.details or not detail
-        return make(scored.systems) if wanted and scored.systems is not None else None
+        systems = scored.once(systems_of) if wanted else None
+        return None if systems is None else make(systems)
 
     return rows
 
@@ -341,12 +337,12 @@ def holes(
 
 def holes_of_study(scored: RelevanceScored) -> dict[str, pd.DataFrame | str]:
     """Return the files of the judges of a study, and of raters that are models."""
-    if scored.systems is None:
+    if (systems := scored.once(systems_of)) is None:
         return {}
     scores, models = scored.scores, {f"Labels({rater!r})" for rater in scored.data.models}
     specs = scored.study.specs.items()
     judges = [name for name, spec in specs if scores.kinds[name] == Kind.JUDGE or spec in models]
-    return holes(scored.systems, {name: _digest(s) for name, s in scores.signatures.items()}, judges)
+    return holes(systems, {name: _digest(s) for name, s in scores.signatures.items()}, judges)
 
 
 def _digest(signature: Mapping[str, object]) -> str:

@@ -13,8 +13,8 @@ from scipy.stats import kendalltau, ttest_rel, weightedtau
 from benchmarks.system_orders import FAMILIES, UNRELATED, covered
 from metaeval.base.records import Scale
 from metaeval.kinds.relevance.data.collection import Collection
-from metaeval.kinds.relevance.kind import RelevanceStudy
 from metaeval.kinds.relevance.measures import MeasurePair
+from metaeval.kinds.relevance.scored import RelevanceStudy
 from metaeval.kinds.relevance.systems.agreement import system_agreement
 from metaeval.kinds.relevance.systems.decisions import decisions, p_better
 from metaeval.kinds.relevance.systems.gains import favours_popular, popularity
