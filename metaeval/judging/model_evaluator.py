@@ -133,7 +133,7 @@ class ModelEvaluator(BaseEvaluator):
         written = {*self.spec.kwargs, *(self._named.arguments if self._named else ()), *self._of_model}
         return frozenset("response_format" if name == "reply" else name for name in written)
 
-    @property
+    @functools.cached_property
     def pattern(self) -> ReplyPattern | None:
         """How its replies are read, where its model or its prompt states it; simulated replies are JSON."""
         if self.provider == SIMULATED:
