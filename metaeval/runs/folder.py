@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from metaeval.base.errors import MetaevalError, RunFolderError, StoppedError
 from metaeval.base.files import replacing, unusable, write_text
@@ -67,7 +68,7 @@ def read_record(path: Path) -> Record:
             f"there is no run folder {path}; make one with: metaeval run STUDY.yaml --out {path}"
         )
     try:
-        return Record.model_validate(json.loads((path / RECORD).read_text(encoding="utf-8")))
+        return Record.model_validate(from_json((path / RECORD).read_bytes()))
     except FileNotFoundError:
         raise RunFolderError(f"{path} is not a run folder: it has no {RECORD}") from None
     except ValidationError as error:

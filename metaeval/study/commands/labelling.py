@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic_core import from_json
 
 from metaeval.base.errors import DataError, MetaevalError, one_of
 from metaeval.base.records import DataOfKind
@@ -175,7 +176,7 @@ def _page_of(session: LabelSession) -> tuple[Callable[[str], Page], Callable[[by
     def post(body: bytes) -> Page:
         """Do what the page asks for; answer with what it shows next, or why it cannot be done."""
         try:
-            request = json.loads(body)
+            request = from_json(body, allow_inf_nan=False)  # refuses what is nested too deep
             if not isinstance(request, dict):
                 raise DataError("the request must be a JSON object")
             answer, status = session.answer(request), HTTPStatus.OK

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from pydantic_core import from_json
+
 from metaeval.analysis.agreement.labels import Agreement
 from metaeval.base.errors import MetaevalError
 from metaeval.base.files import write_text
@@ -124,7 +126,7 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
     if file.is_dir():
         file /= CALIBRATION
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = from_json(file.read_bytes())
     except FileNotFoundError:
         raise MetaevalError(
             f"there is no calibration {file}; make one with: metaeval calibrate RUN"

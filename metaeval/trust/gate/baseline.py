@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic_core import from_json
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
@@ -221,7 +222,7 @@ def read_baseline(path: Path) -> Baseline:
     """
     write_it = f"metaeval gate RUN --write-baseline {path}"
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = from_json(path.read_bytes())
     except FileNotFoundError:
         raise MetaevalError(f"there is no baseline {path}; write one with: {write_it}") from None
     except ValueError as error:
