@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
-from pydantic_core import from_json
 
 from metaeval.base.errors import MetaevalError, RunFolderError, StoppedError
 from metaeval.base.files import replacing, unusable, write_text
@@ -68,7 +67,7 @@ def read_record(path: Path) -> Record:
             f"there is no run folder {path}; make one with: metaeval run STUDY.yaml --out {path}"
         )
     try:
-        return Record.model_validate(from_json((path / RECORD).read_bytes()))
+        return Record.model_validate(json.loads((path / RECORD).read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise RunFolderError(f"{path} is not a run folder: it has no {RECORD}") from None
     except ValidationError as error:
@@ -76,7 +75,7 @@ def read_record(path: Path) -> Record:
             f"{path} is not a run folder of the layout that this metaeval reads; run the study again, into "
             "another folder"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunFolderError(f"{path / RECORD} is not JSON; this is not a run folder") from error
 
 

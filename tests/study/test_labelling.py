@@ -119,14 +119,12 @@ def test_a_body_has_a_length_that_is_small(site: Site, headers: dict[str, str], 
     ("body", "sentence"),
     [
         (b"[1]", "must be a JSON object"),
-        (b"", "EOF"),
-        (b"[" * 90_000, "recursion limit exceeded"),
-        (b'{"a":' * 15_000, "recursion limit exceeded"),
-        (b'{"do": "note", "at": 0, "text": ' + b"[" * 900 + b"]" * 900 + b"}", "recursion limit exceeded"),
-        (b'{"do": "note", "at": 0, "text": "\\ud800"}', "hex escape"),
-        (b'{"do": "label", "at": 0, "aspect": "clear", "label": NaN}', "expected value"),
+        (b"", "Expecting value"),
+        (b"[" * 90_000, "recursion"),
+        (b'{"a":' * 15_000, "recursion"),
+        (b'{"do": "label", "at": 0, "aspect": "clear", "label": NaN}', "not on the scale"),
         (b'{"do": "label", "at": 0, "aspect": "clear", "label": 1' + b"0" * 400 + b"}", "not on the scale"),
-        (b'{"do": "label", "at": 0, "aspect": "clear", "label": 1' + b"0" * 5000 + b"}", "out of range"),
+        (b'{"do": "label", "at": 0, "aspect": "clear", "label": 1' + b"0" * 5000 + b"}", "4300 digits"),
         (b'{"do": "label", "at": 0, "aspect": "clear", "label": 1e999}', "not on the scale"),
         (b'{"do": "label", "at": 0, "aspect": ["clear"], "label": 4}', "there is no aspect"),
         (b'{"do": ["label"]}', "must be show"),
@@ -143,11 +141,21 @@ VALUES = st.recursive(
     lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=9), inside, max_size=3),
     max_leaves=6,
 )
-DEEP = st.sampled_from([b"[", b'{"a":']).flatmap(lambda opening: st.integers(1, 15_000).map(opening.__mul__))
-CHANGED = st.fixed_dictionaries(
-    {}, optional=dict.fromkeys(["do", "at", "aspect", "label", "was", "text"], VALUES)
+NAMES = ("do", "at", "aspect", "label", "was", "text")
+
+
+def nested(name: str, depth: int) -> bytes:
+    """Return a request of which one value is nested."""
+    return json.dumps({**LABEL, "do": "note", name: "x"}).replace('"x"', "[" * depth + "]" * depth).encode()
+
+
+CHANGED = st.fixed_dictionaries({}, optional=dict.fromkeys(NAMES, VALUES))
+BODIES = (
+    st.binary(max_size=50)
+    | st.builds(bytes.__mul__, st.sampled_from([b"[", b'{"a":']), st.integers(1, 15_000))
+    | st.builds(nested, st.sampled_from(NAMES), st.integers(1, 1500))
+    | CHANGED.map(lambda more: json.dumps({**LABEL, **more}).encode())
 )
-BODIES = st.binary(max_size=50) | DEEP | CHANGED.map(lambda more: json.dumps({**LABEL, **more}).encode())
 
 
 def test_whatever_is_posted_is_answered_in_one_line(site: Site, capfd: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from pydantic_core import from_json
 
 from metaeval.base.errors import DataError, Problem
 from metaeval.base.files import replacing
@@ -205,8 +204,8 @@ def read_log(folder: Path, start: int = 0) -> tuple[list[dict[str, Any]], int]:
         lines = file.read()
     whole = lines[: lines.rfind(b"\n") + 1]
     for line in whole.split(b"\n"):
-        with contextlib.suppress(ValueError):
-            event = from_json(line)
+        with contextlib.suppress(ValueError, RecursionError):
+            event = json.loads(line)
             if isinstance(event, dict) and {"rater", "do", "unit"} <= event.keys():
                 events.append(event)
     return events, start + len(whole)

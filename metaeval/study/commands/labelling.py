@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic_core import from_json
 
 from metaeval.base.errors import DataError, MetaevalError, one_of
 from metaeval.base.records import DataOfKind
@@ -176,11 +175,11 @@ def _page_of(session: LabelSession) -> tuple[Callable[[str], Page], Callable[[by
     def post(body: bytes) -> Page:
         """Do what the page asks for; answer with what it shows next, or why it cannot be done."""
         try:
-            request = from_json(body, allow_inf_nan=False)  # refuses what is nested too deep
+            request = json.loads(body)
             if not isinstance(request, dict):
                 raise DataError("the request must be a JSON object")
             answer, status = session.answer(request), HTTPStatus.OK
-        except (MetaevalError, OSError, ValueError) as error:
+        except (MetaevalError, OSError, ValueError, RecursionError) as error:
             answer, status = {"error": str(error)}, HTTPStatus.BAD_REQUEST
         return Page(json.dumps(answer, allow_nan=False).encode(), "application/json", status=status)
 

@@ -14,8 +14,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from pydantic_core import from_json
-
 from metaeval.analysis.agreement.labels import Agreement
 from metaeval.base.errors import MetaevalError
 from metaeval.base.files import write_text
@@ -126,12 +124,12 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
     if file.is_dir():
         file /= CALIBRATION
     try:
-        content = from_json(file.read_bytes())
+        content = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise MetaevalError(
             f"there is no calibration {file}; make one with: metaeval calibrate RUN"
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MetaevalError(f"{file} is not JSON; it is not a calibration") from error
     if not isinstance(content, dict) or not isinstance(content.get("evaluators"), dict):
         raise MetaevalError(f"{file} was not written by `metaeval calibrate`; it is not a calibration")
