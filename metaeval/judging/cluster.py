@@ -141,7 +141,8 @@ def _connect(address: str | None, judging: JudgingOptions) -> None:
             _check_answers(address)
             ray.init(address, **quiet)
             return
-        os.environ["METAEVAL_STORE"] = judging.store or before  # workers inherit it, with its password
+        if not judging.place.withheld:
+            os.environ["METAEVAL_STORE"] = judging.store or before  # workers inherit it, with its password
         ray.init(
             "local",
             include_dashboard=False,

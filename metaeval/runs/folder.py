@@ -75,7 +75,7 @@ def read_record(path: Path) -> Record:
             f"{path} is not a run folder of the layout that this metaeval reads; run the study again, into "
             "another folder"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunFolderError(f"{path / RECORD} is not JSON; this is not a run folder") from error
 
 

@@ -198,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
             return Page.message(HTTPStatus.FORBIDDEN, "Pages of other sites may not change anything here.")
         if not (length.isascii() and length.isdigit()):
             return Page.message(HTTPStatus.LENGTH_REQUIRED, "The length of the request is not known.")
-        if int(length) > _LONGEST:
+        if len(length) > len(str(_LONGEST)) or int(length) > _LONGEST:
             return Page.message(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The request is too long.")
         return post(self.rfile.read(int(length)))
 

@@ -120,6 +120,12 @@ CASES = [
     # The command line
     Case("unknown command", "rnu s.yaml", "unknown command 'rnu'; did you mean 'run'?"),
     Case("unknown format", "leaderboard out --format pdf", "'pdf' is not one of"),
+    Case(
+        "leaderboard of a folder with a record that is nested too deep",
+        "leaderboard deep",
+        "is not JSON; this is not a run folder",
+        lambda: (Path("deep").mkdir(), text("deep/run.json", "[" * 90_000)()),
+    ),
     Case("out is a file", "run s.yaml --out s.yaml", "s.yaml is a file, not a run folder", study()),
     Case("out holds other files", "run s.yaml --out tiny", "is not a run folder", study()),
 ]

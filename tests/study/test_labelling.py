@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
@@ -105,6 +107,7 @@ def test_another_name_of_this_computer_is_refused(site: Site) -> None:
         ({"Content_Length": "-1"}, 411),
         ({"Content_Length": "²"}, 411),
         ({"Content_Length": "9999999999"}, 413),
+        ({"Content_Length": "9" * 5000}, 413),
     ],
 )
 def test_a_body_has_a_length_that_is_small(site: Site, headers: dict[str, str], status: int) -> None:
@@ -117,7 +120,11 @@ def test_a_body_has_a_length_that_is_small(site: Site, headers: dict[str, str], 
     [
         (b"[1]", "must be a JSON object"),
         (b"", "Expecting value"),
+        (b"[" * 90_000, "recursion"),
+        (b'{"a":' * 15_000, "recursion"),
         (b'{"do": "label", "at": 0, "aspect": "clear", "label": NaN}', "not on the scale"),
+        (b'{"do": "label", "at": 0, "aspect": "clear", "label": 1' + b"0" * 400 + b"}", "not on the scale"),
+        (b'{"do": "label", "at": 0, "aspect": "clear", "label": 1' + b"0" * 5000 + b"}", "4300 digits"),
         (b'{"do": "label", "at": 0, "aspect": "clear", "label": 1e999}', "not on the scale"),
         (b'{"do": "label", "at": 0, "aspect": ["clear"], "label": 4}', "there is no aspect"),
         (b'{"do": ["label"]}', "must be show"),
@@ -127,6 +134,50 @@ def test_what_makes_no_sense_is_answered_with_a_sentence(site: Site, body: bytes
     status, _, answer = site.ask(body=body)
     assert (status, site.labelled()) == (400, 0)
     assert sentence in json.loads(answer)["error"]
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=9), inside, max_size=3),
+    max_leaves=6,
+)
+NAMES = ("do", "at", "aspect", "label", "was", "text")
+
+
+def nested(name: str, depth: int) -> bytes:
+    """Return a request of which one value is nested."""
+    return json.dumps({**LABEL, "do": "note", name: "x"}).replace('"x"', "[" * depth + "]" * depth).encode()
+
+
+CHANGED = st.fixed_dictionaries({}, optional=dict.fromkeys(NAMES, VALUES))
+BODIES = (
+    st.binary(max_size=50)
+    | st.builds(bytes.__mul__, st.sampled_from([b"[", b'{"a":']), st.integers(1, 15_000))
+    | st.builds(nested, st.sampled_from(NAMES), st.integers(1, 1500))
+    | CHANGED.map(lambda more: json.dumps({**LABEL, **more}).encode())
+)
+
+
+def test_whatever_is_posted_is_answered_in_one_line(site: Site, capfd: pytest.CaptureFixture[str]) -> None:
+    @given(body=BODIES)
+    def check(body: bytes) -> None:
+        status, _, answer = site.ask(body=body)
+        assert status in (200, 400)
+        said = json.loads(answer)
+        assert ("error" in said) == (status == 400)
+        assert "\n" not in said.get("error", "")
+
+    check()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_line_of_the_log_that_is_nested_too_deep_is_left_out(tmp_path: Path) -> None:
+    folder = write_tiny(tmp_path / "set")
+    session = label_set(folder, rater="anna")
+    session.answer({**LABEL})
+    with (folder / "labelling.jsonl").open("ab") as log:
+        log.write(b"[" * 90_000 + b"\n")
+    assert label_set(folder, rater="anna").n_labels == 1
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")

@@ -204,7 +204,7 @@ def read_log(folder: Path, start: int = 0) -> tuple[list[dict[str, Any]], int]:
         lines = file.read()
     whole = lines[: lines.rfind(b"\n") + 1]
     for line in whole.split(b"\n"):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             event = json.loads(line)
             if isinstance(event, dict) and {"rater", "do", "unit"} <= event.keys():
                 events.append(event)

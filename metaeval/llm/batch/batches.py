@@ -15,7 +15,8 @@ from metaeval.base.errors import StoppedError
 from metaeval.base.progress import progress
 from metaeval.llm.batch.collect import collect, failure, model_of
 from metaeval.llm.batch.endpoint import Endpoint, FullError
-from metaeval.llm.batch.ledger import DRAFT, ENDED, LIMITED, SENT, Batch, Ledger
+from metaeval.llm.batch.ledger import DRAFT, ENDED, LIMITED, SENT, UNDER_WAY, Batch, Ledger
+from metaeval.llm.calls.client import DeniedError, RejectedError
 from metaeval.llm.calls.limits import Budget, Limits, bound_of, nano
 from metaeval.llm.calls.price import OF_BATCH, Prices
 from metaeval.llm.calls.request import Reply, Request, canonical
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 20.0
 _BUSY = 60.0  # seconds to wait for another process that sends or collects
+_LISTED = 180.0  # seconds after which a batch is in the provider's list at the latest
 _AT_ONCE = 250  # requests that are noted at once
 _PENDING = failure("budget", "its reply will come by batch", "batch")
 
@@ -61,14 +63,15 @@ class Draft:
         self._note()
         batch = self._ledger.note(self.batch._replace(requests=self.requests, usd=self._nano / 1e9))
         self._file.seek(0)
-        # From its upload on there may be a batch.
-        batch = self._ledger.note(batch._replace(file=self._endpoint.upload(batch.name, self._file)))
-        self._ledger.note(batch._replace(state=SENT, id=self._endpoint.create(batch.name, batch.file)))
-
-    def discard(self) -> None:
-        """Delete what was uploaded, since there is no batch of it."""
-        self._endpoint.delete_files(self.batch.name)
-        self._ledger.give_up(self.batch)
+        file = self._endpoint.upload(batch.name, self._file)
+        # From here on there may be a batch, whatever the answer is, unless it says that the request is wrong.
+        asked = self._ledger.note(batch._replace(file=file, id=repr(time.time())))
+        try:
+            made = self._endpoint.create(batch.name, file)
+        except (RejectedError, DeniedError):
+            self._ledger.note(asked._replace(id=""))
+            raise
+        self._ledger.note(asked._replace(state=SENT, id=made))
 
     def close(self) -> None:
         """Give the space of the file back."""
@@ -84,9 +87,9 @@ class Sender:
 
     def __init__(self, batches: Batches) -> None:
         self._batches, self._ledger, self._budget = batches, batches.ledger, batches.budget
-        known = self._ledger.batches(DRAFT, SENT, ENDED, LIMITED)
+        known = self._ledger.batches(DRAFT, *UNDER_WAY, ENDED, LIMITED)
         self._most = {model_of(b): b.requests for b in known if b.state == LIMITED}
-        self._full = {model_of(b) for b in known if b.state == SENT} & self._most.keys()
+        self._full = {model_of(b) for b in known if b.state in UNDER_WAY} & self._most.keys()
         ours = [b for b in known if b.run == batches.run and b.state != LIMITED]
         self._calls = sum(b.requests for b in ours)
         self._nano = sum(nano(b.usd) for b in ours)
@@ -126,7 +129,7 @@ class Sender:
 
     def outstanding(self) -> str:
         """Return what a round left to be done, in words."""
-        sent, under_way = len(self.to_come) - self.unsent, len(self._ledger.batches(SENT))
+        sent, under_way = len(self.to_come) - self.unsent, len(self._ledger.batches(*UNDER_WAY))
         said = []
         if sent:
             come = counted(sent, "reply is outstanding", "replies are outstanding")
@@ -199,7 +202,6 @@ class Sender:
         try:
             draft.send()
         except FullError:
-            draft.discard()
             self._full.add(model)
             self.unsent += draft.requests
         finally:
@@ -270,7 +272,7 @@ class Batches:
 
     def wait(self) -> None:
         """Wait until a batch is over; raise `CallError` if an endpoint does not say."""
-        batches = self.ledger.batches(SENT)
+        batches = self.ledger.batches(*UNDER_WAY)
         done = 0
         with progress("waiting for batches", sum(batch.requests for batch in batches)) as advance:
             while True:
@@ -287,14 +289,15 @@ class Batches:
         self.ledger.close(self.run)
 
     def _settle(self) -> None:
-        """Find out what became of batches that a killed run was about to make.
+        """Find out what became of batches that were asked for without an answer, such as by a killed run.
 
-        If there is one, it is adopted. If not, the file is deleted, so that none can be made of it any more;
-        after that it is looked up again, since the call that makes it may have been under way.
+        If there is one, it is adopted; it may be in the provider's list a while after it was made. If not,
+        the file is deleted, so that none can be made of it any more; after that it is looked up again, since
+        the call that makes it may have been under way.
         """
         for batch in self.ledger.batches(DRAFT):
             endpoint = self.endpoint(batch)
-            made = endpoint.find(batch.name, batch.file) if batch.file else None
+            made = self._listed(batch, endpoint)
             if made is None:
                 endpoint.delete_files(batch.name)
                 made = endpoint.find(batch.name, batch.file) if batch.file else None
@@ -302,6 +305,17 @@ class Batches:
                 self.ledger.give_up(batch)
             else:
                 self.ledger.note(batch._replace(state=SENT, id=made))
+
+    def _listed(self, batch: Batch, endpoint: Endpoint) -> str | None:
+        """Return the provider's name of a batch, which is looked for until it would be in the list."""
+        with progress("looking for a batch whose sending was not answered"):
+            while batch.file:
+                left = min(float(batch.id or 0), time.time()) + _LISTED - time.time()
+                made = endpoint.find(batch.name, batch.file)
+                if made is not None or left <= 0:
+                    return made
+                time.sleep(min(self.poll_seconds, left))
+        return None
 
     def endpoint(self, asks: Batch | Request) -> Endpoint:
         """Return where a batch or a request is sent."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from metaeval.base.counts import counted
 from metaeval.base.errors import StoppedError
 from metaeval.base.progress import progress
-from metaeval.llm.batch.ledger import ENDED, SENT, Batch, Ledger
-from metaeval.llm.calls.client import CallError, DeniedError, RejectedError, RetryableError
+from metaeval.llm.batch.ledger import ENDED, UNDER_WAY, Batch, Ledger
+from metaeval.llm.calls.client import CallError, DeniedError, RejectedError
 from metaeval.llm.calls.request import BY_BATCH, CallFailure, FailureKind, Reply, Request, canonical
 from metaeval.llm.calls.terms import changes_in
 from metaeval.llm.providers.openai import read_completion
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
 _FULL = "token_limit_exceeded"
 _AT_ONCE = 250  # results that are kept at once
 
+_log = logging.getLogger("metaeval")
+
 
 def collect(ledger: Ledger, endpoint_of: Callable[[Batch], Endpoint], prices: Prices) -> None:
     """Collect all batches that are over; raise `CallError`, or `StoppedError` if one failed as a whole."""
-    states = {batch: endpoint_of(batch).state(batch.id) for batch in ledger.batches(SENT)}
+    states = {batch: endpoint_of(batch).state(batch.id) for batch in ledger.batches(*UNDER_WAY)}
     had_room = {model_of(batch) for batch, state in states.items() if not _had_no_room(state)}
     for batch, state in states.items():
         if state.over:
@@ -50,25 +54,43 @@ def _collect(
         why = "; ".join(f"{message} ({code})" for code, message in state.errors) or "no reason is given"
         raise StoppedError(f"a batch to {batch.provider}/{batch.model} failed: {why}")
     priced = Request(batch.provider, batch.model, (), base_url=batch.address)
-    usd, most, rows, sent = 0.0, batch.usd / batch.requests, 0, ledger.requests(batch)
+    usd, most, sent = 0.0, batch.usd / batch.requests, ledger.requests(batch)
+    first: dict[str, int] = {}  # key → hash of the first reply to it
+    failures: dict[str, Reply] = {}
+    unlike: set[str] = set()  # keys with several replies
     with progress(f"collecting {batch.requests:,} replies of {batch.model}", batch.requests) as advance:
         for lines in _chunks(itertools.chain.from_iterable(map(endpoint.lines, state.files))):
-            results = dict(filter(None, map(result_in, lines)))
-            replies = {k: reply_of(r, sent.get(k, ""), endpoint.client.denied) for k, r in results.items()}
+            replies: dict[str, Reply] = {}
+            for key, row in filter(None, map(result_in, lines)):
+                reply = reply_of(row, sent.get(key, ""), endpoint.client.denied)
+                (replies if reply.final else failures).setdefault(key, reply)
+                if reply.final and first.setdefault(key, hash(reply.text)) != hash(reply.text):
+                    unlike.add(key)
             costs = [prices.cost(priced, reply) for reply in replies.values()]
             usd += sum(most if cost is None else cost for cost in costs)
             ledger.keep(batch, replies)
-            # The last line may be cut off.
-            rows += sum(bool(row.strip()) and (row.endswith("\n") or bool(result_in(row))) for row in lines)
             advance(len(replies))
-    if rows < state.done:
-        # What is missing was answered, and is paid for: it is not sent again.
-        have = f"the results of a batch to {batch.model} have {rows:,} of {state.done:,} rows"
-        raise RetryableError(f"{have}; they are fetched again by the same command", "cut_off")
+    for keys in _chunks(failures):
+        ledger.keep(batch, {key: failures[key] for key in keys})  # of those that no row has a reply to
+    if unlike:
+        replied = f"several different replies to {counted(len(unlike), 'request')}, such as {min(unlike)}"
+        _log.warning("metaeval: a batch to %s has %s; the first of them counts", batch.model, replied)
+    left = ledger.requests(batch)
+    # What is missing beyond those that the batch did not come to was answered, and is paid for.
+    missing = len(left) - (0 if state.over == "completed" else batch.requests - state.done)
+    later = UNDER_WAY[UNDER_WAY.index(batch.state) + 1 :]
+    if missing > 0:
+        lack = f"lack {missing:,} of {counted(batch.requests, 'row')}"
+        then = f"they are fetched again by the same command, {counted(len(later), 'time')} at most"
+        then = then if later else "these requests are sent again"
+        _log.warning("metaeval: the results of a batch to %s %s; %s", batch.model, lack, then)
+        if later:
+            ledger.note(batch._replace(state=later[0]))
+            return
     lost = failure("transport", f"the batch {state.over} without a reply to it", f"batch_{state.over}")
-    for keys in _chunks(ledger.requests(batch)):
+    for keys in _chunks(left):
         ledger.keep(batch, dict.fromkeys(keys, lost))
-    ledger.note(batch._replace(state=ENDED, usd=usd))
+    ledger.note(batch._replace(state=ENDED, usd=usd + max(missing, 0) * most))
 
 
 def _no_room(ledger: Ledger, endpoint: Endpoint, batch: Batch, *, alone: bool) -> None:

@@ -39,7 +39,7 @@ _TOO_MANY = 429
 
 
 class FullError(RetryableError):
-    """The provider has no room for a batch; it was not made."""
+    """The provider says that it has no room for a batch."""
 
 
 class State(NamedTuple):
@@ -128,6 +128,8 @@ class Endpoint:
         ------
         FullError
             If there is no room for it.
+        RejectedError, DeniedError
+            If there is none, since the request is wrong; after any other error there may be one.
         """
         metadata = {_METADATA: name, "ds_name": _file_name(name)}
         return _name(

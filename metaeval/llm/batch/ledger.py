@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from metaeval.llm.store.database import StoreConnection
     from metaeval.llm.store.replies import Store
 
-DRAFT, SENT, ENDED, LIMITED = "draft", "sent", "ended", "limited"
-"""It may not be there yet; it is there; it was collected; the provider has no room for so many requests."""
+DRAFT, ENDED, LIMITED = "draft", "ended", "limited"
+"""It may not be there yet; it was collected; the provider has no room for so many requests."""
+UNDER_WAY = SENT, _, _ = ("sent", "read once", "read twice")
+"""It is there; its results were read so often, and lacked rows."""
 
 
 class Batch(NamedTuple):
@@ -41,7 +43,7 @@ class Batch(NamedTuple):
     file: str = ""
     """The provider's name of the uploaded file; empty if that is not known."""
     id: str = ""
-    """The provider's name of the batch; empty if that is not known."""
+    """The provider's name of the batch; of a draft, when it was asked for; empty if it was not."""
 
 
 _COLUMNS = ",".join(Batch._fields)

@@ -34,6 +34,13 @@ _TYPES = {
     "BLOB": "BYTEA",
 }
 _TYPE = re.compile(rf"\b({'|'.join(_TYPES)})\b")
+_SERVER = {"host": "", "hostaddr": "", "port": "5432", "service": ""}
+# Given as empty, a password is taken neither from the environment nor from a service file.
+_NO_PASSWORD: Any = {"password": "", "passfile": f"{os.devnull}/none"}
+_WITHHELD = (
+    "; it was given no password: PGPASSWORD, ~/.pgpass and service files are for the server that "
+    "METAEVAL_STORE or PGHOST names"
+)
 _PATIENCE = 75.0  # seconds to wait for a server that restarts or is silent: more than any lock is waited for
 _AGAIN = 0.1  # seconds until it is tried again
 _CONNECT_SECONDS = {False: 10, True: 2}  # by whether it is tried again; PostgreSQL's library takes no less
@@ -52,7 +59,7 @@ class ServerDatabase:
     def __init__(self, address: str) -> None:
         self._address = ServerAddress.read(address)
         try:
-            conninfo_to_dict(self._address.text)
+            password = conninfo_to_dict(self._address.text).get("password")
         except psycopg.ProgrammingError:  # which quotes what it could not read
             raise MetaevalError(UNREADABLE) from None
         self.name = self._address.name
@@ -60,6 +67,9 @@ class ServerDatabase:
         # A run folder names its store without the password, which whoever runs it again still has.
         if not self._address.secrets and ServerAddress.shown(named) == self.name:
             self._address = ServerAddress.read(named)
+        may = password or _server(self._address.text) in (_server(""), _server(named))
+        self.withheld = "" if may else _WITHHELD
+        """Why it is given no password, as the end of a sentence; empty if it may be given one."""
 
     def exists(self) -> bool:
         """Say whether the database has a store."""
@@ -134,6 +144,7 @@ class ServerDatabase:
             with contextlib.ExitStack() as stack:
                 raw = _Connection.connect(
                     self._address.text,
+                    **(_NO_PASSWORD if self.withheld else {}),
                     autocommit=True,
                     client_encoding="utf8",
                     application_name="metaeval",
@@ -146,7 +157,7 @@ class ServerDatabase:
         except psycopg.Error as error:
             raise MetaevalError(
                 f"cannot reach the store {self.name} ({self._words(error)}); check that PostgreSQL runs "
-                f"there and lets you in, or name another in METAEVAL_STORE"
+                f"there and lets you in, or name another in METAEVAL_STORE{self.withheld}"
             ) from None  # the error before it may hold the password
         raw.adapters.register_dumper(int, Int8Dumper)  # a statement is prepared once for each type
         return raw
@@ -166,6 +177,16 @@ class ServerDatabase:
         for secret in self._address.secrets:
             words = scrub(words, secret).replace(secret, "[password]")
         return words[:_LONGEST_WORD] or type(error).__name__
+
+
+def _server(address: str) -> tuple[str, ...]:
+    """Return what an address, and else the environment, says of which server it is; nothing if unreadable."""
+    try:
+        given = conninfo_to_dict(address)
+    except psycopg.ProgrammingError:
+        return ()
+    values = {name: given.get(name, os.environ.get(f"PG{name.upper()}")) for name in _SERVER}
+    return tuple(str(value or _SERVER[name]) for name, value in values.items())
 
 
 def _version(session: Session) -> int | None:

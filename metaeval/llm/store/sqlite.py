@@ -74,6 +74,8 @@ class FileSession(sqlite3.Connection):
 class FileDatabase:
     """A store in a file."""
 
+    withheld = ""
+
     def __init__(self, path: Path) -> None:
         self.path, self.name = path, str(path)
         self._log = path.with_name(f"{path.name}-wal")

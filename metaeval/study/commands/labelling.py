@@ -179,7 +179,7 @@ def _page_of(session: LabelSession) -> tuple[Callable[[str], Page], Callable[[by
             if not isinstance(request, dict):
                 raise DataError("the request must be a JSON object")
             answer, status = session.answer(request), HTTPStatus.OK
-        except (MetaevalError, OSError, ValueError) as error:
+        except (MetaevalError, OSError, ValueError, RecursionError) as error:
             answer, status = {"error": str(error)}, HTTPStatus.BAD_REQUEST
         return Page(json.dumps(answer, allow_nan=False).encode(), "application/json", status=status)
 

@@ -129,7 +129,7 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
         raise MetaevalError(
             f"there is no calibration {file}; make one with: metaeval calibrate RUN"
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MetaevalError(f"{file} is not JSON; it is not a calibration") from error
     if not isinstance(content, dict) or not isinstance(content.get("evaluators"), dict):
         raise MetaevalError(f"{file} was not written by `metaeval calibrate`; it is not a calibration")

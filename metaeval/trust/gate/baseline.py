@@ -224,7 +224,7 @@ def read_baseline(path: Path) -> Baseline:
         record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise MetaevalError(f"there is no baseline {path}; write one with: {write_it}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MetaevalError(f"{path} is not JSON, so not a baseline: {error}") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise MetaevalError(f"{path} is not a baseline of this version ({FORMAT}); write it again")

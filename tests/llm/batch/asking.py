@@ -6,6 +6,7 @@ import contextlib
 import sys
 from typing import Any
 
+from metaeval.llm.batch import batches as module
 from metaeval.llm.batch.batches import Batches, Sender
 from metaeval.llm.calls.client import CallError
 from metaeval.llm.calls.limits import Budget
@@ -15,6 +16,8 @@ from metaeval.llm.calls.work import Answer, HandedOverError
 from metaeval.llm.store.replies import Store
 from tests.llm.asking import FAST, requests, running
 
+HIDES = 2.0
+"""Seconds until a batch is in the server's list, where a client is killed."""
 PRICES = Prices({"m": Price(input=2.0, output=8.0)})
 
 
@@ -51,6 +54,7 @@ def replies(store: Store, wanted: list[Request], **options: Any) -> list[Answer]
 
 def main(path: str, port: int, number: int) -> None:
     """Do one round; end with exit code 3 while replies are outstanding."""
+    module._LISTED, module._POLL_SECONDS = 4 * HIDES, 0.1
     with Store(path) as store:
         try:
             left = round_of(store, of_both(port, number))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
@@ -65,9 +66,14 @@ class BatchServer(Threaded):
         self.room, self.most, self.at = room, most, at
         self.dead = False
         self.refuse: Callable[[], bool] = lambda: False
-        """Whether there is no room for a batch, said when it is made."""
+        """Whether no batch is made, for want of room or with another status."""
+        self.refusal = 429
         self.change: Callable[[dict[str, Any]], Any] = lambda body: body
         """Makes what is said of a batch into something else."""
+        self.loses: Callable[[], web.Response | None] | None = None
+        """Answers what has made a batch, instead of with the batch; None: the connection is closed."""
+        self.hides = 0.0
+        """Seconds until a batch is in the list."""
         self.drips = ""
         """The step whose answer begins, and never ends."""
         self.cut: Callable[[bytes], bytes] = lambda content: content
@@ -110,7 +116,7 @@ class BatchServer(Threaded):
     def paid(self) -> Counter[str]:
         """Return how often each request was answered."""
         outputs = [batch["output_file_id"] for batch in self.made() if batch.get("output_file_id")]
-        lines = [line for name in outputs for line in self._lines(name)]
+        lines = [line for name in outputs for line in self.content(name)]
         return Counter(json.loads(line)["custom_id"] for line in lines)
 
     def uploads(self) -> list[dict[str, Any]]:
@@ -136,7 +142,7 @@ class BatchServer(Threaded):
                 answer: web.StreamResponse = await handle(request)
                 self.at(f"{name} after")
             except DiedError:
-                self.dead = True
+                self.dead = self.loses is None
                 if request.transport is not None:
                     request.transport.abort()
                 return web.Response(status=500)
@@ -176,7 +182,7 @@ class BatchServer(Threaded):
 
     async def _create(self, request: web.Request) -> web.Response:
         if self.refuse():
-            return _error(429, "batch_limit", "no room")
+            return _error(self.refusal, "batch_limit", "no room")
         body = await request.json()
         file = self.folder / "files" / f"{body['input_file_id']}.jsonl"
         if not file.exists():
@@ -203,16 +209,23 @@ class BatchServer(Threaded):
             "metadata": body.get("metadata"),
             "request_counts": {"total": len(keys), "completed": 0, "failed": 0},
             "number": len(before),
+            "made": time.time(),
             "fate": fate,
             "looks": 0,
             "keys": keys,
         }
         self._save(batch)
+        if self.loses is not None:
+            answer = self.loses()
+            if answer is None:
+                raise DiedError
+            return answer
         return web.json_response(self.change(_shown(batch)))
 
     async def _batches(self, request: web.Request) -> web.Response:
         """List batches page by page, the newest first."""
-        batches = [_shown(batch) for batch in reversed(self.made())]
+        old = time.time() - self.hides
+        batches = [_shown(batch) for batch in reversed(self.made()) if batch["made"] <= old]
         after = request.query.get("after")
         start = 1 + [b["id"] for b in batches].index(after) if after else 0
         page = batches[start : start + 2]
@@ -234,7 +247,7 @@ class BatchServer(Threaded):
             batch["errors"] = {"object": "list", "data": [said]}
             return
         good, bad = [], []
-        lines = self._lines(batch["input_file_id"])
+        lines = self.content(batch["input_file_id"])
         for number, line in enumerate(lines):
             row = json.loads(line)
             head = {"id": f"batch_req_{number}", "custom_id": row["custom_id"]}
@@ -260,7 +273,8 @@ class BatchServer(Threaded):
                 text = "".join(json.dumps(row) + "\n" for row in reversed(rows))  # in any order
                 batch[name] = self._keep(f"{name}.jsonl", "batch_output", text.encode())["id"]
 
-    def _lines(self, name: str) -> list[str]:
+    def content(self, name: str) -> list[str]:
+        """Return the lines of a file."""
         return (self.folder / "files" / f"{name}.jsonl").read_text().splitlines()
 
     def _keep(self, filename: str, purpose: str, content: bytes) -> dict[str, Any]:
@@ -280,7 +294,7 @@ class BatchServer(Threaded):
 
 
 def _shown(batch: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in batch.items() if k not in ("number", "fate", "looks", "keys")}
+    return {k: v for k, v in batch.items() if k not in ("number", "made", "fate", "looks", "keys")}
 
 
 def _error(status: int, code: str, message: str) -> web.Response:

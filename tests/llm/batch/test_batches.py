@@ -2,15 +2,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.calls.client import CallError
@@ -19,9 +24,10 @@ from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.request import Request
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.tools import prune
+from tests.examples import examples
 from tests.llm.asking import FAST, KEY, requests, running
 from tests.llm.batch.asking import PRICES, address, replies, round_of
-from tests.llm.batch.server import BatchServer
+from tests.llm.batch.server import BatchServer, DiedError
 from tests.llm.dialects import reasoning
 from tests.llm.server import Act, Server, error
 
@@ -359,18 +365,190 @@ def test_ctrl_c_ends_the_wait_for_a_server_that_drips(tmp_path: Path, server: Ba
     "cut", [lambda _: b"", lambda content: content[: len(content) // 2], lambda content: content[:-9]]
 )
 def test_a_result_file_that_is_cut_off_is_fetched_again(
-    store: Store, server: BatchServer, cut: Callable[[bytes], bytes]
+    store: Store, server: BatchServer, cut: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
 ) -> None:
     wanted = asked(server, 12)
     round_of(store, wanted)
     server.cut = cut
-    for _ in range(2):
-        with pytest.raises(CallError, match=r"have \d+ of 12 rows; they are fetched again"):
-            round_of(store, wanted)
+    for most in ("2 times", "1 time"):
+        assert round_of(store, wanted).to_come
+        assert re.search(
+            rf"lack \d+ of 12 rows; they are fetched again .* {most} at most", caplog.messages[-1]
+        )
     server.cut = lambda content: "\ufeff".encode() + content.rstrip()
     finish(store, wanted)
     assert len(server.made()) == 1
     assert {answer.reply.text for answer in replies(store, wanted)} == {"Summary: 3"}
+
+
+def test_lost_rows_do_not_hold_up_another_batch(store: Store, server: BatchServer) -> None:
+    wanted = asked(server, 4)
+    round_of(store, wanted[:2])
+    lost = wanted[0].key.encode()
+    server.cut = lambda content: _without(content, lost)
+    left = round_of(store, wanted)
+    assert left.outstanding() == "3 replies are outstanding from 2 batches, within 24 hours"
+
+
+def test_rows_that_stay_lost_are_sent_again_after_three_tries(store: Store, server: BatchServer) -> None:
+    wanted = asked(server, 6)
+    lost = [request.key.encode() for request in wanted[:2]]
+    server.cut = lambda content: _without(content, *lost) if len(server.made()) == 1 else content
+    budget = Budget(max_calls=8)  # what was lost is paid for, too
+    assert finish(store, wanted, budget=budget) == 5  # sent, read three times, collected
+    assert [len(batch["keys"]) for batch in server.made()] == [6, 2]
+    assert {answer.reply.text for answer in replies(store, wanted)} == {"Summary: 3"}
+
+
+def test_the_budget_counts_what_was_lost_at_the_most_that_it_costs(store: Store, server: BatchServer) -> None:
+    wanted = asked(server, 2)
+    most = PRICES.at_most(wanted[0])
+    assert most is not None
+    budget = Budget(max_usd=most / 2 * 2.9)
+    lost = [request.key.encode() for request in wanted]
+    server.cut = lambda content: _without(content, *lost)
+    for _ in range(4):
+        left = round_of(store, wanted, budget=budget)
+    assert (left.unsent, left.stuck, len(server.made())) == (2, True, 1)
+
+
+def test_rows_that_are_lost_each_time_are_given_up_and_the_others_are_there(
+    store: Store, server: BatchServer
+) -> None:
+    wanted = asked(server, 3)
+    lost = wanted[0].key.encode()
+    server.cut = lambda content: _without(content, lost)
+    assert finish(store, wanted, limits=FAST.model_copy(update={"retries": 1})) == 7
+    why = [answer.reply.error and answer.reply.error.code for answer in replies(store, wanted)]
+    assert why == ["batch_completed", None, None]
+    assert server.sent()[wanted[0].key] == 2
+
+
+@settings(max_examples=examples(50))
+@given(lines=st.lists(st.integers(0, 9), max_size=12))
+def test_whatever_a_file_lacks_or_has_twice_each_request_ends_with_a_reply_to_it(lines: list[int]) -> None:
+    def damaged(content: bytes) -> bytes:
+        rows = content.splitlines(keepends=True)
+        alien = rows[0].replace(b'"custom_id": "', b'"custom_id": "of-somebody-else-')
+        noise = [b"\n", b"no JSON\n", b'{"custom_id": 4}\n', b"[" * 5000 + b"\n", alien, rows[0][:-9] + b"\n"]
+        first = len(server.made()) == 1
+        return b"".join([*rows, *noise][at] for at in lines) if first else content
+
+    def echo(body: dict[str, Any], _: int) -> Act:
+        return Act(text=body["messages"][-1]["content"])
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        BatchServer(Path(folder) / "server", echo) as server,
+        Store(Path(folder) / "s.sqlite") as store,
+    ):
+        server.cut = damaged
+        wanted, lost = asked(server, 4), {0, 1, 2, 3} - {*lines}
+        assert finish(store, wanted) == (5 if lost else 2)
+        assert all(a.reply.text == a.request.messages[-1].content for a in replies(store, wanted))
+        again = {request.key for request in wanted if server.sent()[request.key] > 1}
+        assert len(again) == len(lost)
+
+
+@pytest.mark.parametrize("apart", [1, 300])
+def test_different_replies_to_one_request_are_said_and_the_first_counts(
+    store: Store, server: BatchServer, apart: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    wanted = asked(server, apart)
+    server.cut = lambda content: content + content.splitlines()[0].replace(b": 3", b": 1") + b"\n"
+    finish(store, wanted)
+    assert {answer.reply.text for answer in replies(store, wanted)} == {"Summary: 3"}
+    twice = json.loads(server.content(server.made()[0]["output_file_id"])[0])["custom_id"]
+    replied = f"several different replies to 1 request, such as {twice}"
+    assert caplog.messages == [f"metaeval: a batch to m has {replied}; the first of them counts"]
+
+
+def test_the_same_reply_twice_and_an_error_beside_a_reply_are_nothing(
+    store: Store, server: BatchServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    def both(content: bytes) -> bytes:
+        row = json.loads(content.splitlines()[0])
+        failed = {"custom_id": row["custom_id"], "response": None, "error": {"code": "batch_expired"}}
+        wrong = json.dumps(failed).encode() + b"\n"
+        return wrong + content + content + wrong
+
+    wanted = asked(server, 3)
+    server.cut = both
+    assert finish(store, wanted) == 2
+    assert {answer.reply.text for answer in replies(store, wanted)} == {"Summary: 3"}
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda: None,
+        lambda: web.Response(status=500),
+        lambda: web.Response(status=502, text="<html>Bad Gateway</html>"),
+        lambda: web.Response(status=408),
+        lambda: web.Response(status=429, text="{}"),
+        lambda: web.Response(text="OK"),
+        lambda: web.json_response({}),
+    ],
+    ids=["connection", "500", "502", "408", "429", "text", "empty"],
+)
+def test_a_batch_whose_making_was_not_answered_is_paid_once(
+    store: Store, server: BatchServer, answer: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metaeval.llm.batch.batches._LISTED", 60.0)
+    monkeypatch.setattr("metaeval.llm.batch.batches._POLL_SECONDS", 0.1)
+    wanted = asked(server, 4)
+    server.loses, server.hides = answer, 1.5
+    with contextlib.suppress(CallError):
+        round_of(store, wanted)
+    server.loses = None
+    finish(store, wanted)  # at once, while the list does not have it
+    assert server.paid() == dict.fromkeys((request.key for request in wanted), 1)
+    assert len(server.made()) == 1
+    assert server.seen.count("batches") > 5
+
+
+def test_a_batch_that_is_not_in_the_list_in_time_is_sent_again(
+    store: Store, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metaeval.llm.batch.batches._LISTED", 1.0)
+    monkeypatch.setattr("metaeval.llm.batch.batches._POLL_SECONDS", 0.1)
+
+    def before(step: str) -> None:
+        if step == "create before" and server.seen.count("create") == 1:
+            raise DiedError
+
+    server.at, server.loses = before, lambda: None
+    wanted = asked(server, 4)
+    with pytest.raises(CallError):
+        round_of(store, wanted)
+    server.loses = None
+    started = time.monotonic()
+    finish(store, wanted)
+    assert time.monotonic() - started > 0.5
+    assert [len(batch["keys"]) for batch in server.made()] == [4]
+    assert len(server.uploads()) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 404])
+def test_a_refused_batch_is_not_looked_for(
+    store: Store, server: BatchServer, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metaeval.llm.batch.batches._LISTED", 60.0)
+    server.refuse = lambda: server.seen.count("create") == 1
+    server.refusal = status
+    wanted = asked(server, 4)
+    with pytest.raises(CallError):
+        round_of(store, wanted)
+    started = time.monotonic()
+    finish(store, wanted)
+    assert time.monotonic() - started < 30
+    assert [len(batch["keys"]) for batch in server.made()] == [4]
+
+
+def _without(content: bytes, *keys: bytes) -> bytes:
+    rows = content.splitlines(keepends=True)
+    return b"".join(row for row in rows if not any(key in row for key in keys))
 
 
 def test_providers_without_batches_are_named(store: Store, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from metaeval.llm.batch import endpoint
 from metaeval.llm.calls.client import CallError
 from metaeval.llm.store.replies import Store
 from tests.llm.batch import asking
-from tests.llm.batch.asking import of_both, replies, round_of
+from tests.llm.batch.asking import HIDES, of_both, replies, round_of
 from tests.llm.batch.server import BatchServer, DiedError
 
 pytestmark = pytest.mark.slow
@@ -77,6 +77,7 @@ def test_a_client_that_is_killed(tmp_path: Path, place: str) -> None:
                 time.sleep(0.001)
 
     with BatchServer(tmp_path / "server", fate=_expired, looks=1, at=at) as server:
+        server.hides = HIDES
         for _ in range(ROUNDS):
             client = context.Process(target=asking.main, args=(place, server.port, NUMBER))
             client.start()

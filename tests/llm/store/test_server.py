@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from metaeval.base.errors import MetaevalError, StoppedError
+from metaeval.judging.cluster import _connect
+from metaeval.judging.settings import JudgingOptions
 from metaeval.llm.calls.request import Reply
 from metaeval.llm.store import tools as store_tools
 from metaeval.llm.store.replies import Store
@@ -28,6 +32,7 @@ psycopg = pytest.importorskip("psycopg")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from metaeval.llm.store.database import StoreConnection
     from tests.llm.postgres import Postgres
@@ -226,6 +231,107 @@ def test_a_server_or_a_database_that_is_not_there(postgres: Postgres) -> None:
             Store(address)
         assert "secret" not in repr(caught.value)
         assert "\n" not in str(caught.value)
+
+
+@contextmanager
+def asks_for_passwords() -> Iterator[tuple[int, list[bytes]]]:
+    """Run what asks each client for its password in the clear; yield its port and what it was sent."""
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    client, _ = server.accept()
+                    with client, contextlib.suppress(OSError):
+                        client.settimeout(5)
+                        while (begun := client.recv(4096))[4:8] in (b"\x04\xd2\x16\x2f", b"\x04\xd2\x16\x30"):
+                            client.sendall(b"N")  # no TLS, no Kerberos
+                        heard.append(begun)
+                        client.sendall(b"R\0\0\0\x08\0\0\0\x03")
+                        heard.append(client.recv(4096))
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1], heard
+
+
+SECRET = "Secret-of-my-DB"  # noqa: S105 - of a test
+
+
+@pytest.fixture(params=["variable", "file", "service"])
+def secret(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the environment has a password: one for any server, or for a service."""
+    for name in ("HOST", "HOSTADDR", "PORT", "USER", "SERVICE", "DATABASE"):
+        monkeypatch.delenv(f"PG{name}", raising=False)
+    passwords, services = tmp_path / "pgpass", tmp_path / "services"
+    passwords.write_text(f"*:*:*:*:{SECRET}\n")
+    passwords.chmod(0o600)
+    services.write_text(f"[prod]\nhost=127.0.0.1\npassword={SECRET}\n")
+    match request.param:
+        case "variable":
+            monkeypatch.setenv("PGPASSWORD", SECRET)
+        case "file":
+            monkeypatch.setenv("PGPASSFILE", str(passwords))
+        case "service":
+            monkeypatch.setenv("PGSERVICEFILE", str(services))
+            monkeypatch.setenv("PGSERVICE", "prod")
+    return str(passwords)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me@127.0.0.1:{port}/x",
+        "postgresql://me@localhost:{port}/x?connect_timeout=5",
+        "postgresql://me@/x?host=127.0.0.1&port={port}",
+        "postgresql://me@db.example.org/x?hostaddr=127.0.0.1&port={port}",
+        "postgresql://me@db.example.org/x?%68ost=127.0.0.1&port={port}",
+        "postgresql://me@127.0.0.1:{port}/x?passfile={passwords}",
+        "postgresql://me:@127.0.0.1:{port}/x",
+        "postgresql://me@db.example.org:1,127.0.0.1:{port}/x?hostaddr=127.0.0.1,127.0.0.1",
+    ],
+)
+@pytest.mark.parametrize("named", ["", "postgresql://me@db.example.org/x", "postgresql://%zz"])
+def test_the_password_of_the_environment_is_not_for_a_server_that_a_study_names(
+    secret: str, address: str, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("METAEVAL_STORE", named)
+    refused = pytest.raises(MetaevalError, match="it was given no password: PGPASSWORD")
+    with asks_for_passwords() as (port, heard), refused as caught:
+        Store(address.format(port=port, passwords=secret))
+    assert heard
+    assert SECRET.encode() not in b"".join(heard)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("by", ["METAEVAL_STORE", "PGHOST", "PGHOSTADDR", "address"])
+def test_the_password_of_the_environment_is_for_the_server_that_it_names(
+    secret: str, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with asks_for_passwords() as (port, heard):
+        host = "hostaddr" if by == "PGHOSTADDR" else "host"
+        address = f"postgresql://me@/x?{host}=127.0.0.1&port={port}"
+        if by == "METAEVAL_STORE":
+            monkeypatch.setenv(by, address.replace("/x", "/y"))
+        elif by == "address":
+            address = f"postgresql://me:{SECRET}@127.0.0.1:{port}/x"
+        else:
+            monkeypatch.setenv(by, "127.0.0.1")
+            monkeypatch.setenv("PGPORT", str(port))
+        with pytest.raises(MetaevalError) as caught:
+            Store(address)
+    assert SECRET.encode() in b"".join(heard)
+    assert "given no password" not in str(caught.value)
+
+
+def test_workers_inherit_no_server_that_a_study_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray", reason="no ray: install metaeval[ray]")
+    inherited: list[str] = []
+    monkeypatch.setattr(ray, "init", lambda *_, **__: inherited.append(os.environ["METAEVAL_STORE"]))
+    monkeypatch.setenv("METAEVAL_STORE", "postgresql://db.example.org/x")
+    for store in ("postgresql://127.0.0.1/x?application_name=x", "postgresql://u:p@127.0.0.1/x"):
+        _connect(None, JudgingOptions(store=store))
+    assert inherited == ["postgresql://db.example.org/x", "postgresql://u:p@127.0.0.1/x"]
 
 
 @contextmanager

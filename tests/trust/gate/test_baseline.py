@@ -101,6 +101,13 @@ def test_any_name_and_any_score_comes_back(tmp_path: Path, users, aspects, calls
     pd.testing.assert_frame_equal(one, other, check_dtype=False)
 
 
+@pytest.mark.parametrize("text", ["{", "[" * 90_000])
+def test_what_is_not_json_is_no_baseline(tmp_path: Path, text: str) -> None:
+    (tmp_path / "main.json").write_text(text, encoding="utf-8")
+    with pytest.raises(MetaevalError, match="is not JSON, so not a baseline"):
+        read_baseline(tmp_path / "main.json")
+
+
 def test_scores_that_were_touched_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "main.json"
     _, units = write_baseline(path, baseline())
