@@ -15,7 +15,7 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from metaeval.base.errors import MetaevalError
 from metaeval.llm.calls.request import Reply, Request, well_formed
@@ -117,6 +117,13 @@ def completion_count(usage: Mapping[str, object]) -> int | None:
     if prompt is None or total is None:
         return completion
     return max(completion or 0, total - prompt)
+
+
+def cached_count(usage: Mapping[str, Any]) -> int | None:
+    """Return the prompt's tokens that came from a cache: OpenAI, Moonshot and DeepSeek name them each."""
+    named = [usage.get("cached_tokens"), usage.get("prompt_cache_hit_tokens")]
+    named.append((usage.get("prompt_tokens_details") or {}).get("cached_tokens"))
+    return max(filter(None, map(count, named)), default=count(named[-1]))
 
 
 def text_of(content: object) -> str:
