@@ -43,6 +43,8 @@ class CallError(Exception):
         super().__init__(message)
         self.code = code
         self.sent = sent
+        self.status = int(code) if code.isdecimal() else 0
+        """The HTTP status; 0 for none."""
 
     @property
     def too_long(self) -> bool:
@@ -186,8 +188,10 @@ def failed(
     if folded in _REFUSED_CODES:
         return Reply(finish_reason="content_filter", refusal=message)
     code = code or str(status)
+    error: CallError = RejectedError(message, code)
     if folded in _EMPTY_ACCOUNT or folded in denied or 300 <= status < 400 or status in {401, 402, 403, 404}:
-        raise DeniedError(message, code)
-    if status in _RETRYABLE or (status >= 500 and status not in _NEVER_SERVED):
-        raise RetryableError(message, code, retry_after=wait)
-    raise RejectedError(message, code)
+        error = DeniedError(message, code)
+    elif status in _RETRYABLE or (status >= 500 and status not in _NEVER_SERVED):
+        error = RetryableError(message, code, retry_after=wait)
+    error.status = status
+    raise error

@@ -97,6 +97,9 @@ def answered(status: int, body: str, headers: Mapping[str, str], denied: Collect
             message = str(error.get("message") or message)
         elif isinstance(error, str):
             message = error
+        if isinstance(content, dict) and isinstance(content.get("detail"), list):
+            # As pydantic refuses what is sent; it would repeat the prompt.
+            message = "; ".join(f"{'.'.join(map(str, d['loc']))}: {d['msg']}" for d in content["detail"])
     if 300 <= status < 400:
         code, to = "redirect", headers.get("Location", "")[:200]
         message = (
