@@ -265,19 +265,24 @@ class ModelEvaluator(BaseEvaluator):
                 yield question.request
 
         def usable(index: int, reply: Reply) -> bool:
-            read[index] = read_answer(under_way[index], reply, self.reply, self.pattern)
-            return read[index].status is Status.OK
+            question = under_way[index]
+            parsed = read_answer(question, reply, self.reply, self.pattern)
+            read[index] = self.weighed(question, reply, parsed)
+            return parsed.status is Status.OK
 
         name = settings.names.get(str(self.spec), str(self.spec))
 
         def unread(index: int, reply: Reply) -> str:
             asked = "; ".join(map(field_in_words, under_way[index].fields))
             asked += f", by the pattern {self.pattern.pattern}" if self.pattern else ""
+            can, mend = "read", "Mend the server, the prompt or the form of the reply"
+            if read[index].status is Status.UNWEIGHED:
+                can, mend = "weighed", "Leave expected out, or name a model whose server tells probabilities"
+                asked += ", and the probabilities of its tokens (logprobs), which expected=True needs"
             such = f"{shown(short(reply.refusal or reply.text))} ({read[index].reason})"
             return (
-                f"none of the first {settings.limits.stop_unread:,} replies to {name} can be read, such as "
-                f"{such}; asked for was {asked}. Mend the server, the prompt or the form of the reply, or "
-                "write judging: {stop_unread: 0} to go on"
+                f"none of the first {settings.limits.stop_unread:,} replies to {name} can be {can}, such as "
+                f"{such}; asked for was {asked}. {mend}, or write judging: {{stop_unread: 0}} to go on"
             )
 
         run = RequestRun(
@@ -287,6 +292,7 @@ class ModelEvaluator(BaseEvaluator):
             usable=usable,
             attempts=self.attempts,
             unread=unread,
+            weak=lambda index, _: read[index].status is Status.UNWEIGHED,
             offline=settings.offline,
             instead=settings.instead,
             description=name,
@@ -298,7 +304,6 @@ class ModelEvaluator(BaseEvaluator):
                 question = under_way.pop(answer.position)
                 parsed = read.pop(answer.position, None) if answer.reply.error is None else None
                 if parsed is not None:
-                    parsed = self.weighed(question, answer.reply, parsed)
                     reasons.update([parsed.reason] if parsed.status is not Status.OK else ())
                 yield question, result_of(answer, parsed, settings.prices)
         finally:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.base.errors import MetaevalError, SpecError
+from metaeval.base.errors import MetaevalError, SpecError, StoppedError
 from metaeval.base.records import ScoreTable
 from metaeval.cli import main
 from metaeval.judging.cost import calls_in, costs_of, lost_calls, with_attempts
@@ -54,8 +54,56 @@ def told(body: dict[str, Any], odds: dict[str, float] = ODDS) -> Act:
 
 def score(server: Server, arguments: str, provider: str = "openai", **options: Any) -> ScoreTable:
     url = server.dashscope if provider == "dashscope" else server.openai
-    with judging(limits=Limits(retries=0), **options):
+    with judging(**{"limits": Limits(retries=0), **options}):
         return me.score(me.load("tiny"), [f"Judge('{provider}/m', {arguments}base_url='{url}')"])
+
+
+def without(body: dict[str, Any], _before: int) -> Act:
+    """Ignore that probabilities were asked for."""
+    return told(
+        {**body, "logprobs": None, "parameters": {}} if "input" in body else {**body, "logprobs": None}
+    )
+
+
+OFTEN = f"{ONE}samples=6, temperature=1, "
+"""36 calls about six texts."""
+
+
+@pytest.mark.parametrize("provider", ["openai", "dashscope"])
+@pytest.mark.parametrize("most", [1, 7, 20])
+def test_a_server_that_ignores_probabilities_is_not_paid_for_all(
+    tiny: Path, provider: str, most: int
+) -> None:
+    del tiny
+    options = {"limits": Limits(stop_unread=most, concurrency=32)}
+    with serving(without) as server:
+        with pytest.raises(StoppedError, match="expected=True needs") as caught:
+            score(server, OFTEN, provider, **options)
+        assert "the server sends no probabilities of the reply's tokens" in str(caught.value)
+        assert f"none of the first {most} replies" in str(caught.value)
+        assert len(server.log) == most
+        server.behave = lambda body, _: told(body)
+        score(server, OFTEN, provider, **options)
+        assert len(server.log) == 36  # what was weighed, or could not be, is not asked for again
+
+
+def test_who_wants_unweighed_replies_gets_them_once_each(tiny: Path) -> None:
+    del tiny
+    with serving(without) as server:
+        frame = score(server, OFTEN, limits=Limits(stop_unread=0)).frame
+        assert set(frame["status"]) == {"unweighed"}
+        assert len(server.log) == 36
+
+
+def test_one_reply_with_probabilities_ends_the_trial(tiny: Path) -> None:
+    del tiny
+
+    def behave(body: dict[str, Any], before: int) -> Act:
+        return told(body) if len(server.log) == 18 else without(body, before)
+
+    with serving(behave) as server:
+        score(server, OFTEN, limits=Limits(concurrency=1))
+    assert len(server.log) == 36
 
 
 @pytest.mark.parametrize(("provider", "most"), [("openai", 20), ("xai", 8), ("dashscope", 5)])

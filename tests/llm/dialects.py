@@ -116,6 +116,33 @@ def no_logprobs(body: dict[str, Any], _before: int) -> Act:
     return Act()
 
 
+def pydantic(body: dict[str, Any], _before: int) -> Act:
+    """A server of FastAPI, such as llama-cpp-python's: it knows two types of the format."""
+    wanted = _format(body)
+    if wanted in ("text", "json_object"):
+        return Act(text='{"a": 3}')
+    known = "'text' or 'json_object'"
+    detail = {"type": "literal_error", "loc": ["body", "response_format", "type"], "ctx": {"expected": known}}
+    detail |= {"msg": f"Input should be {known}", "input": body["messages"][0]["content"]}
+    return Act("status", status=422, body={"detail": [detail]})
+
+
+def pydantic_words(body: dict[str, Any], before: int) -> Act:
+    """The same behind a handler that makes it an error of the server's, in Python's own words."""
+    act = pydantic(body, before)
+    if act.kind == "answer":
+        return act
+    return _refusal(str(act.body["detail"]).replace("[", "(").replace("]", ")"), 500, "internal_server_error")
+
+
+def strict(body: dict[str, Any], before: int) -> Act:
+    """OpenAI's first models with schemas: fewer keywords than JSON schemas have."""
+    if _format(body) != "json_schema":
+        return llama_cpp(body, before)
+    where = "In context=('properties', 'a'), 'maximum' is not permitted."
+    return _refusal(f"Invalid schema for response_format 'reply': {where}", param="response_format")
+
+
 def no_json(body: dict[str, Any], before: int) -> Act:
     """A server that takes no ``response_format`` at all, as vLLM and others say it."""
     if "response_format" in body:

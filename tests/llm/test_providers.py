@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
@@ -17,9 +19,11 @@ from metaeval.llm.calls.client import (
     DeniedError,
     RejectedError,
     RetryableError,
+    cached_count,
     client_for,
     failed,
 )
+from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.request import Message, Reply, Request
 from metaeval.llm.providers import PROVIDERS, Connection, Provider, address_of, key_for
 from tests.llm.asking import KEY, address
@@ -274,6 +278,85 @@ def test_an_error_in_a_body_of_status_200() -> None:
     assert isinstance(outcome(wrong, "openai"), RejectedError)
 
 
+def said(choices: Any, error: Any = None, provider: str = "openai") -> Act:
+    """Return a body of status 200 with an error beside its choices."""
+    body: dict[str, Any] = {"choices": choices, "error": error, "usage": {"prompt_tokens": 9}}
+    if provider == "dashscope":
+        body = {"output": {"choices": choices}, "error": error, "usage": {"input_tokens": 9}}
+    return Act("body", body=body)
+
+
+def ended(reason: str, text: str | None = "Summary: 3", **more: Any) -> list[dict[str, Any]]:
+    return [{"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": text}, **more}]
+
+
+BUSY = {"message": "Too Many Requests", "code": 429, "metadata": {"provider_name": "X"}}
+
+
+@pytest.mark.parametrize("provider", ALL)
+@pytest.mark.parametrize(
+    ("choices", "error", "code"),
+    [
+        (None, BUSY, "429"),
+        ([], BUSY, "429"),
+        ([], "Model is overloaded", "500"),
+        (None, {"message": "slow down", "code": "rate_limit_exceeded"}, "rate_limit_exceeded"),
+        (ended("stop", None), {"code": "502", "message": "Upstream error"}, "502"),
+        (ended("error", "", error={"code": 502, "message": "Upstream error"}), None, "502"),
+        (ended("error", "Summary: 3, bec"), None, "500"),  # half of an answer is none
+        (ended("abort", "Summary: 3, bec"), None, "500"),
+        (ended("stop", "Summary: 3, bec"), {"code": 503, "message": "Upstream error"}, "503"),
+    ],
+)
+def test_an_error_beside_the_choices_is_a_failed_call(
+    provider: str, choices: Any, error: Any, code: str
+) -> None:
+    failure = outcome(said(choices, error, provider), provider)
+    assert isinstance(failure, RetryableError)
+    assert (failure.code, failure.sent) == (code, False)
+
+
+@pytest.mark.parametrize("provider", ALL)
+@pytest.mark.parametrize("error", [None, "", {}, {"message": "", "type": "", "code": None}])
+def test_an_error_without_content_is_none(provider: str, error: Any) -> None:
+    reply = outcome(said(ended("stop"), error, provider), provider)
+    assert isinstance(reply, Reply)
+    assert reply.text == "Summary: 3"
+
+
+def test_dashscope_says_with_status_200_what_failed() -> None:
+    for output in (None, {}, {"choices": []}, {"choices": None, "text": None}):
+        body = {"code": "InternalError", "message": "Algo process error.", "output": output}
+        failure = outcome(Act("body", body=body), "dashscope")
+        assert isinstance(failure, RetryableError), output
+        assert (str(failure), failure.code) == ("Algo process error.", "InternalError")
+    body = {"code": "Success", "output": {"choices": ended("stop")}}
+    assert isinstance(outcome(Act("body", body=body), "dashscope"), Reply)
+
+
+CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "prompt_tokens_details")
+"""Names of Moonshot, of DeepSeek and of OpenAI."""
+
+
+@given(st.dictionaries(st.sampled_from(CACHED), st.none() | st.integers(0, 2000)))
+def test_cached_tokens_under_the_name_that_a_server_has_for_them(named: dict[str, int | None]) -> None:
+    nested = {"cached_tokens": named["prompt_tokens_details"]} if named.get("prompt_tokens_details") else None
+    usage = {**named, **({"prompt_tokens_details": nested} if "prompt_tokens_details" in named else {})}
+    assert (cached_count(usage) or 0) == max([n or 0 for n in named.values()], default=0)
+
+
+@pytest.mark.parametrize("provider", ALL)
+@pytest.mark.parametrize("name", CACHED[:2])
+def test_cached_tokens_are_charged_as_such(provider: str, name: str) -> None:
+    prompt, completion = ("input", "output") if provider == "dashscope" else ("prompt", "completion")
+    usage = {f"{prompt}_tokens": 1000, f"{completion}_tokens": 100, name: 900}
+    body = {"choices": ended("stop"), "output": {"choices": ended("stop")}, "usage": usage}
+    reply = outcome(Act("body", body=body), provider)
+    assert isinstance(reply, Reply)
+    prices = Prices({"m": {"input": 1, "cached": 0.1, "output": 10}})
+    assert prices.cost(Request(provider, "m", ()), reply) == pytest.approx(1190e-6)
+
+
 def test_older_models_of_dashscope_answer_in_text() -> None:
     body = {"output": {"text": "4", "finish_reason": "null"}, "usage": None, "request_id": "r"}
     reply = outcome(Act("body", body=body), "dashscope")
@@ -340,8 +423,8 @@ def test_azure_has_an_address_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
     with pytest.raises(MetaevalError, match="set AZURE_OPENAI_ENDPOINT, or give base_url"):
         address_of("azure")
-    for given in ("https://Mine.openai.azure.com/", "https://mine.openai.azure.com/openai/v1/"):
-        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", given)
+    for written in ("https://Mine.openai.azure.com/", "https://mine.openai.azure.com/openai/v1/"):
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", written)
         assert address_of("azure") == "https://mine.openai.azure.com/openai/v1"
     assert address_of("azure", "https://gateway.example/a") == "https://gateway.example/a"
 

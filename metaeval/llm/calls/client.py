@@ -15,7 +15,7 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from metaeval.base.errors import MetaevalError
 from metaeval.llm.calls.request import Reply, Request, well_formed
@@ -43,6 +43,8 @@ class CallError(Exception):
         super().__init__(message)
         self.code = code
         self.sent = sent
+        self.status = int(code) if code.isdecimal() else 0
+        """The HTTP status; 0 for none."""
 
     @property
     def too_long(self) -> bool:
@@ -119,6 +121,13 @@ def completion_count(usage: Mapping[str, object]) -> int | None:
     return max(completion or 0, total - prompt)
 
 
+def cached_count(usage: Mapping[str, Any]) -> int | None:
+    """Return the prompt's tokens that came from a cache: OpenAI, Moonshot and DeepSeek name them each."""
+    named = [usage.get("cached_tokens"), usage.get("prompt_cache_hit_tokens")]
+    named.append((usage.get("prompt_tokens_details") or {}).get("cached_tokens"))
+    return max(filter(None, map(count, named)), default=count(named[-1]))
+
+
 def text_of(content: object) -> str:
     """Return the text of a message's content, which some servers give in parts."""
     if isinstance(content, list):
@@ -179,8 +188,10 @@ def failed(
     if folded in _REFUSED_CODES:
         return Reply(finish_reason="content_filter", refusal=message)
     code = code or str(status)
+    error: CallError = RejectedError(message, code)
     if folded in _EMPTY_ACCOUNT or folded in denied or 300 <= status < 400 or status in {401, 402, 403, 404}:
-        raise DeniedError(message, code)
-    if status in _RETRYABLE or (status >= 500 and status not in _NEVER_SERVED):
-        raise RetryableError(message, code, retry_after=wait)
-    raise RejectedError(message, code)
+        error = DeniedError(message, code)
+    elif status in _RETRYABLE or (status >= 500 and status not in _NEVER_SERVED):
+        error = RetryableError(message, code, retry_after=wait)
+    error.status = status
+    raise error

@@ -153,6 +153,8 @@ class RequestRun:
     unread
         Returns what the `StoppedError` says if none of the first ``limits.stop_unread`` replies can be used,
         from the position and the reply of the last. If it is left out, the run goes on.
+    weak
+        Says whether a reply that can be used, and is not asked for again, counts there all the same.
     offline
         Take everything from the store; no client is made.
     instead
@@ -177,6 +179,7 @@ class RequestRun:
     usable: Callable[[int, Reply], bool] = lambda _, reply: bool(reply.text)
     attempts: int = 1
     unread: Callable[[int, Reply], str] | None = None
+    weak: Callable[[int, Reply], bool] = lambda *_: False
     offline: bool = False
     instead: Callable[[Request], Reply] | None = None
     description: str = "asking"
@@ -195,6 +198,7 @@ class RequestRun:
             usable=self.usable,
             attempts=self.attempts,
             unread=self.unread,
+            weak=self.weak,
             emit=self._emit,
             behind=lambda: self._emitted - self._taken > _AHEAD,
         )

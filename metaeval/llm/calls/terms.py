@@ -39,7 +39,7 @@ _REFUSES = re.compile(
     r"unsupported|n[o']t support|unknown|unrecogni[sz]ed|not recogni[sz]ed|unexpected|not permitted"
     r"|not allowed|unavailable|not available|invalid|cannot find|must be one of|deprecated"
     r"|(?:cannot (?:both )?|may only )be (?:set|specified)|extra (?:input|field)|fail\w* to parse"
-    r"|must contain the word",
+    r"|must contain the word|input should be",
     re.IGNORECASE,
 )
 _BOUNDS = re.compile(
@@ -48,9 +48,9 @@ _BOUNDS = re.compile(
     re.IGNORECASE,
 )
 """The parameter is taken, this value of it is not: that is for the user to change."""
-_FORMAT_WORDS = (
-    r"response[_ ]?format|json[_ ]?schema|json[_ ]?object|json (?:mode|output)|grammar|structured output"
-)
+_BROKEN = 500  # the status of servers that fail at what they do not take
+_FORMAT_NAME = re.compile(r"response[_ ]?format|json[_ ]?schema", re.IGNORECASE)
+_FORMAT_WORDS = rf"{_FORMAT_NAME.pattern}|json[_ ]?object|json (?:mode|output)|grammar|structured output"
 
 _log = logging.getLogger("metaeval")
 
@@ -142,9 +142,10 @@ class Terms:
         if isinstance(error, RetryableError) and error.retry_after is not None:
             return False
         text = str(error)
-        if not _REFUSES.search(text) or _BOUNDS.search(text):
-            return False
-        named = [name for name in _sent(variant) if _names(name, variant.changes, text)]
+        meant = {FORMAT} if self._is_of_format(request, error) else set[str]()
+        if _REFUSES.search(text) and not _BOUNDS.search(text):
+            meant.update(_sent(variant))
+        named = [name for name in _sent(variant) if name in meant and _names(name, variant.changes, text)]
         if not named:
             return False
         for name in named:
@@ -159,6 +160,11 @@ class Terms:
                 _log.warning("metaeval: %s", _warning(request, name, steps[name], text))
         self._frames.clear()
         return True
+
+    def _is_of_format(self, request: Request, error: CallError) -> bool:
+        """Say whether an error names the format, and none was ever answered: that is enough to know."""
+        refusal = isinstance(error, RejectedError) or error.status == _BROKEN
+        return refusal and request.settings not in self._taken and bool(_FORMAT_NAME.search(str(error)))
 
     def _instead(self, name: str, variant: RequestVariant) -> str | None:
         if name in variant.changes or name in self._last or _INSTEAD.get(name) in variant.request.parameters:
@@ -243,7 +249,7 @@ def _warning(request: Request, name: str, to: str | None, words: str) -> str:
 def _stop(request: Request, name: str, words: str = "") -> MetaevalError:
     model, why = request.name, f" ({_short(words)})" if words else ""
     if name == FORMAT:
-        message = f"takes no {FORMAT}{why}, and reply='json' is asked for; write reply='auto'"
+        message = f"takes no {FORMAT}{why}, and reply='json' is asked for; write reply='auto' or reply='text'"
     elif name in _PROBABILITIES:
         message = (
             f"takes no {name}{why}, and expected=True needs it; leave expected out, or name another model"

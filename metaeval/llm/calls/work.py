@@ -99,7 +99,7 @@ class Work:
 
     Parameters
     ----------
-    usable, attempts, unread
+    usable, attempts, unread, weak
         As for `metaeval.llm.calls.runner.RequestRun`.
     emit, behind
         Pass answers on; say whether their consumer is far behind.
@@ -112,6 +112,7 @@ class Work:
     usable: Callable[[int, Reply], bool]
     attempts: int
     unread: Callable[[int, Reply], str] | None
+    weak: Callable[[int, Reply], bool]
     emit: Callable[[list[Answer]], None]
     behind: Callable[[], bool]
 
@@ -238,7 +239,7 @@ class Work:
         reply = item.replies[-1]
         check_stated(item.request, reply.sent)
         item.usable = reply.final and self.usable(item.position, reply)
-        if item.usable:
+        if item.usable and not self.weak(item.position, reply):
             self._trial.end()
         return item.usable or not reply.final or len(item.replies) >= self.attempts
 

@@ -14,7 +14,7 @@ from aiohttp.connector import Connection as Line
 from aiohttp.tracing import Trace
 from dashscope import AioGeneration
 
-from metaeval.llm.calls.client import CallError, count, text_of, word
+from metaeval.llm.calls.client import CallError, cached_count, count, text_of, word
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.scrub import scrub
 from metaeval.llm.providers import Connection, key_for
@@ -24,6 +24,7 @@ from metaeval.llm.providers.wire import (
     MISREAD,
     answered,
     broken,
+    failure_in,
     read_body,
     read_headers,
     session_for,
@@ -135,16 +136,18 @@ class DashScopeClient:
             raise
         except _AnsweredError as answer:
             return answered(answer.status, "".join(body), answer.headers)
-        except (aiohttp.ContentTypeError, *MISREAD) as error:
-            # The SDK takes the body apart before it looks whether it is whole.
-            raise unreadable(error, "".join(body), _WHAT) from None
+        except (aiohttp.ContentTypeError, *MISREAD):
+            pass  # the SDK takes the body apart before it looks whether it is whole; it is read below
         except Exception as error:  # noqa: BLE001 - the SDK lets through what a server can make aiohttp raise
             raise broken(error, self._key) from None
         raw = "".join(body)
         try:
             content = json.loads(raw)
-            if "output" not in content and content.get("code"):
-                return answered(200, raw, {})
+            output = content.get("output") or {}
+            choices = output.get("choices") or []
+            failed = content if content.get("code") and not (choices or output.get("text")) else None
+            if error := failed or failure_in(content, [*choices, {}][0]):
+                return answered(200, json.dumps({"error": error}), {})
             return _read(content, raw)
         except MISREAD as error:
             raise unreadable(error, raw, _WHAT) from None
@@ -188,6 +191,6 @@ def _read(body: Mapping[str, Any], raw: str) -> Reply:
         model=word(body.get("model")),
         prompt_tokens=count(usage.get("input_tokens")),
         completion_tokens=count(usage.get("output_tokens")),
-        cached_tokens=count((usage.get("prompt_tokens_details") or {}).get("cached_tokens")),
+        cached_tokens=cached_count(usage),
         raw=raw,
     )

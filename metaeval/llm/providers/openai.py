@@ -6,6 +6,7 @@ import json
 import os
 import ssl
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import aiohttp
@@ -13,7 +14,7 @@ import certifi
 from pydantic_core import to_json
 
 from metaeval.base import __version__
-from metaeval.llm.calls.client import CallError, completion_count, count, text_of, word
+from metaeval.llm.calls.client import CallError, cached_count, completion_count, count, text_of, word
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.providers import Connection, key_for
 from metaeval.llm.providers.probabilities import keep_numbers
@@ -22,6 +23,7 @@ from metaeval.llm.providers.wire import (
     MISREAD,
     answered,
     broken,
+    failure_in,
     read_body,
     read_headers,
     session_for,
@@ -77,11 +79,7 @@ class OpenAIClient:
         if not 200 <= response.status < 300:
             return answered(response.status, raw, headers, self.denied)
         try:
-            answer = json.loads(raw)
-            if isinstance(answer, dict) and "choices" not in answer and answer.get("error"):
-                # Some gateways put an error into a body of status 200.
-                return answered(200, raw, headers, self.denied)
-            return read_completion(answer, raw, self.message)
+            return read_completion(json.loads(raw), raw, self.message, headers, self.denied)
         except MISREAD as error:
             raise unreadable(error, raw, "completion") from None
 
@@ -145,8 +143,15 @@ def read_completion(
     body: Mapping[str, Any],
     raw: str,
     message_of: Callable[[dict[str, Any]], dict[str, Any]] = OpenAIClient.message,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    denied: Collection[str] = (),
 ) -> Reply:
-    """Return what a completion says; no choice, or an empty one, is a reply without text."""
+    """Return what a completion says; no choice, or an empty one, is a reply without text.
+
+    `CallError` is raised if it tells of a failure: gateways do that in a body of status 200.
+    """
+    if error := failure_in(body, (body.get("choices") or [{}])[0]):
+        return answered(200, json.dumps({"error": error}), headers, denied)
     usage = body.get("usage") or {}
     choice = (body["choices"] or [{}])[0]
     message = message_of(choice)
@@ -161,7 +166,7 @@ def read_completion(
         fingerprint=word(body.get("system_fingerprint")),
         prompt_tokens=count(usage.get("prompt_tokens")),
         completion_tokens=completion_count(usage),
-        cached_tokens=count((usage.get("prompt_tokens_details") or {}).get("cached_tokens")),
+        cached_tokens=cached_count(usage),
         raw=raw,
     )
 

@@ -25,6 +25,7 @@ MISREAD = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
 """What taking a body apart raises that is not as it should be."""
 _LONGEST_CODE = 80
 _GZIP = 31  # zlib's window bits for it
+_BROKEN_OFF = ("error", "abort")  # as OpenRouter, Mistral, vLLM and SGLang end what has failed
 _PASSWORD = re.compile(r"//[^/]*@")  # in a proxy's address
 _NOT_CONNECTED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 
@@ -96,6 +97,9 @@ def answered(status: int, body: str, headers: Mapping[str, str], denied: Collect
             message = str(error.get("message") or message)
         elif isinstance(error, str):
             message = error
+        if isinstance(content, dict) and isinstance(content.get("detail"), list):
+            # As pydantic refuses what is sent; it would repeat the prompt.
+            message = "; ".join(f"{'.'.join(map(str, d['loc']))}: {d['msg']}" for d in content["detail"])
     if 300 <= status < 400:
         code, to = "redirect", headers.get("Location", "")[:200]
         message = (
@@ -104,6 +108,15 @@ def answered(status: int, body: str, headers: Mapping[str, str], denied: Collect
     elif 200 <= status < 300:
         status = int(code) if code.isdecimal() and len(code) == 3 else 500
     return failed(status, code, message, wait=retry_after(headers), denied=denied)._replace(raw=body)
+
+
+def failure_in(body: Mapping[str, Any], choice: Mapping[str, Any]) -> object:
+    """Return the error that a body of status 2xx has beside its choices, or in one; None for an answer."""
+    for error in (body.get("error"), choice.get("error")):
+        if any(error.values()) if isinstance(error, dict) else error:  # some send one without content
+            return error
+    reason = choice.get("finish_reason")
+    return f"the server broke the reply off (finish_reason {reason!r})" if reason in _BROKEN_OFF else None
 
 
 def unreadable(error: BaseException, body: str, what: str) -> RetryableError:

@@ -495,3 +495,21 @@ def test_a_run_may_go_on_without_a_usable_reply(store: Store) -> None:
         answers = list(on_trial(server, store, 50, limits=Limits(stop_unread=0), attempts=2))
         assert len(answers) == 50
         assert len(server.log) == 100
+
+
+@pytest.mark.parametrize("provider", ALL)
+def test_an_error_in_a_body_of_status_200_is_waited_for_and_not_charged(store: Store, provider: str) -> None:
+    message = {"error": {"code": 429, "message": "Provider returned error"}}
+    busy = Act("body", body={**message, "choices": None, "output": {"choices": []}, "usage": {"a": 1}})
+    prices = Prices({"m": {"input": 1000, "output": 1000}})  # a reply of the server costs 0.11 USD
+    options = {"prices": prices, "limits": Limits(retries=1), "budget": Budget(max_usd=0.5), "attempts": 3}
+    with serving(always(busy)) as server:
+        time = FakeTime()
+        work = run(server, store, 4, provider, clock=time.clock, sleep=time.sleep, **options)
+        assert {a.reply.error for a in work} == {("transport", "Provider returned error", "429")}
+        assert time.now > 0
+        assert (work.tally.usd, len(server.log)) == (0.0, 8)
+        server.behave = always(ANSWER)
+        again = run(server, store, 4, provider, **options)
+        assert texts(list(again)) == ["Summary: 3"] * 4
+        assert again.tally.usd == pytest.approx(0.44)

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metaeval.base.errors import MetaevalError
+from metaeval.llm.calls.client import CallError, failed
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Message, Request
 from metaeval.llm.calls.terms import Terms, phrases
@@ -22,8 +25,11 @@ from tests.llm.dialects import (
     llama_cpp_words,
     no_json,
     no_logprobs,
+    pydantic,
+    pydantic_words,
     reasoning,
     says_json,
+    strict,
 )
 from tests.llm.server import ANSWER, Act, Server, error, serving
 
@@ -59,6 +65,11 @@ def refusals(server: Server) -> int:
             1,
             ["response_format of type json_object"],
         ),
+        *[
+            (one, {"schema": SCHEMA, "stated": stated}, 1, ["response_format of type json_object"])
+            for one in (pydantic, pydantic_words, strict)
+            for stated in ({"response_format"}, set[str]())
+        ],
         (llama_cpp_words, {"schema": SCHEMA}, 2, ["without response_format"]),
         (says_json, {"schema": SCHEMA}, 2, ["without response_format"]),
         (no_json, {"schema": SCHEMA}, 2, ["without response_format"]),
@@ -101,7 +112,7 @@ def test_judges_of_one_run_share_what_was_learned(store: Store) -> None:
         (reasoning, {"parameters": {**PLAIN, "temperature": 0.7}}, "temperature", "write temperature: null"),
         (gemini, {"parameters": {**PLAIN, "top_k": 3}}, "top_k", "leave top_k out"),
         (no_logprobs, {"parameters": {**PLAIN, "logprobs": True}}, "logprobs", "leave expected out"),
-        (no_json, {"schema": SCHEMA}, "response_format", "write reply='auto'"),
+        (no_json, {"schema": SCHEMA}, "response_format", "write reply='auto' or reply='text'"),
         (says_json, {"schema": SCHEMA}, "response_format", "the word 'json'.*write reply='auto'"),
     ],
 )
@@ -180,6 +191,21 @@ def test_the_words_of_servers(store: Store, said: str, sent: list[str]) -> None:
     with serving(lambda _body, _before: error(400, "400", said) if not server.log else ANSWER) as server:
         (answer,) = running(asked(server, 1, schema=SCHEMA, parameters={**PLAIN, "seed": 0}), store)
     assert phrases(answer.reply.sent) == sent
+
+
+@pytest.mark.parametrize("status", [400, 422, 500, 413, 429, 502, 503])
+@pytest.mark.parametrize("name", ["response_format", "json_schema", "responseFormat", "json schema"])
+@given(words=st.text("xyz ,.:'\n", max_size=40))
+def test_an_error_that_names_the_format_is_about_it(name: str, status: int, words: str) -> None:
+    """Whatever its other words, until a request with it was answered; not of a server that is overloaded."""
+    request = Request("openai", "m", (), PLAIN, "http://localhost:9/v1", schema=SCHEMA)
+    terms = Terms()
+    with pytest.raises(CallError) as caught:
+        failed(status, "", f"{words} {name} {words}")
+    assert terms.refused(request, terms.variant(request), caught.value) == (status in {400, 422, 500})
+    known = Terms()
+    known.answered(request)
+    assert not known.refused(request, known.variant(request), caught.value)
 
 
 def test_an_overloaded_server_that_refuses_is_asked_one_by_one(store: Store) -> None:
