@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from metaeval.llm.replies.names import tidy
+from metaeval.llm.replies.names import THINGS, tidy
 
 if TYPE_CHECKING:
     from metaeval.base.records import Scale
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 Given: TypeAlias = float | str  # a number, the value of a choice, or a text
 
 REASON, EVIDENCE = "reason", "evidence"  # of each of many rationales
+_SIDE = re.compile(rf"(?:the )?{THINGS} #?")  # Assistant A, Summary #1
 _AROUND = "\"'“”‘’「」()[]*_`. !。"
 
 
@@ -76,11 +78,34 @@ class Choice:
     def _values(self) -> dict[str, Given]:
         return {w.casefold().strip(_AROUND): value for value, said in self.words.items() for w in said}
 
-    def chosen(self, value: object) -> Given | None:
-        """Return the value that a text is, or whose word it is, whatever its case and marks; or None."""
+    def chosen(self, value: object, *, side: bool = True) -> Given | None:
+        """Return the value that a text is, or whose word it is, whatever its case and marks; or None.
+
+        With ``side`` it may be called by what it chooses: ``Assistant A``.
+        """
         said = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
         own = value if isinstance(value, str | float | int) and value in self.words else None
-        return self._values.get(tidy(said).casefold().strip(_AROUND), own)
+        plain = tidy(said).casefold().strip(_AROUND)
+        of_side = (
+            self._values.get(plain[m.end() :] if (m := _SIDE.match(plain)) else plain, own) if side else own
+        )
+        return self._values.get(plain, of_side)
+
+    @functools.cached_property
+    def longest(self) -> int:
+        """Characters of its longest word."""
+        return max(map(len, self._values))
+
+    @functools.cached_property
+    def _words(self) -> re.Pattern[str]:
+        """The pattern of a word, the longest first."""
+        words = sorted({tidy(w) for said in self.words.values() for w in said}, key=len, reverse=True)
+        one = "|".join(rf"(?-i:{re.escape(w)})" if len(w) == 1 else re.escape(w) for w in words)
+        return re.compile(rf"(?<!\w)(?:{one})(?!\w)", re.IGNORECASE)
+
+    def named_in(self, text: str) -> set[Given | None]:
+        """Return the values whose words stand anywhere in a text."""
+        return {self.chosen(said, side=False) for said in self._words.findall(text)}
 
     @property
     def schema(self) -> dict[str, Any]:

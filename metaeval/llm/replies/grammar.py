@@ -1,13 +1,9 @@
-"""The grammar of replies in text: statements, each of a field and its value.
+"""The grammar of replies in text: statements, each a field's value in a place of its own.
 
-The strongest form of which a reply has any statement decides. Two of that form that differ make the value
-unclear. The forms, the strongest first:
-
-1. marked as final: ``Final score: 4``, ``[[A]]``
-2. named: ``clarity: 4``, ``Choice: B``. Where one number was asked for, ``score``, ``rating``, … name it too,
-   and ``4/5``, ``4 out of 5``, ``4 stars``, ``a score of 4`` state it.
-3. a number that begins or ends the reply; a choice that is the whole reply, or begins it
-4. a choice that begins another line
+A number is stated by what stands before it up to the last mark or conjunction: nothing but a name and words of
+a rating, as in ``Clarity score: 4`` or ``so I would give it a 4``. A choice is stated where it is the whole of a
+place. No other words are read. The strongest form of which a reply has a statement decides; two of that form that
+differ make the value unclear. docs/how-to/read-replies.md lists the forms.
 
 Several numbers may also stand in one line, in the order in which they were asked for.
 """
@@ -20,27 +16,42 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.llm.replies.fields import EVIDENCE, Choice, Field, Given, Number, Text
-from metaeval.llm.replies.names import ANY_NAME, LEAD, NUMBER, Names, number_of, numbers_in, tidy, value_of
+from metaeval.llm.replies.names import (
+    ANY_NAME,
+    LEAD,
+    NUMBER,
+    Names,
+    names_any,
+    number_of,
+    numbers_in,
+    tidy,
+    value_of,
+    word_of,
+)
 
 if TYPE_CHECKING:
     from metaeval.base.records import Scale
 
-FINAL, NAMED, OUTER, LINE = range(4)
-_HEADS = ("choice", "verdict", "winner", "answer", "decision", "preference", "better")
-"""What a choice follows, beside the name of its field."""
-_LEFT = 80  # characters before a number that may name it
+FINAL, NAMED, OUTER = range(3)
+MARKED, LAST, LABELLED, ALONE, BEGINS = range(5)
+_HEADS = ("choice", "verdict", "winner", "answer", "decision", "preference")
+"""Labels of a choice, beside the name of its field."""
+_WIDEST = 60  # characters of a label, and marks, beside a choice
 _BEGINS = re.compile(LEAD)
 _TRAILS = re.compile(r"[\s.!)\]*_`\"'。]*\Z")
-_RATED = re.compile(
-    r"\b(?P<final>final )?(?:scor(?:es?|ed|ing)|rat(?:es?|ed|ing))\b[^.\n:;<>=]{0,40}$", re.IGNORECASE
-)
-_SENTENCE = re.compile(r"[.!?](?=\s)|。")
-_LABEL = re.compile(r"[:=]\W*$")
 _CLOSES = re.compile(r"[^()\w]*\)\W*?(?:$|[:.,;|–—-])")
-_NOT = re.compile(r"(?:\bnot|n't|(?:^|[:=\s])[<>~≤≥])\s*$", re.IGNORECASE)
-_DENIALS = ("not", "n't", *"<>~≤≥")
-_MINUS = re.compile(r"(?:[-–—‑]|\bminus)\s*$", re.IGNORECASE)
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_SENTENCE = re.compile(rf"(?:^|[.!?。]){LEAD}$")
+_ITEM = re.compile(r"[\s*_]*[0-9]{1,2}[.)]\s")
+_QUOTES = re.compile('[>"“„«「]')
+_QUOTED = re.compile(
+    r"^[ \t]*>.*$|(?:(?<!\w)\"(?=[^\W\d])[^\"\n]*\s[^\"\n]*\"|“[^”\n]*\s[^”\n]*”|„[^“\n]*\s[^“\n]*“"
+    r"|«[^»\n]*\s[^»\n]*»|「[^」\n]{4,}」)(?!\s*[:=])",
+    re.MULTILINE,
+)
+_TAGGED = re.compile(r"<([a-z][\w -]{0,40})>((?:[^<]|<(?![a-z/]))*)</\1>", re.IGNORECASE)
+_MARK = re.compile(r"\[\[([^\[\]\n]{1,60})\]\]")
+_FIRST = re.compile(r"(.{1,60}?)[*_`\"')\]]*(?:[:.!]|\s[-–—])(?=\s)")
 _LIST = re.compile(
     rf"(?:(?:\w+ )?(?:{ANY_NAME}|summary|总结)[\s:*]*)?\[?(?P<numbers>[0-9./-]+(?:[,;|\s]+[0-9./-]+)+)\]?\.?",
     re.IGNORECASE,
@@ -72,22 +83,41 @@ def _statements(text: str, fields: Sequence[Field], names: Names) -> Iterator[St
     if texts := {f.name: f for f in fields if isinstance(f, Text)}:
         text, said = _without_texts(text, names, texts)
         yield from said
+    if "</" in text:
+        text = _TAGGED.sub(lambda match: _label_of(match, names), text)
     if numbers := {f.name: f.scale for f in fields if isinstance(f, Number)}:
         yield from _numbers(text, numbers, names, only=fields[0].name if len(fields) == 1 else None)
     choices = [f for f in fields if isinstance(f, Choice)]
     for choice in choices:
-        for value, form in choices_in(text, choice, alone=len(choices) == 1):
-            yield Statement(choice.name, value, form)
+        yield from _choices(text, choice, alone=len(choices) == 1)
+
+
+def _label_of(tagged: re.Match[str], names: Names) -> str:
+    """Return the tag of an answer as a label; what stands in another tag is no answer."""
+    tag, said = tagged[1].strip(), tagged[2]
+    known = names.field(tag) or names_any(tag) or tag.casefold() in _HEADS
+    return f"\n{tag}: {said}\n" if known else ""
+
+
+def _without_number(quoted: re.Match[str]) -> str:
+    """Return what is quoted; of a number that is quoted, only the end of the sentence."""
+    said = quoted[0]
+    return "" if said.lstrip()[0] == ">" else said[-2:] if numbers_in(said) else said
 
 
 def _numbers(text: str, scales: Mapping[str, Scale], names: Names, only: str | None) -> Iterator[Statement]:
     """Yield what a text says of numbers; of ``only`` one, also without its name."""
     heading: str | None = None  # the field whose name was a line of its own
+    if _QUOTES.search(text):
+        own = _QUOTED.sub(_without_number, text)
+        text = own if any(map(str.isalnum, own)) else text
+    for ends, whole in dict.fromkeys(map(_range, scales.values())):
+        text = whole.sub("", text) if ends.search(text) else text
     lines = text.split("\n")
     seen: list[tuple[int, re.Match[str]]] = []
     for i, line in enumerate(lines):
-        if len(line) < _LEFT and (head := names.alone.fullmatch(line)):
-            heading = names.field(head["name"]) if head["name"] else only or heading
+        if head := names.heading(line):
+            heading = names.field(head["name"]) if "name" in head else only or heading
             continue
         if here := numbers_in(line):
             yield from _in_line(here, scales, names, only, heading)
@@ -112,64 +142,66 @@ def _in_line(
     heading: str | None,
 ) -> Iterator[Statement]:
     line = here[0].string
+    low = line.lower()
     before: tuple[str, float | None] | None = None  # what was named in this line
     for match in here:
-        left = line[max(0, match.start() - _LEFT) : match.start()]
-        head = names.before(left)
-        if head is not None:
-            field = names.field(head["name"]) if head["name"] else heading or only
-        else:
-            field = heading if heading and _BEGINS.fullmatch(left) else None
+        left, head = line[: match.start()], names.before(low, match.start())
+        boxed, field = left.endswith("[["), None
+        if head and ("name" in head or "says" in head):
+            field = names.field(head["name"]) if "name" in head else heading or only
+        elif heading and _BEGINS.fullmatch(left):
+            field = heading
+        elif boxed or (head == {} and (match["top"] or match["stars"] or match["of_stars"])):
+            field = only
         scale = scales.get(field or only or "") or next(iter(scales.values()))
-        if _is_scale(match, scale):
-            continue
         value = value_of(match, scale)
-        value = None if value is None or _denied(left, scale) else value
-        if field is not None and field in scales:
-            aside = map(float, _DECIMAL.findall((head and head["aside"]) or ""))
+        # A sentence may go on: a score of 4 is what it deserves.
+        stated = boxed or (head and ("name" in head or "link" in head)) or _rises(match)
+        if field is not None and field in scales and (stated or value is not None):
+            aside = set(map(float, _DECIMAL.findall(head.get("aside", "") if head else "")))
             closed = not left.endswith("(") or _CLOSES.match(line, match.end())
-            value = value if closed and {scale.min, scale.max}.issuperset(aside) else None
+            value = value if closed and aside <= {scale.min, scale.max} else None
             before = (field, value)
-            yield Statement(field, value, FINAL if head and head["final"] else NAMED)
-        elif before:  # another number that may be meant makes the first unclear
-            clear = value is not None and (match["number"][0].isdigit() or left.endswith("("))
-            if match["range"] or match["top"] or (clear and value != before[1]):
-                yield Statement(before[0], None, NAMED)
-        elif only and left.endswith("[["):
-            yield Statement(only, value, FINAL)
-        elif only and (match["top"] or match["stars"] or match["of_stars"]):
-            if value is not None or not match["top"]:
-                rated = _RATED.search(left)
-                yield Statement(only, value, FINAL if rated and rated["final"] else NAMED)
-        elif only and value is not None and value in scale and (rated := _RATED.search(left)):
-            yield Statement(only, value, FINAL if rated["final"] else NAMED)
+            yield Statement(field, value, FINAL if boxed or (head and "final" in head) else NAMED)
+        elif before and value != before[1] and _meant(match, scale):
+            yield Statement(before[0], None, NAMED)
 
 
-def _is_scale(match: re.Match[str], scale: Scale) -> bool:
-    """Say whether a match is the range of the scale, such as ``1-5``."""
-    ends = (match["number"], match["range"])
-    return match["range"] is not None and tuple(map(number_of, ends)) == (scale.min, scale.max)
+def _rises(match: re.Match[str]) -> bool:
+    """Say whether a match is a range, such as ``3-4``; ``6-1`` is the result of a match."""
+    return match["range"] is not None and number_of(match["number"]) < number_of(match["range"])
 
 
-def _denied(left: str, scale: Scale) -> bool:
-    """Say whether what stands before a number denies it, or may be its sign on a scale below 0."""
-    may = left.rstrip().lower().endswith(_DENIALS)  # the search alone takes ten times as long
-    return (may and _NOT.search(left) is not None) or (scale.min < 0 and _MINUS.search(left) is not None)
+def _meant(match: re.Match[str], scale: Scale) -> bool:
+    """Say whether a number beside a value may be meant too: not one below the scale."""
+    value = value_of(match, scale)
+    digits = match["number"][0].isdigit() or match.string[: match.start()].endswith("(")
+    return _rises(match) or match["top"] is not None or (value is not None and value >= scale.min and digits)
 
 
 def _outer(
     lines: Sequence[str], seen: Sequence[tuple[int, re.Match[str]]], field: str, scale: Scale
 ) -> Iterator[Statement]:
-    """Yield the number that begins a reply, and the one that ends it."""
+    """Yield the number that begins a reply, and the one that is its last sentence."""
     (i, first), (j, last) = seen[0], seen[-1]
-    left, before = lines[i][: first.start()], lines[j][: last.start()]
-    if _BEGINS.fullmatch(left) and not any(line.strip() for line in lines[:i]):
-        yield Statement(field, None if _denied(left, scale) else value_of(first, scale), OUTER)
+    of_list = _ITEM.match(lines[i]) and any(map(_ITEM.match, lines[i + 1 :]))
+    begins = _BEGINS.fullmatch(lines[i][: first.start()]) and not "".join(lines[:i]).strip()
+    if begins and not of_list:
+        beside = any(_meant(match, scale) for k, match in seen[1:] if k == i)
+        yield Statement(field, None if beside else value_of(first, scale), OUTER)
     after = "\n".join([lines[j][last.end() :], *lines[j + 1 :]])
-    if _TRAILS.match(after) and last["number"][-1].isdigit() and not _LABEL.search(before):
-        near = [m.start() for k, m in seen[:-1] if k == j and not _is_scale(m, scale)][-1:]
-        several = near and not _SENTENCE.search(before, near[0])
-        yield Statement(field, None if several or _denied(before, scale) else value_of(last, scale), OUTER)
+    ends = last["number"][-1].isdigit() and _TRAILS.match(after)
+    if ends and _SENTENCE.search(lines[j][: last.start()]):
+        yield Statement(field, value_of(last, scale), OUTER)
+
+
+@functools.lru_cache(64)
+def _range(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of a scale itself: of its ends, and of all that says it, as ``On a scale of 1 to 5:``."""
+    low, high = (rf"(?:{re.escape(f'{end:g}')}|{word_of(end)})" for end in (scale.min, scale.max))
+    ends = rf"(?<![\w.,/-]){low} ?(?:-|–|—|~|→|\.\.+|\bto\b|到|至) ?{high}(?![\w/]|[.,]\d)"
+    whole = rf"(?:\b[Oo]n )?(?:\b(?:an?|the) )?(?:\b[Ss]cale (?:of |from )?)?[\[(]?{ends}[\])]?(?: scale\b)?"
+    return re.compile(ends), re.compile(rf"^[ \t]*{whole}[ ,:]*|{whole}", re.MULTILINE)
 
 
 def _without_texts(text: str, names: Names, texts: Mapping[str, Text]) -> tuple[str, list[Statement]]:
@@ -207,38 +239,35 @@ def text_value(value: object, field: Text) -> str | None:
     return "\n".join(texts) if usable else None
 
 
-def choices_in(text: str, field: Choice, *, alone: bool) -> Iterator[tuple[Given, int]]:
-    """Yield each value that a text chooses in its strongest form, 0 to 3, and that form.
-
-    Parameters
-    ----------
-    alone
-        Whether it is the only choice that was asked for: only then it may stand without its name.
-    """
-    words = {tidy(w).casefold(): value for value, said in field.words.items() for w in said}
-    spelled = tuple(tidy(w) for said in field.words.values() for w in said)
-    strongest, low = 3 if alone else 1, text.casefold()
-    for form, needs, pattern in _ways(spelled, (field.name, *field.aliases, *(_HEADS if alone else ()))):
-        for match in pattern.finditer(text) if form <= strongest and any(n in low for n in needs) else ():
-            strongest = form
-            yield words[match["word"].casefold()], 0 if match.groupdict().get("final") else form
+def _choices(text: str, field: Choice, *, alone: bool) -> Iterator[Statement]:
+    """Yield each value that is the whole of a place; ``alone``: the only choice, which needs no label."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    label = _label((field.name, *field.aliases, *(_HEADS if alone else ())))
+    found: list[tuple[Given | None, int]] = []
+    for i, line in enumerate(lines):
+        if len(line) > _WIDEST + field.longest:
+            continue
+        if match := label.match(line):
+            said = line[match.end() :].strip(" *_`|") or "".join(lines[i + 1 : i + 2])
+            found.append((field.chosen(said), LABELLED))
+        elif alone:
+            found.append((field.chosen(line, side=len(lines) == 1), LAST if line is lines[-1] else ALONE))
+    if alone:
+        found += [(field.chosen(said), MARKED) for said in _MARK.findall(text)]
+        at = label.match(text)
+        first = None if _ITEM.match(text) else _FIRST.match(text, at.end() if at else 0)
+        value = field.chosen(first[1], side=at is not None) if first else None
+        found.append((value if value is not None and field.named_in(text) == {value} else None, BEGINS))
+    yield from (Statement(field.name, value, form) for value, form in found if value is not None)
 
 
 @functools.lru_cache(64)
-def _ways(words: tuple[str, ...], heads: tuple[str, ...]) -> list[tuple[int, Sequence[str], re.Pattern[str]]]:
-    """Return the forms in which one of some words is chosen, and what a text of that form has."""
-    longest_first = sorted(words, key=len, reverse=True)
-    one = "|".join(rf"(?-i:{re.escape(w)})" if len(w) == 1 else re.escape(w) for w in longest_first)
-    word = rf"[\[(\"'“*_`{{<]{{0,4}}(?P<word>{one})(?![\w/&+>=#-]|<(?!/)|'\w| (?:or|and) )"
-    noun = r"(?:(?:the )?[^\W\d_]{1,20} #?)?"  # Assistant A, Summary #1
-    ends = r"[\])\"'”*_`}]*"
-    head = rf"\b(?P<final>final )?(?:{'|'.join(map(re.escape, heads))})(?: [^\W\d_]{{1,20}})?[*_`\"' ]*"
-    patterns = (
-        (0, ("[[",), rf"\[\[ ?(?P<word>{one}) ?\]\]"),
-        (1, tuple(map(str.casefold, heads)), rf"{head}(?:\bis\b|\bwas\b|:|=|->|>)[*_`\s:]*{noun}{word}"),
-        (1, ("choose", "prefer"), rf"\b(?:choose|prefer)s? {noun}{word}"),
-        (1, ("better",), rf"{word}(?: [^\W\d_]{{1,20}})?(?= is (?!not )(?:[a-z]+ ){{0,2}}better\b)"),
-        (2, ("",), rf"\A[\s>#*_`\"'(-]*{noun}{word}(?={ends}(?:[.:!,;)](?:\s|$)|\s*\n|\s*$| [-–—] ))"),
-        (3, ("",), rf"^[ >#*_`\"'(-]*{word}(?={ends}(?:[.:!)](?:\s|$)|$))"),
+def _label(heads: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of a label at the beginning of a line."""
+    one = "|".join(map(re.escape, heads))
+    return re.compile(
+        r"[\s#•·*|_`\"'(\[-]*(?:(?:so|thus|therefore|my|the|our|final|overall)\b[, ]+)*"
+        rf"(?:{one})\b(?: is)?[*_`\"' ]*"
+        r"(?:[:=|]|->|→|[-–—](?= ))",
+        re.IGNORECASE,
     )
-    return [(form, needs, re.compile(p, re.IGNORECASE | re.MULTILINE)) for form, needs, p in patterns]

@@ -19,33 +19,63 @@ ASPECT_ALIASES: Mapping[str, tuple[str, ...]] = {
     "satisfaction": ("satisfied", "满意度", "满意程度", "满意", "滿意度"),
 }
 """Aspect → its other names; the aspects are those of the RecSys 2024 study."""
-_ANY_NAMES = (
-    *("score", "rating", "grade", "star", "answer", "response", "result", "评分", "打分", "得分", "分数"),
-    *("bewertung", "punktzahl", "puntuación", "calificación", "valutazione", "punteggio"),
+ANY_NAME = (
+    r"(?:(?:score|rating|grade|star|answer|response|result)s?|评分|打分|得分|分数|bewertung|punktzahl|puntuación"
+    r"|calificación|valutazione|punteggio|ציון|דירוג|التقييم|الدرجة)"
 )
-ANY_NAME = rf"(?:{'|'.join(_ANY_NAMES)})s?"
 """What one field may be called whatever its name, in the languages of the data that are there."""
+THINGS = (
+    r"(?:answer|article|assistant|candidate|explanation|item|list|model|option|output|passage|recommendation"
+    r"|response|review|story|summary|system|text)"
+)
+"""What a text that is judged is called."""
 LEAD = r"[\s>#•·*|_`\"'(\[-]*"
 """Marks before a name or a value at the beginning of a line."""
 
 _SUFFIX = r"(?:scores?|ratings?|评分|得分|分数)"
 _MARKS = r"[*_`\"' ]*"
-_BEGINS = r"(?:^|(?<=[.!?;,|:()<>。，；*#•·-])|(?<=\band ))[*_`\"'#>•·\- ]*"
-_BEFORE_VALUE = (
-    rf"{_MARKS}(?:\((?P<aside>[^()\n]{{0,40}})\))?{_MARKS}"
-    r"(?:[:=|(>]|->|→|[-–—](?=[ –—-])|\bis\b|\bas\b|为|是|(?<=[^\x00-\x7f]))[*_`\"' (]*(?:an? )?$"
+_AFTER = r"and|but|so|thus|hence|therefore|overall|however|finally|with"
+_BEGINS = (
+    r"(?:^|[.!?;|:()。；、]|,(?! ?(?:i|we|it|its|this|the|my)\b)| [-–—] "
+    rf"|\b(?:(?:{_AFTER})\b,?|based on [^.\n]{{1,70}},) (?=[^\W\d]))[*_`\"'#>•·\- ]*"
+    r"(?!(?:give|rate|would|will|be|is|of|in|to|as|for)\b)"
 )
+"""Where words that state a value begin: after a mark or a conjunction. A sentence may begin before a comma."""
+_LINKS = rf"my|the|this|its?|overall|total|an?|for|of|as|in|is|{THINGS}(?:'s)?|[该这此本的得为是评分总体综合]"
+"""Words beside a name."""
+_SENTENCE = (
+    r"i(?:'d)?|we|and|between|would|will|which|to|be|with|perfect|low|high|resulting|results|leading|leads"
+    rf"|indicating|[我会因此所以故段篇个条份了出解释文摘要回复推荐]|{_LINKS}"
+)
+"""Words of a sentence that rates; only one field may be rated by a sentence."""
+_FINAL = "final(?:ly)?|最终|最后"
+_SAYS = (
+    r"giv(?:e|es|ing)|scoring|rate|earn(?:s|ing)|receiv(?:es|ing)|get(?:s|ting)"
+    rf"|(?:is|be|making it|makes it) an?|{ANY_NAME}|[给打得]"
+)
+_BEFORE_VALUE = (
+    rf"(?:\((?P<aside>[^()\n]{{0,40}})\))?{_MARKS}(?P<link>[:=|(\[]|->|→|[-–—](?=[ –—-]))?"
+    r"[*_`\"' (\[]*(?:an? )?$"
+)
+LEFT = 80  # characters before a number that may name it, and of a heading
 _PUNCTUATION = re.compile(r"[\s_\-.:*\"'`]+")
 
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _HAN = "零一二三四五六七八九十"
 _VALUES = {said: float(n) for words in (_WORDS, _HAN) for n, said in enumerate(words)} | {"两": 2.0}
 _WORD = rf"\b(?:{'|'.join(f'[{w[0]}{w[0].upper()}]{w[1:]}' for w in _WORDS)})\b"
+BLANKS: dict[int, int | str | None] = {
+    **dict.fromkeys(
+        (*range(0x2000, 0x200B), *map(ord, "\u00a0\u3000\u202f\u205f\t\u2028\u2029\x0b\x0c")), " "
+    ),
+    **dict.fromkeys((*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)), None),
+    **dict.fromkeys(map(ord, "\u00ad\u061c\ufeff\ufe0f"), None),
+}
+"""Blanks of any width, and what cannot be seen, such as marks of the direction of writing."""
 _PLAIN: dict[int, int | str | None] = (
     {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full width
-    | dict.fromkeys(map(ord, "\u3000\u00a0\u2007\u2008\u2009\u202f\t\u2028\x0c\u2062"), " ")
-    | dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\ufe0f"), None)
-    | {ord("−"): "-", ord("⁄"): "/", ord("∕"): "/", ord("\r"): "\n"}
+    | BLANKS
+    | {ord("−"): "-", ord("⁄"): "/", ord("∕"): "/", ord("\r"): "\n", ord("İ"): "I"}
 )
 _LATEX = re.compile(r"\\(?:text|textbf|mathbf)\{([^{}\\]{0,999})\}")
 _BOXED = re.compile(r"\\boxed\{([^{}\\]{0,999})\}")
@@ -61,6 +91,7 @@ NUMBER = re.compile(
     r"(?P<of_stars> ?stars?\b)?(?: ?points?\b|分)?"
 )
 """A number with its unit, its top (``4 out of 5``) or the other end of a range (``3-4``)."""
+_MINUS = re.compile(r"[-–—‑]\s*$")  # or a dash
 _LIKELY = re.compile(f"[0-9{_HAN}两]")  # one set of characters is searched for ten times as fast
 _ENDS = re.compile(
     r"[ )]*(?:$|\n|[.!](?![0-9\w])|[,;:](?![0-9])|[|*\"()\[\]。，；、<]|'(?!\w)|[-–—](?= |$)"
@@ -71,8 +102,7 @@ _ENDS = re.compile(
 class Names:
     """The names of fields and their aliases; a name that would stand for two fields stands for neither.
 
-    ``line`` is the pattern of a name at the beginning of a line, with what stands between it and a value;
-    ``alone`` that of a line that holds a name and nothing else.
+    ``line`` is the pattern of a name at the beginning of a line, with what stands between it and a value.
     """
 
     def __init__(self, fields: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
@@ -88,15 +118,17 @@ class Names:
             re.split(r"[\s_-]+", s) for s in sorted(spelled, key=len, reverse=True) if _key(s) in self._field
         ]
         name = "|".join(r"[ _-]*".join(map(re.escape, parts)) for parts in words) or "(?!)"
-        named = (
-            r"(?:(?P<final>final(?:ly)?|最终|最后)|my|the|overall|total|综合|总体)? ?(?:(?:my|the|overall) )?"
-            rf"(?:(?P<name>{name})(?:[ _]?{_SUFFIX})?|{ANY_NAME})(?: (?:for|of|as)(?: [^\W\d_]+){{1,5}})?"
-        )
+        says, links = (_SAYS, _SENTENCE) if len(fields) == 1 else (ANY_NAME, _LINKS)
+        named = rf"(?:{name.lower()})(?:[ _]?{_SUFFIX})?"
+        # Groups within a possessive repetition are wrong in Python 3.11, so the words are looked for again.
+        words = rf"(?P<words>(?:(?:{named}|{_FINAL}|{says}|{links})(?![a-z]){_MARKS})*+)"
         numbered = rf"{LEAD}(?:[0-9]{{1,2}}[.)] *)?{_MARKS}"
-        self._head = re.compile(rf"{_BEGINS}{named}{_BEFORE_VALUE}", re.IGNORECASE)
-        self._mentions = tuple({*(parts[0].casefold() for parts in words), *_ANY_NAMES})
+        self._word = re.compile(
+            rf"(?:(?P<name>{named})|(?P<final>{_FINAL})|(?P<says>{says})|{links})(?![a-z])"
+        )
+        self._place = re.compile(rf"{_BEGINS}{words}{_BEFORE_VALUE}")
+        self._alone = re.compile(rf"{numbered}{words}[\W_]*")
         self.line = re.compile(rf"{numbered}(?P<name>{name}){_MARKS}[:=][*_` ]*", re.IGNORECASE)
-        self.alone = re.compile(rf"{numbered}{named}[\W_]*", re.IGNORECASE)
 
     def field(self, name: str) -> str | None:
         """Return the field that a name stands for, or None; ``Clarity score`` stands for ``clarity``."""
@@ -104,16 +136,24 @@ class Names:
         bare = re.sub(rf"{_SUFFIX}$", "", key)
         return name if name in self.fields else self._field.get(key) or self._field.get(bare)
 
-    def before(self, left: str) -> re.Match[str] | None:
-        """Return the name before a value as a match with ``name``, ``final`` and ``aside``, or None.
+    def before(self, line: str, at: int) -> dict[str, str] | None:
+        """Return what states the value at a place of a line in lower case; None if other words stand before it.
 
-        Parameters
-        ----------
-        left
-            What stands left of the value. Without a ``name``, it names whatever was asked, as ``score`` does.
+        Of it are there: ``name``, ``says`` (a word that may state any field, such as ``score``), ``final``,
+        ``aside`` in brackets, ``link`` (such as a colon) and all ``words``.
         """
-        low = left.casefold()
-        return self._head.search(left) if any(word in low for word in self._mentions) else None
+        match = self._place.search(line, max(0, at - LEFT), at)
+        return self._parts(match) if match else None
+
+    def heading(self, line: str) -> dict[str, str] | None:
+        """Return what a line names that holds a name and nothing else."""
+        match = self._alone.fullmatch(line.lower()) if len(line) < LEFT else None
+        parts = self._parts(match) if match else {}
+        return parts if "name" in parts or "says" in parts else None
+
+    def _parts(self, match: re.Match[str]) -> dict[str, str]:
+        words = (word.groupdict() for word in self._word.finditer(match["words"]))
+        return {k: v for parts in (match.groupdict(), *words) for k, v in parts.items() if v}
 
 
 def names_of(fields: Sequence[Field]) -> Names:
@@ -172,9 +212,16 @@ def number_of(text: str) -> float:
     return _VALUES[word] if (word := text.casefold()) in _VALUES else float(text)
 
 
+def word_of(number: float) -> str:
+    """Return a number in words, as far as `NUMBER` knows it, else its digits."""
+    return _WORDS[int(number)] if number in range(len(_WORDS)) else f"{number:g}"
+
+
 def value_of(match: re.Match[str], scale: Scale) -> float | None:
     """Return the value that a number stands for; None if it is not one of this scale, such as ``4/10``."""
     end = match.end()
+    if scale.min < 0 and _MINUS.search(match.string[: match.start()]):
+        return None
     another = match["range"] or (match["top"] and number_of(match["top"]) != scale.max)
     listed = match["number"].isalpha() and match.string[end : end + 1] == ","  # two, three problems
     return None if another or listed or not _ENDS.match(match.string, end) else number_of(match["number"])

@@ -1,7 +1,7 @@
 """Replies in JSON: the object that has every key that was asked for is the answer.
 
-What its texts say is text. Fences and prose may stand before it, and it ends its line. Several such objects
-must be equal.
+What its texts say is text. Fences and prose may stand before it, and it ends its line, or a sentence of its own
+follows there that has no value on the scale and names no choice. Several such objects must be equal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from metaeval.llm.replies.fields import Choice, Field, Given, Number, Text
 from metaeval.llm.replies.grammar import text_value
-from metaeval.llm.replies.names import Names, names_any, whole_value
+from metaeval.llm.replies.names import BLANKS, Names, names_any, number_of, numbers_in, tidy, whole_value
 
 Answer: TypeAlias = "dict[str, Given | None]"  # None: not valid
 
@@ -21,7 +21,8 @@ _ENTRY = ("aspect", "criterion", "dimension", "metric", "name")
 """Keys of ``[{"aspect": "clarity", "score": 4}]`` that name a field."""
 _OPEN = re.compile(r"[\[{](?=\s*[\[{\"'\]}])")
 _COMMA = re.compile(r",(?=\s*[}\]])")
-_ENDS_LINE = re.compile(r"[ `.。)*]*(?:\n|\Z)")
+_AFTER = re.compile(r"[ `.。!)*]*(.*)")
+_SEEN = dict.fromkeys(BLANKS, " ")  # as many characters
 
 
 def find_answers(text: str, fields: Sequence[Field], names: Names) -> tuple[list[Answer], str]:
@@ -29,20 +30,36 @@ def find_answers(text: str, fields: Sequence[Field], names: Names) -> tuple[list
     answers: list[Answer] = []
     rest: list[str] = []
     at = 0
-    for _, match in zip(range(50), _OPEN.finditer(text), strict=False):
+    seen = text if text.isascii() else text.translate(_SEEN)
+    for _, match in zip(range(50), _OPEN.finditer(seen), strict=False):
         if match.start() < at:
             continue
-        value, end = _decoded(text, match.start())
+        value, end = _decoded(text, seen, match.start())
         if isinstance(value, dict | list) and any(True for _ in _objects(value)):
             rest.append(text[at : match.start()])
             at = end
-            answers += _answers(value, fields, names) if _ENDS_LINE.match(text, end) else ()
+            answers += _answers(value, fields, names) if _ends(seen, end, fields) else ()
     return answers, "".join([*rest, text[at:]])
 
 
-def _decoded(text: str, start: int) -> tuple[object, int]:
-    """Return the value of JSON, also with single quotes and a comma too many, and where it ends."""
-    for said in (text, _COMMA.sub(" ", text.replace("'", '"'))):
+def _ends(text: str, at: int, fields: Sequence[Field]) -> bool:
+    """Say whether a line ends here, or goes on with a sentence of its own that gives no value."""
+    after = _AFTER.match(text, at)
+    said = after[1] if after else ""
+    if not said[:1].isalpha() or said[0] != said[0].upper():
+        return not said
+    numbers = [number_of(match["number"]) for match in numbers_in(tidy(said))]
+    return not any(
+        any(f.scale.min <= n <= f.scale.max for n in numbers) if isinstance(f, Number) else f.named_in(said)
+        for f in fields
+        if not isinstance(f, Text)
+    )
+
+
+def _decoded(text: str, seen: str, start: int) -> tuple[object, int]:
+    """Return the value of JSON, also with invisible marks, single quotes and a comma too many, and where it ends."""
+    plain = _COMMA.sub(" ", seen)
+    for said in (text, plain, plain.replace("'", '"')):
         try:
             return _DECODER.raw_decode(said, start)
         except (ValueError, RecursionError):
@@ -56,7 +73,7 @@ def _keyed_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return last | {key: None for key, value in pairs if value != last[key]}
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_keyed_once, parse_constant=lambda _: None)
+_DECODER = json.JSONDecoder(object_pairs_hook=_keyed_once, parse_constant=lambda _: None, strict=False)
 
 
 def _objects(value: object, depth: int = 0) -> Iterator[dict[str, Any]]:
