@@ -127,7 +127,7 @@ def _ended(text: str, finish_reason: str | None, refusal: str | None) -> str:
     if answer is None:
         raise UnreadError("the reasoning never ends", Status.TRUNCATED)
     if not answer.strip():
-        raise UnreadError("the reply is empty")
+        raise UnreadError(f"the reply {'ends with its reasoning' if text.strip() else 'is empty'}")
     return answer
 
 
