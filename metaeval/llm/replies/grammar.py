@@ -45,8 +45,17 @@ _SENTENCE = re.compile(rf"(?:^|[.!?。]){LEAD}$")
 _ITEM = re.compile(r"[\s*_]*[0-9]{1,2}[.)]\s")
 _QUOTES = re.compile('[>"“„«「]')
 _QUOTED = re.compile(
-    r"^[ \t]*>.*$|(?:(?<!\w)\"(?=[^\W\d])[^\"\n]*\s[^\"\n]*\"|“[^”\n]*\s[^”\n]*”|„[^“\n]*\s[^“\n]*“"
-    r"|«[^»\n]*\s[^»\n]*»|「[^」\n]{4,}」)(?!\s*[:=])",
+    "^[ \\t]*>.*$|(?:"
+    + "|".join(
+        rf"{begins}[^{of}\s]*\s[^{of}\n]*{ends}"
+        for begins, of, ends in (
+            (r'(?<!\w)"(?=[^\W\d])', '"', '"'),
+            ("“", "“”", "”"),
+            ("„", "„“", "“"),
+            ("«", "«»", "»"),
+        )
+    )
+    + r"|「[^「」\n]{4,}」)(?!\s*[:=])",
     re.MULTILINE,
 )
 _TAGGED = re.compile(r"<([a-z][\w -]{0,40})>((?:[^<]|<(?![a-z/]))*)</\1>", re.IGNORECASE)
@@ -100,9 +109,9 @@ def _label_of(tagged: re.Match[str], names: Names) -> str:
 
 
 def _without_number(quoted: re.Match[str]) -> str:
-    """Return what is quoted; of a number that is quoted, only the end of the sentence."""
+    """Return what is quoted, but nothing of a number; the sentence may end there."""
     said = quoted[0]
-    return "" if said.lstrip()[0] == ">" else said[-2:] if numbers_in(said) else said
+    return said if said.lstrip()[0] != ">" and not numbers_in(said) else "." * (said[-2:-1] in ".!?")
 
 
 def _numbers(text: str, scales: Mapping[str, Scale], names: Names, only: str | None) -> Iterator[Statement]:
@@ -158,9 +167,10 @@ def _in_line(
         # A sentence may go on: a score of 4 is what it deserves.
         stated = boxed or (head and ("name" in head or "link" in head)) or _rises(match)
         if field is not None and field in scales and (stated or value is not None):
-            aside = set(map(float, _DECIMAL.findall(head.get("aside", "") if head else "")))
+            aside = head.get("aside", "") if head else ""
+            ends = set(map(float, _DECIMAL.findall(aside))) == {scale.min, scale.max}
             closed = not left.endswith("(") or _CLOSES.match(line, match.end())
-            value = value if closed and aside <= {scale.min, scale.max} else None
+            value = value if closed and (not aside or ends or names.heading(aside)) else None
             before = (field, value)
             yield Statement(field, value, FINAL if boxed or (head and "final" in head) else NAMED)
         elif before and value != before[1] and _meant(match, scale):
@@ -200,7 +210,7 @@ def _range(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return patterns of a scale itself: of its ends, and of all that says it, as ``On a scale of 1 to 5:``."""
     low, high = (rf"(?:{re.escape(f'{end:g}')}|{word_of(end)})" for end in (scale.min, scale.max))
     ends = rf"(?<![\w.,/-]){low} ?(?:-|–|—|~|→|\.\.+|\bto\b|到|至) ?{high}(?![\w/]|[.,]\d)"
-    whole = rf"(?:\b[Oo]n )?(?:\b(?:an?|the) )?(?:\b[Ss]cale (?:of |from )?)?[\[(]?{ends}[\])]?(?: scale\b)?"
+    whole = rf"[\[(]?(?:\b[Oo]n )?(?:\b(?:an?|the) )?(?:\b[Ss]cale (?:of |from )?)?{ends}[\])]?(?: scale\b)?"
     return re.compile(ends), re.compile(rf"^[ \t]*{whole}[ ,:]*|{whole}", re.MULTILINE)
 
 
@@ -244,14 +254,15 @@ def _choices(text: str, field: Choice, *, alone: bool) -> Iterator[Statement]:
     lines = [line for line in text.split("\n") if line.strip()]
     label = _label((field.name, *field.aliases, *(_HEADS if alone else ())))
     found: list[tuple[Given | None, int]] = []
+    above: Given | None = None  # of the line above; a list of choices ends with none
     for i, line in enumerate(lines):
-        if len(line) > _WIDEST + field.longest:
-            continue
-        if match := label.match(line):
+        short = len(line) <= _WIDEST + field.longest
+        if match := label.match(line) if short else None:
             said = line[match.end() :].strip(" *_`|") or "".join(lines[i + 1 : i + 2])
             found.append((field.chosen(said), LABELLED))
-        elif alone:
-            found.append((field.chosen(line, side=len(lines) == 1), LAST if line is lines[-1] else ALONE))
+        value = field.chosen(line, side=len(lines) == 1) if short and alone else None
+        found.append((value, LAST if line is lines[-1] and above in (None, value) else ALONE))
+        above = value
     if alone:
         found += [(field.chosen(said), MARKED) for said in _MARK.findall(text)]
         at = label.match(text)
