@@ -17,30 +17,21 @@ if TYPE_CHECKING:
 Given: TypeAlias = float | str  # a number, the value of a choice, or a text
 
 REASON, EVIDENCE = "reason", "evidence"  # of each of many rationales
-_SIDE = re.compile(rf"(?:the )?{THINGS} #?")  # Assistant A, Summary #1
+_SIDE = re.compile(rf"^(?:the )?{THINGS} #?")  # Assistant A, Summary #1
 _AROUND = "\"'“”‘’「」()[]*_`. !。"
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number on a scale.
-
-    Parameters
-    ----------
-    name
-        What the reply calls it.
-    scale
-        What it may be.
-    aliases
-        Other names under which a reply may give it, such as its name in another language.
-    reason
-        Whether a reply in JSON gives a reason before it, as in ``{"reason": "…", "score": 4}``.
-    """
+    """A number on a scale."""
 
     name: str
+    """What the reply calls it."""
     scale: Scale = dataclasses.field(hash=False)
     aliases: tuple[str, ...] = dataclasses.field(default=(), hash=False)
+    """Other names under which a reply may give it, such as its name in another language."""
     reason: bool = False
+    """Whether a reply in JSON gives a reason before it, as in ``{"reason": "…", "score": 4}``."""
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -55,19 +46,11 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One of several values, such as which of two texts is better.
-
-    Parameters
-    ----------
-    name, aliases
-        As for `Number`.
-    words
-        Value → the words by which a reply may say it; the first is the one that is asked for. Case matters
-        only where a text has a word of one letter.
-    """
+    """One of several values, such as which of two texts is better."""
 
     name: str
     words: Mapping[Given, Sequence[str]]
+    """Value → the words by which a reply may say it; the first is the one that is asked for."""
     aliases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -86,26 +69,16 @@ class Choice:
         said = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
         own = value if isinstance(value, str | float | int) and value in self.words else None
         plain = tidy(said).casefold().strip(_AROUND)
-        of_side = (
-            self._values.get(plain[m.end() :] if (m := _SIDE.match(plain)) else plain, own) if side else own
-        )
-        return self._values.get(plain, of_side)
-
-    @functools.cached_property
-    def longest(self) -> int:
-        """Characters of its longest word."""
-        return max(map(len, self._values))
-
-    @functools.cached_property
-    def _words(self) -> re.Pattern[str]:
-        """The pattern of a word, the longest first."""
-        words = sorted({tidy(w) for said in self.words.values() for w in said}, key=len, reverse=True)
-        one = "|".join(rf"(?-i:{re.escape(w)})" if len(w) == 1 else re.escape(w) for w in words)
-        return re.compile(rf"(?<!\w)(?:{one})(?!\w)", re.IGNORECASE)
+        return self._values.get(plain, self._values.get(_SIDE.sub("", plain), own) if side else own)
 
     def named_in(self, text: str) -> set[Given | None]:
         """Return the values whose words stand anywhere in a text."""
-        return {self.chosen(said, side=False) for said in self._words.findall(text)}
+        return {
+            value
+            for value, said in self.words.items()
+            for word in said
+            if re.search(rf"(?<!\w)(?{'' if len(word) == 1 else 'i'}:{re.escape(word)})(?!\w)", text)
+        }
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -118,32 +91,21 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A free text.
-
-    Parameters
-    ----------
-    name, aliases
-        As for `Number`.
-    evidence
-        Tags of the parts of the prompt, each between ``<tag>`` and ``</tag>`` on lines of their own, in one
-        of which it must stand word for word (``metaeval.judging.reading``). Empty: any text.
-    required
-        Whether a reply without it is of no use.
-    binding
-        Whether a reply without its evidence is of no use; if not, ``Parsed.invented`` names the field, and
-        ``Parsed.unfound`` holds what was invented.
-    many
-        Whether it is a list of rationales, each with evidence of its own. In JSON each is an object with a
-        ``reason`` and its ``evidence``, in text a line ``reason | evidence``. The value is the evidence
-        alone, a line for each.
-    """
+    """A free text."""
 
     name: str
     evidence: tuple[str, ...] = ()
+    """Tags of the parts of the prompt, each between ``<tag>`` and ``</tag>`` on lines of their own, in one of
+    which it must stand word for word (``metaeval.judging.reading``). Empty: any text."""
     aliases: tuple[str, ...] = ()
     required: bool = True
+    """Whether a reply without it is of no use."""
     binding: bool = True
+    """Whether a reply without its evidence is of no use; if not, ``Parsed.invented`` names the field, and
+    ``Parsed.unfound`` holds what was invented."""
     many: bool = False
+    """Whether it is a list of rationales, each with evidence of its own. In JSON each is an object with a ``reason``
+    and its ``evidence``, in text a line ``reason | evidence``. The value is the evidence alone, a line for each."""
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -164,17 +126,11 @@ Field: TypeAlias = Number | Choice | Text
 def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
     """Return the JSON schema of a reply: all fields are required, no other is allowed.
 
-    The points of a scale of integers are listed, which all providers with a schema understand; another scale
-    has its two ends.
+    The points of a scale of integers are listed, which all providers understand; another has its two ends.
     """
     return object_schema({field.name: field.schema for field in fields})
 
 
-def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
+def object_schema(values: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of an object with all of these properties and no other."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": values, "required": list(values), "additionalProperties": False}

@@ -1,11 +1,8 @@
-"""The grammar of replies in text: statements, each a field's value in a place of its own.
+"""The grammar of replies in text: statements, each the value of a field in a place.
 
-A number is stated by what stands before it up to the last mark or conjunction: nothing but a name and words of
-a rating, as in ``Clarity score: 4`` or ``so I would give it a 4``. A choice is stated where it is the whole of a
-place. No other words are read. The strongest form of which a reply has a statement decides; two of that form that
-differ make the value unclear. docs/how-to/read-replies.md lists the forms.
-
-Several numbers may also stand in one line, in the order in which they were asked for.
+The place of a number begins a sentence or follows a mark, and has nothing but names and words of a rating before
+it: ``Clarity score: 4``, ``so I would give it a 4``. A choice is the whole of its place. No other words are read.
+The strongest form that a reply has decides; two statements of that form that differ make the value unclear.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.llm.replies.fields import EVIDENCE, Choice, Field, Given, Number, Text
 from metaeval.llm.replies.names import (
@@ -21,12 +18,11 @@ from metaeval.llm.replies.names import (
     LEAD,
     NUMBER,
     Names,
-    names_any,
-    number_of,
     numbers_in,
+    range_of,
+    rises,
     tidy,
     value_of,
-    word_of,
 )
 
 if TYPE_CHECKING:
@@ -36,27 +32,14 @@ FINAL, NAMED, OUTER = range(3)
 MARKED, LAST, LABELLED, ALONE, BEGINS = range(5)
 _HEADS = ("choice", "verdict", "winner", "answer", "decision", "preference")
 """Labels of a choice, beside the name of its field."""
-_WIDEST = 60  # characters of a label, and marks, beside a choice
 _BEGINS = re.compile(LEAD)
 _TRAILS = re.compile(r"[\s.!)\]*_`\"'。]*\Z")
 _CLOSES = re.compile(r"[^()\w]*\)\W*?(?:$|[:.,;|–—-])")
-_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SENTENCE = re.compile(rf"(?:^|[.!?。]){LEAD}$")
 _ITEM = re.compile(r"[\s*_]*[0-9]{1,2}[.)]\s")
-_QUOTES = re.compile('[>"“„«「]')
+_STRAIGHT = dict.fromkeys(map(ord, "“”„«»「」"), '"')
 _QUOTED = re.compile(
-    "^[ \\t]*>.*$|(?:"
-    + "|".join(
-        rf"{begins}[^{of}\s]*\s[^{of}\n]*{ends}"
-        for begins, of, ends in (
-            (r'(?<!\w)"(?=[^\W\d])', '"', '"'),
-            ("“", "“”", "”"),
-            ("„", "„“", "“"),
-            ("«", "«»", "»"),
-        )
-    )
-    + r"|「[^「」\n]{4,}」)(?!\s*[:=])",
-    re.MULTILINE,
+    r'^[ \t]*>.*$|(?<!\w)"(?=[^\W\d])[^"\s]*?[\s一-鿿][^"\n]*?([.!?]?)"(?!\s*[:=|–—-])', re.MULTILINE
 )
 _TAGGED = re.compile(r"<([a-z][\w -]{0,40})>((?:[^<]|<(?![a-z/]))*)</\1>", re.IGNORECASE)
 _MARK = re.compile(r"\[\[([^\[\]\n]{1,60})\]\]")
@@ -69,12 +52,9 @@ _BULLET = re.compile(r"\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
 _BETWEEN = "|"  # the reason of a rationale and its evidence, in a line
 
 
-class Statement(NamedTuple):
-    """What a reply says of a field."""
-
-    field: str
-    value: Given | None  # None: not clear
-    form: int
+Statement: TypeAlias = tuple[str, Given | None, int]  # a field, its value (None: not clear), the form
+Scales: TypeAlias = "Mapping[str, Scale]"  # of each field
+Matches: TypeAlias = "Sequence[re.Match[str]]"  # of numbers
 
 
 def stated(text: str, fields: Sequence[Field], names: Names) -> dict[str, list[Given | None]]:
@@ -82,8 +62,8 @@ def stated(text: str, fields: Sequence[Field], names: Names) -> dict[str, list[G
     found = list(_statements(tidy(text), fields, names))
     values: dict[str, list[Given | None]] = {}
     for field in fields:
-        strongest = min((s.form for s in found if s.field == field.name), default=None)
-        same = (s.value for s in found if s.field == field.name and s.form == strongest)
+        strongest = min((form for name, _, form in found if name == field.name), default=None)
+        same = (value for name, value, form in found if name == field.name and form == strongest)
         values[field.name] = list(dict.fromkeys(same))
     return values
 
@@ -95,7 +75,7 @@ def _statements(text: str, fields: Sequence[Field], names: Names) -> Iterator[St
     if "</" in text:
         text = _TAGGED.sub(lambda match: _label_of(match, names), text)
     if numbers := {f.name: f.scale for f in fields if isinstance(f, Number)}:
-        yield from _numbers(text, numbers, names, only=fields[0].name if len(fields) == 1 else None)
+        yield from _numbers(text, numbers, names)
     choices = [f for f in fields if isinstance(f, Choice)]
     for choice in choices:
         yield from _choices(text, choice, alone=len(choices) == 1)
@@ -104,23 +84,17 @@ def _statements(text: str, fields: Sequence[Field], names: Names) -> Iterator[St
 def _label_of(tagged: re.Match[str], names: Names) -> str:
     """Return the tag of an answer as a label; what stands in another tag is no answer."""
     tag, said = tagged[1].strip(), tagged[2]
-    known = names.field(tag) or names_any(tag) or tag.casefold() in _HEADS
+    known = names.field(tag) or re.fullmatch(ANY_NAME, tag.lower()) or tag.lower() in _HEADS
     return f"\n{tag}: {said}\n" if known else ""
 
 
-def _without_number(quoted: re.Match[str]) -> str:
-    """Return what is quoted, but nothing of a number; the sentence may end there."""
-    said = quoted[0]
-    return said if said.lstrip()[0] != ">" and not numbers_in(said) else "." * (said[-2:-1] in ".!?")
-
-
-def _numbers(text: str, scales: Mapping[str, Scale], names: Names, only: str | None) -> Iterator[Statement]:
-    """Yield what a text says of numbers; of ``only`` one, also without its name."""
+def _numbers(text: str, scales: Scales, names: Names) -> Iterator[Statement]:
+    """Yield what a text says of numbers; of the only field, also without its name."""
     heading: str | None = None  # the field whose name was a line of its own
-    if _QUOTES.search(text):
-        own = _QUOTED.sub(_without_number, text)
-        text = own if any(map(str.isalnum, own)) else text
-    for ends, whole in dict.fromkeys(map(_range, scales.values())):
+    only = names.only
+    own = _QUOTED.sub(r"\1", text.translate(_STRAIGHT))
+    text = own if any(map(str.isalnum, own)) else text
+    for ends, whole in dict.fromkeys(map(range_of, scales.values())):
         text = whole.sub("", text) if ends.search(text) else text
     lines = text.split("\n")
     seen: list[tuple[int, re.Match[str]]] = []
@@ -129,7 +103,7 @@ def _numbers(text: str, scales: Mapping[str, Scale], names: Names, only: str | N
             heading = names.field(head["name"]) if "name" in head else only or heading
             continue
         if here := numbers_in(line):
-            yield from _in_line(here, scales, names, only, heading)
+            yield from _in_line(here, scales, names, heading)
             seen += [(i, match) for match in here]
         heading = None if only and line.strip() else heading
     if only and seen:
@@ -140,53 +114,38 @@ def _numbers(text: str, scales: Mapping[str, Scale], names: Names, only: str | N
                 numbers = [NUMBER.fullmatch(n) for n in re.split(r"[,;|\s]+", row["numbers"].rstrip("."))]
                 for (name, scale), number in zip(scales.items(), numbers, strict=False):
                     value = value_of(number, scale) if number and len(numbers) == len(scales) else None
-                    yield Statement(name, value, NAMED)
+                    yield (name, value, NAMED)
 
 
-def _in_line(
-    here: Sequence[re.Match[str]],
-    scales: Mapping[str, Scale],
-    names: Names,
-    only: str | None,
-    heading: str | None,
-) -> Iterator[Statement]:
-    line = here[0].string
+def _in_line(here: Matches, scales: Scales, names: Names, heading: str | None) -> Iterator[Statement]:
+    line, only = here[0].string, names.only
     low = line.lower()
     before: tuple[str, float | None] | None = None  # what was named in this line
     for match in here:
         left, head = line[: match.start()], names.before(low, match.start())
         boxed, field = left.endswith("[["), None
-        if head and ("name" in head or "says" in head):
+        if "name" in head or "says" in head:
             field = names.field(head["name"]) if "name" in head else heading or only
         elif heading and _BEGINS.fullmatch(left):
             field = heading
-        elif boxed or (head == {} and (match["top"] or match["stars"] or match["of_stars"])):
+        elif boxed or (not head and (match["top"] or match["stars"] or match["of_stars"])):
             field = only
         scale = scales.get(field or only or "") or next(iter(scales.values()))
-        value = value_of(match, scale)
+        value = value_of(match, scale) if left[-1:] != "(" or _CLOSES.match(line, match.end()) else None
         # A sentence may go on: a score of 4 is what it deserves.
-        stated = boxed or (head and ("name" in head or "link" in head)) or _rises(match)
-        if field is not None and field in scales and (stated or value is not None):
-            aside = head.get("aside", "") if head else ""
-            ends = set(map(float, _DECIMAL.findall(aside))) == {scale.min, scale.max}
-            closed = not left.endswith("(") or _CLOSES.match(line, match.end())
-            value = value if closed and (not aside or ends or names.heading(aside)) else None
+        stated = value is not None or boxed or "name" in head or "link" in head or rises(match)
+        if field is not None and field in scales and stated:
             before = (field, value)
-            yield Statement(field, value, FINAL if boxed or (head and "final" in head) else NAMED)
+            yield (field, value, FINAL if boxed or "final" in head else NAMED)
         elif before and value != before[1] and _meant(match, scale):
-            yield Statement(before[0], None, NAMED)
-
-
-def _rises(match: re.Match[str]) -> bool:
-    """Say whether a match is a range, such as ``3-4``; ``6-1`` is the result of a match."""
-    return match["range"] is not None and number_of(match["number"]) < number_of(match["range"])
+            yield (before[0], None, NAMED)
 
 
 def _meant(match: re.Match[str], scale: Scale) -> bool:
     """Say whether a number beside a value may be meant too: not one below the scale."""
     value = value_of(match, scale)
     digits = match["number"][0].isdigit() or match.string[: match.start()].endswith("(")
-    return _rises(match) or match["top"] is not None or (value is not None and value >= scale.min and digits)
+    return rises(match) or match["top"] is not None or (value is not None and value >= scale.min and digits)
 
 
 def _outer(
@@ -198,39 +157,28 @@ def _outer(
     begins = _BEGINS.fullmatch(lines[i][: first.start()]) and not "".join(lines[:i]).strip()
     if begins and not of_list:
         beside = any(_meant(match, scale) for k, match in seen[1:] if k == i)
-        yield Statement(field, None if beside else value_of(first, scale), OUTER)
+        yield (field, None if beside else value_of(first, scale), OUTER)
     after = "\n".join([lines[j][last.end() :], *lines[j + 1 :]])
     ends = last["number"][-1].isdigit() and _TRAILS.match(after)
     if ends and _SENTENCE.search(lines[j][: last.start()]):
-        yield Statement(field, value_of(last, scale), OUTER)
-
-
-@functools.lru_cache(64)
-def _range(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return patterns of a scale itself: of its ends, and of all that says it, as ``On a scale of 1 to 5:``."""
-    low, high = (rf"(?:{re.escape(f'{end:g}')}|{word_of(end)})" for end in (scale.min, scale.max))
-    ends = rf"(?<![\w.,/-]){low} ?(?:-|–|—|~|→|\.\.+|\bto\b|到|至) ?{high}(?![\w/]|[.,]\d)"
-    whole = rf"[\[(]?(?:\b[Oo]n )?(?:\b(?:an?|the) )?(?:\b[Ss]cale (?:of |from )?)?{ends}[\])]?(?: scale\b)?"
-    return re.compile(ends), re.compile(rf"^[ \t]*{whole}[ ,:]*|{whole}", re.MULTILINE)
+        yield (field, value_of(last, scale), OUTER)
 
 
 def _without_texts(text: str, names: Names, texts: Mapping[str, Text]) -> tuple[str, list[Statement]]:
     """Return a text without its fields that are texts, and these: each ends at an empty line or a name."""
     kept: list[str] = []
     said: list[tuple[str, list[str]]] = []
-    within = False
+    within = kept
     for line in text.split("\n"):
         match = names.line.match(line)
         field = names.field(match["name"]) if match else None
-        if match and field is not None and field in texts:
-            said.append((field, [line[match.end() :]]))
-            within = True
-        elif match or not within or not line.strip():
-            within = False
-            kept.append(line)
-        else:
-            said[-1][1].append(line)
-    found = [Statement(field, text_value("\n".join(lines), texts[field]), NAMED) for field, lines in said]
+        if match or not line.strip():
+            within = kept
+        if match and field in texts:
+            within = []
+            said.append((field, within))
+        within.append(line[match.end() :] if match and within is not kept else line)
+    found = [(field, text_value("\n".join(lines), texts[field]), NAMED) for field, lines in said]
     return "\n".join(kept), found
 
 
@@ -253,10 +201,11 @@ def _choices(text: str, field: Choice, *, alone: bool) -> Iterator[Statement]:
     """Yield each value that is the whole of a place; ``alone``: the only choice, which needs no label."""
     lines = [line for line in text.split("\n") if line.strip()]
     label = _label((field.name, *field.aliases, *(_HEADS if alone else ())))
+    widest = 60 + max(len(word) for said in field.words.values() for word in said)
     found: list[tuple[Given | None, int]] = []
     above: Given | None = None  # of the line above; a list of choices ends with none
     for i, line in enumerate(lines):
-        short = len(line) <= _WIDEST + field.longest
+        short = len(line) <= widest
         if match := label.match(line) if short else None:
             said = line[match.end() :].strip(" *_`|") or "".join(lines[i + 1 : i + 2])
             found.append((field.chosen(said), LABELLED))
@@ -266,19 +215,15 @@ def _choices(text: str, field: Choice, *, alone: bool) -> Iterator[Statement]:
     if alone:
         found += [(field.chosen(said), MARKED) for said in _MARK.findall(text)]
         at = label.match(text)
-        first = None if _ITEM.match(text) else _FIRST.match(text, at.end() if at else 0)
-        value = field.chosen(first[1], side=at is not None) if first else None
-        found.append((value if value is not None and field.named_in(text) == {value} else None, BEGINS))
-    yield from (Statement(field.name, value, form) for value, form in found if value is not None)
+        if (first := _FIRST.match(text, at.end() if at else 0)) and not _ITEM.match(text):
+            value = field.chosen(first[1], side=at is not None)
+            found += [(value, BEGINS)] if field.named_in(text[first.end() :]) <= {value} else []
+    yield from ((field.name, value, form) for value, form in found if value is not None)
 
 
 @functools.lru_cache(64)
 def _label(heads: tuple[str, ...]) -> re.Pattern[str]:
     """Return the pattern of a label at the beginning of a line."""
+    before = r"[\s#•·*|_`\"'(\[-]*(?:(?:so|thus|therefore|my|the|our|final|overall)\b[, ]+)*"
     one = "|".join(map(re.escape, heads))
-    return re.compile(
-        r"[\s#•·*|_`\"'(\[-]*(?:(?:so|thus|therefore|my|the|our|final|overall)\b[, ]+)*"
-        rf"(?:{one})\b(?: is)?[*_`\"' ]*"
-        r"(?:[:=|]|->|→|[-–—](?= ))",
-        re.IGNORECASE,
-    )
+    return re.compile(rf"{before}(?:{one})\b(?: is)?[*_`\"' ]*(?:[:=|]|->|→|[-–—](?= ))", re.IGNORECASE)

@@ -1,7 +1,7 @@
 """Replies in JSON: the object that has every key that was asked for is the answer.
 
-What its texts say is text. Fences and prose may stand before it, and it ends its line, or a sentence of its own
-follows there that has no value on the scale and names no choice. Several such objects must be equal.
+What its texts say is text. Fences and prose may stand before it. It ends its line, but for a sentence of its own
+that has no value on the scale and names no choice. Several such objects must be equal.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ _ENTRY = ("aspect", "criterion", "dimension", "metric", "name")
 """Keys of ``[{"aspect": "clarity", "score": 4}]`` that name a field."""
 _OPEN = re.compile(r"[\[{](?=\s*[\[{\"'\]}])")
 _COMMA = re.compile(r",(?=\s*[}\]])")
-_AFTER = re.compile(r"[ `.。!)*]*(.*)")
-_SEEN = dict.fromkeys(BLANKS, " ")  # as many characters
 
 
 def find_answers(text: str, fields: Sequence[Field], names: Names) -> tuple[list[Answer], str]:
@@ -30,7 +28,7 @@ def find_answers(text: str, fields: Sequence[Field], names: Names) -> tuple[list
     answers: list[Answer] = []
     rest: list[str] = []
     at = 0
-    seen = text if text.isascii() else text.translate(_SEEN)
+    seen = text if text.isascii() else text.translate(BLANKS)
     for _, match in zip(range(50), _OPEN.finditer(seen), strict=False):
         if match.start() < at:
             continue
@@ -44,20 +42,16 @@ def find_answers(text: str, fields: Sequence[Field], names: Names) -> tuple[list
 
 def _ends(text: str, at: int, fields: Sequence[Field]) -> bool:
     """Say whether a line ends here, or goes on with a sentence of its own that gives no value."""
-    after = _AFTER.match(text, at)
-    said = after[1] if after else ""
-    if not said[:1].isalpha() or said[0] != said[0].upper():
-        return not said
+    said = text[at:].partition("\n")[0].strip(" `.。!)*")
     numbers = [number_of(match["number"]) for match in numbers_in(tidy(said))]
-    return not any(
-        any(f.scale.min <= n <= f.scale.max for n in numbers) if isinstance(f, Number) else f.named_in(said)
-        for f in fields
-        if not isinstance(f, Text)
-    )
+    scales = [field.scale for field in fields if isinstance(field, Number)]
+    rates = any(scale.min <= number <= scale.max for number in numbers for scale in scales)
+    chooses = any(field.named_in(said) for field in fields if isinstance(field, Choice))
+    return not said or (said[0].isalpha() and said[0] == said[0].upper() and not rates and not chooses)
 
 
 def _decoded(text: str, seen: str, start: int) -> tuple[object, int]:
-    """Return the value of JSON, also with invisible marks, single quotes and a comma too many, and where it ends."""
+    """Return the value of JSON, also with marks that are not seen, single quotes or a comma too many, and its end."""
     plain = _COMMA.sub(" ", seen)
     for said in (text, plain, plain.replace("'", '"')):
         try:

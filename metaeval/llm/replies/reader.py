@@ -67,23 +67,17 @@ def read_reply(
     refusal: str | None = None,
     prompt: str | None = None,
 ) -> Parsed:
-    """Read the values of the fields from a reply.
+    """Read the values of the fields, which were asked for in this order, from a reply.
 
     Parameters
     ----------
-    text
-        The reply; None or blank if there was none.
-    fields
-        What was asked for, in the order asked; the names differ.
     form
         ``json``: an object has the values; ``text``: the grammar of text reads them; ``auto``: the object, if
         there is one, else the text.
     pattern
         Reads the reply instead.
-    finish_reason
-        Why the provider says that the reply ended. A reply that was cut off or filtered gives no values.
-    refusal
-        The provider's own field for a refusal.
+    finish_reason, refusal
+        Why it ended, and its refusal, as the provider says. What was cut off or filtered gives no values.
     prompt
         What was sent, without what is judged: a reply that repeats it is no answer.
 
