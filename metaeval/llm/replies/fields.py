@@ -38,7 +38,7 @@ class Number:
         """JSON schema of the value."""
         scale, kind = self.scale, "integer" if self.scale.integer else "number"
         value: dict[str, Any] = {"type": kind, "minimum": scale.min, "maximum": scale.max}
-        if scale.integer and scale.max - scale.min < 100:
+        if scale.integer and scale.max - scale.min < 100:  # a list is what all providers understand
             value = {"type": kind, "enum": list(range(-int(-scale.min // 1), int(scale.max // 1) + 1))}
         # Models write the keys in this order, so the reason comes first.
         return object_schema({"reason": {"type": "string"}, "score": value}) if self.reason else value
@@ -62,10 +62,7 @@ class Choice:
         return {w.casefold().strip(_AROUND): value for value, said in self.words.items() for w in said}
 
     def chosen(self, value: object, *, side: bool = True) -> Given | None:
-        """Return the value that a text is, or whose word it is, whatever its case and marks; or None.
-
-        With ``side`` it may be called by what it chooses: ``Assistant A``.
-        """
+        """Return the value that a text is, or whose word it is (``side``: or ``Assistant A``), or None."""
         said = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
         own = value if isinstance(value, str | float | int) and value in self.words else None
         plain = tidy(said).casefold().strip(_AROUND)
@@ -104,8 +101,8 @@ class Text:
     """Whether a reply without its evidence is of no use; if not, ``Parsed.invented`` names the field, and
     ``Parsed.unfound`` holds what was invented."""
     many: bool = False
-    """Whether it is a list of rationales, each with evidence of its own. In JSON each is an object with a ``reason``
-    and its ``evidence``, in text a line ``reason | evidence``. The value is the evidence alone, a line for each."""
+    """Whether it is a list of rationales, each with its evidence: in JSON an object with ``reason`` and
+    ``evidence``, in text a line ``reason | evidence``. The value is the evidence alone, a line for each."""
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -124,10 +121,7 @@ Field: TypeAlias = Number | Choice | Text
 
 
 def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
-    """Return the JSON schema of a reply: all fields are required, no other is allowed.
-
-    The points of a scale of integers are listed, which all providers understand; another has its two ends.
-    """
+    """Return the JSON schema of a reply: all fields are required, no other is allowed."""
     return object_schema({field.name: field.schema for field in fields})
 
 

@@ -1,8 +1,8 @@
 """The grammar of replies in text: statements, each the value of a field in a place.
 
-The place of a number begins a sentence or follows a mark, and has nothing but names and words of a rating before
-it: ``Clarity score: 4``, ``so I would give it a 4``. A choice is the whole of its place. No other words are read.
-The strongest form that a reply has decides; two statements of that form that differ make the value unclear.
+The place of a number begins a sentence or follows a mark; before it are only names and words of a rating, as in
+``Clarity score: 4`` or ``so I give it a 4``. A choice is the whole of its place. No other words are read. The
+strongest form that a reply has decides; two statements of that form that differ make the value unclear.
 """
 
 from __future__ import annotations
@@ -13,17 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.llm.replies.fields import EVIDENCE, Choice, Field, Given, Number, Text
-from metaeval.llm.replies.names import (
-    ANY_NAME,
-    LEAD,
-    NUMBER,
-    Names,
-    numbers_in,
-    range_of,
-    rises,
-    tidy,
-    value_of,
-)
+from metaeval.llm.replies.names import ANY_NAME, LEAD, NUMBER, Names, numbers_in, range_of, rises, value_of
 
 if TYPE_CHECKING:
     from metaeval.base.records import Scale
@@ -51,15 +41,14 @@ _LIST = re.compile(
 _BULLET = re.compile(r"\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
 _BETWEEN = "|"  # the reason of a rationale and its evidence, in a line
 
-
 Statement: TypeAlias = tuple[str, Given | None, int]  # a field, its value (None: not clear), the form
 Scales: TypeAlias = "Mapping[str, Scale]"  # of each field
 Matches: TypeAlias = "Sequence[re.Match[str]]"  # of numbers
 
 
 def stated(text: str, fields: Sequence[Field], names: Names) -> dict[str, list[Given | None]]:
-    """Return the different values that a text states of each field, in the strongest form that it has."""
-    found = list(_statements(tidy(text), fields, names))
+    """Return the different values that a tidy text states of each field in the strongest form that it has."""
+    found = list(_statements(text, fields, names))
     values: dict[str, list[Given | None]] = {}
     for field in fields:
         strongest = min((form for name, _, form in found if name == field.name), default=None)
@@ -132,9 +121,9 @@ def _in_line(here: Matches, scales: Scales, names: Names, heading: str | None) -
             field = only
         scale = scales.get(field or only or "") or next(iter(scales.values()))
         value = value_of(match, scale) if left[-1:] != "(" or _CLOSES.match(line, match.end()) else None
-        # A sentence may go on: a score of 4 is what it deserves.
-        stated = value is not None or boxed or "name" in head or "link" in head or rises(match)
-        if field is not None and field in scales and stated:
+        # Else a sentence goes on: a score of 4 is what it deserves.
+        says = value is not None or boxed or "name" in head or "link" in head or rises(match)
+        if field is not None and field in scales and says:
             before = (field, value)
             yield (field, value, FINAL if boxed or "final" in head else NAMED)
         elif before and value != before[1] and _meant(match, scale):

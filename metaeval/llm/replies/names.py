@@ -30,12 +30,12 @@ THINGS = (
     r"|response|review|story|summary|system|text)"
 )
 LEAD = r"[\s>#•·*|_`\"'(\[-]*"  # before a name or a value at the beginning of a line
-LEFT = 80  # characters before a number that may name it, and of a heading
+_LEFT = 80  # characters before a number that may name it, and of a heading
 
 _SUFFIX = r"(?:scores?|ratings?|评分|得分|分数)"
 _MARKS = r"[*_`\"'() ]*"
 _FINAL = "final(?:ly)?|最终|最后"
-# Words beside a name; those of a sentence that rates, which only one field may be; those that may state any field.
+# Words beside a name; words of a sentence that rates an only field; words that may state any field.
 _LINKS = rf"my|the|this|its?|overall|total|an?|for|of|as|in|is|{THINGS}(?:'s)?|[该这此本的得为是评分总体综合]"
 _SENTENCE = (
     r"i(?:'d)?|we|and|between|would|will|which|to|be|with|perfect|low|high|resulting|results|leading|leads"
@@ -75,7 +75,7 @@ _PLAIN: dict[int, int | str | None] = (
     | {ord("−"): "-", ord("⁄"): "/", ord("∕"): "/", ord("\r"): "\n", ord("İ"): "I"}
 )
 BLANKS = dict.fromkeys((*_WIDE, *_UNSEEN), " ")
-"""A blank for each blank of any width, and for what cannot be seen, such as a mark of the direction of writing."""
+"""A blank for each blank of any width and each mark that is not seen, as of the direction of writing."""
 _LATEX = re.compile(r"\\(?:text|textbf|mathbf)\{([^{}\\]{0,999})\}")
 _BOXED = re.compile(r"\\boxed\{([^{}\\]{0,999})\}")
 _STARS = re.compile(r"(?<![0-9] )(?<![0-9])(?P<given>[★⭐](?: ?[★⭐]){0,9})(?P<left>☆{0,9})")
@@ -99,10 +99,7 @@ _ENDS = re.compile(
 
 
 class Names:
-    """The names of fields and their aliases; a name that would stand for two fields stands for neither.
-
-    ``line`` is the pattern of a name at the beginning of a line, and of what stands before its value.
-    """
+    """The names of fields and their aliases; a name that would stand for two fields stands for neither."""
 
     def __init__(self, fields: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
         self.fields = tuple(name for name, _ in fields)
@@ -137,16 +134,12 @@ class Names:
         return name if name in self.fields else self._field.get(key) or self._field.get(bare)
 
     def before(self, line: str, at: int) -> dict[str, str]:
-        """Return what states a value at a place of a line in lower case, or ``other`` words that stand there.
-
-        ``name``, ``says`` (what may state any field, such as ``score``), ``final``, ``link`` (such as a colon)
-        and all ``words`` are there, as far as they stand there.
-        """
-        return self._parts(self._place.search(line, max(0, at - LEFT), at))
+        """Return what stands before a value in a line of lower case: ``name``, ``says``, … or ``other``."""
+        return self._parts(self._place.search(line, max(0, at - _LEFT), at))
 
     def heading(self, line: str) -> dict[str, str] | None:
         """Return what a line names that holds a name and nothing else."""
-        parts = self._parts(self._alone.fullmatch(line.lower()) if len(line) < LEFT else None)
+        parts = self._parts(self._alone.fullmatch(line.lower()) if len(line) < _LEFT else None)
         return parts if "name" in parts or "says" in parts else None
 
     def _parts(self, match: re.Match[str] | None) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Replies in JSON: the object that has every key that was asked for is the answer.
 
-What its texts say is text. Fences and prose may stand before it. It ends its line, but for a sentence of its own
-that has no value on the scale and names no choice. Several such objects must be equal.
+What its texts say is text. Fences and prose may stand before it. It ends its line, but for a sentence without
+a value on the scale and without a word of a choice. Several such objects must be equal.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _ends(text: str, at: int, fields: Sequence[Field]) -> bool:
 
 
 def _decoded(text: str, seen: str, start: int) -> tuple[object, int]:
-    """Return the value of JSON, also with marks that are not seen, single quotes or a comma too many, and its end."""
+    """Return the value of JSON, also with unseen marks, single quotes or a comma too many, and its end."""
     plain = _COMMA.sub(" ", seen)
     for said in (text, plain, plain.replace("'", '"')):
         try:

@@ -165,7 +165,7 @@ def _read(text: str, fields: Sequence[Field], form: str) -> dict[str, Given | No
         raise UnreadError("a JSON object is begun and never ended", Status.TRUNCATED)
     if form == "json" or (begun and form == "auto"):
         raise UnreadError(no_object)
-    said = stated(rest, fields, names)
+    said = stated(tidy(rest), fields, names)
     for field in fields:
         if not said[field.name] and (not isinstance(field, Text) or field.required):
             raise UnreadError(no_object if rest != text else f"no value for {field.name!r}")
