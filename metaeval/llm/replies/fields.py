@@ -61,12 +61,16 @@ class Choice:
     def _values(self) -> dict[str, Given]:
         return {w.casefold().strip(_AROUND): value for value, said in self.words.items() for w in said}
 
-    def chosen(self, value: object, *, side: bool = True) -> Given | None:
-        """Return the value that a text is, or whose word it is (``side``: or ``Assistant A``), or None."""
+    def chosen(self, value: object) -> Given | None:
+        """Return the value that a value of JSON, or what a pattern matches, is or says; or None."""
         said = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
         own = value if isinstance(value, str | float | int) and value in self.words else None
-        plain = tidy(said).casefold().strip(_AROUND)
-        return self._values.get(plain, self._values.get(_SIDE.sub("", plain), own) if side else own)
+        return own if (found := self.said(said)) is None else found
+
+    def said(self, text: str, *, side: bool = True) -> Given | None:
+        """Return the value whose word is all of a text, with ``side`` also as ``Assistant A``; or None."""
+        plain = tidy(text).casefold().strip(_AROUND)
+        return self._values.get(plain, self._values.get(_SIDE.sub("", plain)) if side else None)
 
     def named_in(self, text: str) -> set[Given | None]:
         """Return the values whose words stand anywhere in a text."""

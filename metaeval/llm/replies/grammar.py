@@ -1,8 +1,8 @@
 """The grammar of replies in text: statements, each the value of a field in a place.
 
-The place of a number begins a sentence or follows a mark; before it are only names and words of a rating, as in
-``Clarity score: 4`` or ``so I give it a 4``. A choice is the whole of its place. No other words are read. The
-strongest form that a reply has decides; two statements of that form that differ make the value unclear.
+The place of a number begins a sentence or follows a mark; before it are only names and words of a rating:
+``Clarity score: 4``, ``so I give it a 4``. A choice is the whole of its place. No other words are read.
+The strongest form that a reply has decides; two statements of that form that differ make the value unclear.
 """
 
 from __future__ import annotations
@@ -192,20 +192,17 @@ def _choices(text: str, field: Choice, *, alone: bool) -> Iterator[Statement]:
     label = _label((field.name, *field.aliases, *(_HEADS if alone else ())))
     widest = 60 + max(len(word) for said in field.words.values() for word in said)
     found: list[tuple[Given | None, int]] = []
-    above: Given | None = None  # of the line above; a list of choices ends with none
-    for i, line in enumerate(lines):
-        short = len(line) <= widest
-        if match := label.match(line) if short else None:
-            said = line[match.end() :].strip(" *_`|") or "".join(lines[i + 1 : i + 2])
-            found.append((field.chosen(said), LABELLED))
-        value = field.chosen(line, side=len(lines) == 1) if short and alone else None
-        found.append((value, LAST if line is lines[-1] and above in (None, value) else ALONE))
-        above = value
+    for line, below in zip(lines, [*lines[1:], ""], strict=False):
+        if len(line) <= widest and (match := label.match(line)):
+            found.append((field.said(line[match.end() :].strip(" *_`|") or below), LABELLED))
     if alone:
-        found += [(field.chosen(said), MARKED) for said in _MARK.findall(text)]
+        whole = [field.said(x, side=len(lines) == 1) if len(x) <= widest else None for x in lines]
+        ends = whole[-2:-1] in ([], [None], whole[-1:])  # not a list of choices
+        found += [(value, ALONE) for value in whole] + [(value, LAST) for value in whole[-1:] if ends]
+        found += [(field.said(mark), MARKED) for mark in _MARK.findall(text)]
         at = label.match(text)
         if (first := _FIRST.match(text, at.end() if at else 0)) and not _ITEM.match(text):
-            value = field.chosen(first[1], side=at is not None)
+            value = field.said(first[1], side=at is not None)
             found += [(value, BEGINS)] if field.named_in(text[first.end() :]) <= {value} else []
     yield from ((field.name, value, form) for value, form in found if value is not None)
 
