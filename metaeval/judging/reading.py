@@ -12,6 +12,7 @@ from metaeval.base.errors import SpecError
 from metaeval.base.records import Status
 from metaeval.llm.prompts.markup import fenced_parts
 from metaeval.llm.prompts.template import joined
+from metaeval.llm.providers.thinking import filled_beside
 from metaeval.llm.replies.fields import Field, Number, Text
 from metaeval.llm.replies.names import names_of, tidy
 from metaeval.llm.replies.objects import valid
@@ -103,6 +104,9 @@ def read_answer(question: Question, reply: Reply, form: str, pattern: ReplyPatte
         refusal=reply.refusal,
         prompt=without_parts(joined(told), tags),
     )
+    if not reply.text.strip() and parsed.status is Status.UNPARSED and (there := filled_beside(reply.raw)):
+        reason = f"the reply's text is empty; all of it stands in {' and '.join(there)}"
+        parsed = replace(parsed, reason=f"{reason}, where no answer is read")
     return with_evidence(parsed, question.fields, material) if tags and parsed.values else parsed
 
 

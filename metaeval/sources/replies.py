@@ -40,7 +40,7 @@ def read_reply(
     aspects: str | Sequence[str],
     scale: tuple[float, float] = (1, 5),
     *,
-    integer: bool = True,
+    integer: bool = False,
     form: str = "auto",
     prompt: str | None = None,
 ) -> reader.Parsed:
@@ -55,7 +55,7 @@ def read_reply(
     scale
         The lowest and the highest score.
     integer
-        Whether only whole numbers were asked for.
+        Whether only whole numbers were asked for; decimals are then off the scale.
     form
         Where the scores must stand: ``json``, ``text`` (lines), or ``auto``, either.
     prompt
@@ -86,7 +86,7 @@ def read_replies(
     scale: tuple[float, float],
     aspect: str | None = None,
     aspect_column: str | None = None,
-    integer: bool = True,
+    integer: bool = False,
     form: str = "auto",
     pattern: str | None = None,
     prompt_column: str | None = None,

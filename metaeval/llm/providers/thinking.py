@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from metaeval.llm.replies.thought import parted
 
 _FIELDS = ("reasoning_content", "reasoning", "thinking")
+_CALLS = ("tool_calls", "function_call")
 
 
 class Thought(NamedTuple):
@@ -32,21 +33,33 @@ def thought_in(text: str, raw: str) -> Thought:
         The body as it was received: others have it in a field of its own.
     """
     inside, answer = parted(text)
-    try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError):
-        body = {}
-    message = _at(_at(_at(body, "output") or body, "choices", 0), "message")
+    body = _body(raw)
+    message = _message(body)
     beside = next((t for name in _FIELDS if (t := _text(_at(message, name)))), "") or _parts(message)
     return Thought("\n\n".join(filter(None, (beside.strip(), inside))), _tokens(body), answer)
 
 
 def thought_tokens(raw: str) -> int:
     """Return the tokens of thought that a reply's body counts."""
+    return _tokens(_body(raw)) if "_tokens" in raw else 0
+
+
+def filled_beside(raw: str) -> list[str]:
+    """Return the fields beside a message's text that hold something."""
+    message = _message(_body(raw))
+    parts = ["thinking parts of content"] if _parts(message) else []
+    return [name for name in (*_FIELDS, *_CALLS) if _at(message, name)] + parts
+
+
+def _body(raw: str) -> object:
     try:
-        return _tokens(json.loads(raw)) if "_tokens" in raw else 0
+        return json.loads(raw)
     except (ValueError, RecursionError):
-        return 0
+        return {}
+
+
+def _message(body: object) -> object:
+    return _at(_at(_at(body, "output") or body, "choices", 0), "message")
 
 
 def _tokens(body: object) -> int:

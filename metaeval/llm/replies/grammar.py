@@ -1,15 +1,8 @@
-"""The grammar of replies in text: statements, each of a field and its value.
+"""The grammar of replies in text: statements, each the value of a field in a place.
 
-The strongest form of which a reply has any statement decides. Two of that form that differ make the value
-unclear. The forms, the strongest first:
-
-1. marked as final: ``Final score: 4``, ``[[A]]``
-2. named: ``clarity: 4``, ``Choice: B``. Where one number was asked for, ``score``, ``rating``, … name it too,
-   and ``4/5``, ``4 out of 5``, ``4 stars``, ``a score of 4`` state it.
-3. a number that begins or ends the reply; a choice that is the whole reply, or begins it
-4. a choice that begins another line
-
-Several numbers may also stand in one line, in the order in which they were asked for.
+The place of a number begins a sentence or follows a mark; before it are only names and words of a rating:
+``Clarity score: 4``, ``so I give it a 4``. A choice is the whole of its place. No other words are read.
+The strongest form that a reply has decides; two statements of that form that differ make the value unclear.
 """
 
 from __future__ import annotations
@@ -17,30 +10,30 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 from metaeval.llm.replies.fields import EVIDENCE, Choice, Field, Given, Number, Text
-from metaeval.llm.replies.names import ANY_NAME, LEAD, NUMBER, Names, number_of, numbers_in, tidy, value_of
+from metaeval.llm.replies.names import ANY_NAME, LEAD, NUMBER, Names, numbers_in, range_of, rises, value_of
 
 if TYPE_CHECKING:
     from metaeval.base.records import Scale
 
-FINAL, NAMED, OUTER, LINE = range(4)
-_HEADS = ("choice", "verdict", "winner", "answer", "decision", "preference", "better")
-"""What a choice follows, beside the name of its field."""
-_LEFT = 80  # characters before a number that may name it
+FINAL, NAMED, OUTER = range(3)
+MARKED, LAST, LABELLED, ALONE, BEGINS = range(5)
+_HEADS = ("choice", "verdict", "winner", "answer", "decision", "preference")
+"""Labels of a choice, beside the name of its field."""
 _BEGINS = re.compile(LEAD)
 _TRAILS = re.compile(r"[\s.!)\]*_`\"'。]*\Z")
-_RATED = re.compile(
-    r"\b(?P<final>final )?(?:scor(?:es?|ed|ing)|rat(?:es?|ed|ing))\b[^.\n:;<>=]{0,40}$", re.IGNORECASE
-)
-_SENTENCE = re.compile(r"[.!?](?=\s)|。")
-_LABEL = re.compile(r"[:=]\W*$")
 _CLOSES = re.compile(r"[^()\w]*\)\W*?(?:$|[:.,;|–—-])")
-_NOT = re.compile(r"(?:\bnot|n't|(?:^|[:=\s])[<>~≤≥])\s*$", re.IGNORECASE)
-_DENIALS = ("not", "n't", *"<>~≤≥")
-_MINUS = re.compile(r"(?:[-–—‑]|\bminus)\s*$", re.IGNORECASE)
-_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_SENTENCE = re.compile(rf"(?:^|[.!?。]){LEAD}$")
+_ITEM = re.compile(r"[\s*_]*[0-9]{1,2}[.)]\s")
+_STRAIGHT = dict.fromkeys(map(ord, "“”„«»「」"), '"')
+_QUOTED = re.compile(
+    r'^[ \t]*>.*$|(?<!\w)"(?=[^\W\d])[^"\s]*?[\s一-鿿][^"\n]*?([.!?]?)"(?!\s*[:=|–—-])', re.MULTILINE
+)
+_TAGGED = re.compile(r"<([a-z][\w -]{0,40})>((?:[^<]|<(?![a-z/]))*)</\1>", re.IGNORECASE)
+_MARK = re.compile(r"\[\[([^\[\]\n]{1,60})\]\]")
+_FIRST = re.compile(r"(.{1,60}?)[*_`\"')\]]*(?:[:.!]|\s[-–—])(?=\s)")
 _LIST = re.compile(
     rf"(?:(?:\w+ )?(?:{ANY_NAME}|summary|总结)[\s:*]*)?\[?(?P<numbers>[0-9./-]+(?:[,;|\s]+[0-9./-]+)+)\]?\.?",
     re.IGNORECASE,
@@ -48,22 +41,18 @@ _LIST = re.compile(
 _BULLET = re.compile(r"\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
 _BETWEEN = "|"  # the reason of a rationale and its evidence, in a line
 
-
-class Statement(NamedTuple):
-    """What a reply says of a field."""
-
-    field: str
-    value: Given | None  # None: not clear
-    form: int
+Statement: TypeAlias = tuple[str, Given | None, int]  # a field, its value (None: not clear), the form
+Scales: TypeAlias = "Mapping[str, Scale]"  # of each field
+Matches: TypeAlias = "Sequence[re.Match[str]]"  # of numbers
 
 
 def stated(text: str, fields: Sequence[Field], names: Names) -> dict[str, list[Given | None]]:
-    """Return the different values that a text states of each field, in the strongest form that it has."""
-    found = list(_statements(tidy(text), fields, names))
+    """Return the different values that a tidy text states of each field in the strongest form that it has."""
+    found = list(_statements(text, fields, names))
     values: dict[str, list[Given | None]] = {}
     for field in fields:
-        strongest = min((s.form for s in found if s.field == field.name), default=None)
-        same = (s.value for s in found if s.field == field.name and s.form == strongest)
+        strongest = min((form for name, _, form in found if name == field.name), default=None)
+        same = (value for name, value, form in found if name == field.name and form == strongest)
         values[field.name] = list(dict.fromkeys(same))
     return values
 
@@ -72,25 +61,38 @@ def _statements(text: str, fields: Sequence[Field], names: Names) -> Iterator[St
     if texts := {f.name: f for f in fields if isinstance(f, Text)}:
         text, said = _without_texts(text, names, texts)
         yield from said
+    if "</" in text:
+        text = _TAGGED.sub(lambda match: _label_of(match, names), text)
     if numbers := {f.name: f.scale for f in fields if isinstance(f, Number)}:
-        yield from _numbers(text, numbers, names, only=fields[0].name if len(fields) == 1 else None)
+        yield from _numbers(text, numbers, names)
     choices = [f for f in fields if isinstance(f, Choice)]
     for choice in choices:
-        for value, form in choices_in(text, choice, alone=len(choices) == 1):
-            yield Statement(choice.name, value, form)
+        yield from _choices(text, choice, alone=len(choices) == 1)
 
 
-def _numbers(text: str, scales: Mapping[str, Scale], names: Names, only: str | None) -> Iterator[Statement]:
-    """Yield what a text says of numbers; of ``only`` one, also without its name."""
+def _label_of(tagged: re.Match[str], names: Names) -> str:
+    """Return the tag of an answer as a label; what stands in another tag is no answer."""
+    tag, said = tagged[1].strip(), tagged[2]
+    known = names.field(tag) or re.fullmatch(ANY_NAME, tag.lower()) or tag.lower() in _HEADS
+    return f"\n{tag}: {said}\n" if known else ""
+
+
+def _numbers(text: str, scales: Scales, names: Names) -> Iterator[Statement]:
+    """Yield what a text says of numbers; of the only field, also without its name."""
     heading: str | None = None  # the field whose name was a line of its own
+    only = names.only
+    own = _QUOTED.sub(r"\1", text.translate(_STRAIGHT))
+    text = own if any(map(str.isalnum, own)) else text
+    for ends, whole in dict.fromkeys(map(range_of, scales.values())):
+        text = whole.sub("", text) if ends.search(text) else text
     lines = text.split("\n")
     seen: list[tuple[int, re.Match[str]]] = []
     for i, line in enumerate(lines):
-        if len(line) < _LEFT and (head := names.alone.fullmatch(line)):
-            heading = names.field(head["name"]) if head["name"] else only or heading
+        if head := names.heading(line):
+            heading = names.field(head["name"]) if "name" in head else only or heading
             continue
         if here := numbers_in(line):
-            yield from _in_line(here, scales, names, only, heading)
+            yield from _in_line(here, scales, names, heading)
             seen += [(i, match) for match in here]
         heading = None if only and line.strip() else heading
     if only and seen:
@@ -101,94 +103,71 @@ def _numbers(text: str, scales: Mapping[str, Scale], names: Names, only: str | N
                 numbers = [NUMBER.fullmatch(n) for n in re.split(r"[,;|\s]+", row["numbers"].rstrip("."))]
                 for (name, scale), number in zip(scales.items(), numbers, strict=False):
                     value = value_of(number, scale) if number and len(numbers) == len(scales) else None
-                    yield Statement(name, value, NAMED)
+                    yield (name, value, NAMED)
 
 
-def _in_line(
-    here: Sequence[re.Match[str]],
-    scales: Mapping[str, Scale],
-    names: Names,
-    only: str | None,
-    heading: str | None,
-) -> Iterator[Statement]:
-    line = here[0].string
+def _in_line(here: Matches, scales: Scales, names: Names, heading: str | None) -> Iterator[Statement]:
+    line, only = here[0].string, names.only
+    low = line.lower()
     before: tuple[str, float | None] | None = None  # what was named in this line
     for match in here:
-        left = line[max(0, match.start() - _LEFT) : match.start()]
-        head = names.before(left)
-        if head is not None:
-            field = names.field(head["name"]) if head["name"] else heading or only
-        else:
-            field = heading if heading and _BEGINS.fullmatch(left) else None
+        left, head = line[: match.start()], names.before(low, match.start())
+        boxed, field = left.endswith("[["), None
+        if "name" in head or "says" in head:
+            field = names.field(head["name"]) if "name" in head else heading or only
+        elif heading and _BEGINS.fullmatch(left):
+            field = heading
+        elif boxed or (not head and (match["top"] or match["stars"] or match["of_stars"])):
+            field = only
         scale = scales.get(field or only or "") or next(iter(scales.values()))
-        if _is_scale(match, scale):
-            continue
-        value = value_of(match, scale)
-        value = None if value is None or _denied(left, scale) else value
-        if field is not None and field in scales:
-            aside = map(float, _DECIMAL.findall((head and head["aside"]) or ""))
-            closed = not left.endswith("(") or _CLOSES.match(line, match.end())
-            value = value if closed and {scale.min, scale.max}.issuperset(aside) else None
+        value = value_of(match, scale) if left[-1:] != "(" or _CLOSES.match(line, match.end()) else None
+        # Else a sentence goes on: a score of 4 is what it deserves.
+        says = value is not None or boxed or "name" in head or "link" in head or rises(match)
+        if field is not None and field in scales and says:
             before = (field, value)
-            yield Statement(field, value, FINAL if head and head["final"] else NAMED)
-        elif before:  # another number that may be meant makes the first unclear
-            clear = value is not None and (match["number"][0].isdigit() or left.endswith("("))
-            if match["range"] or match["top"] or (clear and value != before[1]):
-                yield Statement(before[0], None, NAMED)
-        elif only and left.endswith("[["):
-            yield Statement(only, value, FINAL)
-        elif only and (match["top"] or match["stars"] or match["of_stars"]):
-            if value is not None or not match["top"]:
-                rated = _RATED.search(left)
-                yield Statement(only, value, FINAL if rated and rated["final"] else NAMED)
-        elif only and value is not None and value in scale and (rated := _RATED.search(left)):
-            yield Statement(only, value, FINAL if rated["final"] else NAMED)
+            yield (field, value, FINAL if boxed or "final" in head else NAMED)
+        elif before and value != before[1] and _meant(match, scale):
+            yield (before[0], None, NAMED)
 
 
-def _is_scale(match: re.Match[str], scale: Scale) -> bool:
-    """Say whether a match is the range of the scale, such as ``1-5``."""
-    ends = (match["number"], match["range"])
-    return match["range"] is not None and tuple(map(number_of, ends)) == (scale.min, scale.max)
-
-
-def _denied(left: str, scale: Scale) -> bool:
-    """Say whether what stands before a number denies it, or may be its sign on a scale below 0."""
-    may = left.rstrip().lower().endswith(_DENIALS)  # the search alone takes ten times as long
-    return (may and _NOT.search(left) is not None) or (scale.min < 0 and _MINUS.search(left) is not None)
+def _meant(match: re.Match[str], scale: Scale) -> bool:
+    """Say whether a number beside a value may be meant too: not one below the scale."""
+    value = value_of(match, scale)
+    digits = match["number"][0].isdigit() or match.string[: match.start()].endswith("(")
+    return rises(match) or match["top"] is not None or (value is not None and value >= scale.min and digits)
 
 
 def _outer(
     lines: Sequence[str], seen: Sequence[tuple[int, re.Match[str]]], field: str, scale: Scale
 ) -> Iterator[Statement]:
-    """Yield the number that begins a reply, and the one that ends it."""
+    """Yield the number that begins a reply, and the one that is its last sentence."""
     (i, first), (j, last) = seen[0], seen[-1]
-    left, before = lines[i][: first.start()], lines[j][: last.start()]
-    if _BEGINS.fullmatch(left) and not any(line.strip() for line in lines[:i]):
-        yield Statement(field, None if _denied(left, scale) else value_of(first, scale), OUTER)
+    of_list = _ITEM.match(lines[i]) and any(map(_ITEM.match, lines[i + 1 :]))
+    begins = _BEGINS.fullmatch(lines[i][: first.start()]) and not "".join(lines[:i]).strip()
+    if begins and not of_list:
+        beside = any(_meant(match, scale) for k, match in seen[1:] if k == i)
+        yield (field, None if beside else value_of(first, scale), OUTER)
     after = "\n".join([lines[j][last.end() :], *lines[j + 1 :]])
-    if _TRAILS.match(after) and last["number"][-1].isdigit() and not _LABEL.search(before):
-        near = [m.start() for k, m in seen[:-1] if k == j and not _is_scale(m, scale)][-1:]
-        several = near and not _SENTENCE.search(before, near[0])
-        yield Statement(field, None if several or _denied(before, scale) else value_of(last, scale), OUTER)
+    ends = last["number"][-1].isdigit() and _TRAILS.match(after)
+    if ends and _SENTENCE.search(lines[j][: last.start()]):
+        yield (field, value_of(last, scale), OUTER)
 
 
 def _without_texts(text: str, names: Names, texts: Mapping[str, Text]) -> tuple[str, list[Statement]]:
     """Return a text without its fields that are texts, and these: each ends at an empty line or a name."""
     kept: list[str] = []
     said: list[tuple[str, list[str]]] = []
-    within = False
+    within = kept
     for line in text.split("\n"):
         match = names.line.match(line)
         field = names.field(match["name"]) if match else None
-        if match and field is not None and field in texts:
-            said.append((field, [line[match.end() :]]))
-            within = True
-        elif match or not within or not line.strip():
-            within = False
-            kept.append(line)
-        else:
-            said[-1][1].append(line)
-    found = [Statement(field, text_value("\n".join(lines), texts[field]), NAMED) for field, lines in said]
+        if match or not line.strip():
+            within = kept
+        if match and field in texts:
+            within = []
+            said.append((field, within))
+        within.append(line[match.end() :] if match and within is not kept else line)
+    found = [(field, text_value("\n".join(lines), texts[field]), NAMED) for field, lines in said]
     return "\n".join(kept), found
 
 
@@ -207,38 +186,30 @@ def text_value(value: object, field: Text) -> str | None:
     return "\n".join(texts) if usable else None
 
 
-def choices_in(text: str, field: Choice, *, alone: bool) -> Iterator[tuple[Given, int]]:
-    """Yield each value that a text chooses in its strongest form, 0 to 3, and that form.
-
-    Parameters
-    ----------
-    alone
-        Whether it is the only choice that was asked for: only then it may stand without its name.
-    """
-    words = {tidy(w).casefold(): value for value, said in field.words.items() for w in said}
-    spelled = tuple(tidy(w) for said in field.words.values() for w in said)
-    strongest, low = 3 if alone else 1, text.casefold()
-    for form, needs, pattern in _ways(spelled, (field.name, *field.aliases, *(_HEADS if alone else ()))):
-        for match in pattern.finditer(text) if form <= strongest and any(n in low for n in needs) else ():
-            strongest = form
-            yield words[match["word"].casefold()], 0 if match.groupdict().get("final") else form
+def _choices(text: str, field: Choice, *, alone: bool) -> Iterator[Statement]:
+    """Yield each value that is the whole of a place; ``alone``: the only choice, which needs no label."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    label = _label((field.name, *field.aliases, *(_HEADS if alone else ())))
+    widest = 60 + max(len(word) for said in field.words.values() for word in said)
+    found: list[tuple[Given | None, int]] = []
+    for line, below in zip(lines, [*lines[1:], ""], strict=False):
+        if len(line) <= widest and (match := label.match(line)):
+            found.append((field.said(line[match.end() :].strip(" *_`|") or below), LABELLED))
+    if alone:
+        whole = [field.said(x, side=len(lines) == 1) if len(x) <= widest else None for x in lines]
+        ends = whole[-2:-1] in ([], [None], whole[-1:])  # not a list of choices
+        found += [(value, ALONE) for value in whole] + [(value, LAST) for value in whole[-1:] if ends]
+        found += [(field.said(mark), MARKED) for mark in _MARK.findall(text)]
+        at = label.match(text)
+        if (first := _FIRST.match(text, at.end() if at else 0)) and not _ITEM.match(text):
+            value = field.said(first[1], side=at is not None)
+            found += [(value, BEGINS)] if field.named_in(text[first.end() :]) <= {value} else []
+    yield from ((field.name, value, form) for value, form in found if value is not None)
 
 
 @functools.lru_cache(64)
-def _ways(words: tuple[str, ...], heads: tuple[str, ...]) -> list[tuple[int, Sequence[str], re.Pattern[str]]]:
-    """Return the forms in which one of some words is chosen, and what a text of that form has."""
-    longest_first = sorted(words, key=len, reverse=True)
-    one = "|".join(rf"(?-i:{re.escape(w)})" if len(w) == 1 else re.escape(w) for w in longest_first)
-    word = rf"[\[(\"'“*_`{{<]{{0,4}}(?P<word>{one})(?![\w/&+>=#-]|<(?!/)|'\w| (?:or|and) )"
-    noun = r"(?:(?:the )?[^\W\d_]{1,20} #?)?"  # Assistant A, Summary #1
-    ends = r"[\])\"'”*_`}]*"
-    head = rf"\b(?P<final>final )?(?:{'|'.join(map(re.escape, heads))})(?: [^\W\d_]{{1,20}})?[*_`\"' ]*"
-    patterns = (
-        (0, ("[[",), rf"\[\[ ?(?P<word>{one}) ?\]\]"),
-        (1, tuple(map(str.casefold, heads)), rf"{head}(?:\bis\b|\bwas\b|:|=|->|>)[*_`\s:]*{noun}{word}"),
-        (1, ("choose", "prefer"), rf"\b(?:choose|prefer)s? {noun}{word}"),
-        (1, ("better",), rf"{word}(?: [^\W\d_]{{1,20}})?(?= is (?!not )(?:[a-z]+ ){{0,2}}better\b)"),
-        (2, ("",), rf"\A[\s>#*_`\"'(-]*{noun}{word}(?={ends}(?:[.:!,;)](?:\s|$)|\s*\n|\s*$| [-–—] ))"),
-        (3, ("",), rf"^[ >#*_`\"'(-]*{word}(?={ends}(?:[.:!)](?:\s|$)|$))"),
-    )
-    return [(form, needs, re.compile(p, re.IGNORECASE | re.MULTILINE)) for form, needs, p in patterns]
+def _label(heads: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of a label at the beginning of a line."""
+    before = r"[\s#•·*|_`\"'(\[-]*(?:(?:so|thus|therefore|my|the|our|final|overall)\b[, ]+)*"
+    one = "|".join(map(re.escape, heads))
+    return re.compile(rf"{before}(?:{one})\b(?: is)?[*_`\"' ]*(?:[:=|]|->|→|[-–—](?= ))", re.IGNORECASE)

@@ -19,34 +19,63 @@ ASPECT_ALIASES: Mapping[str, tuple[str, ...]] = {
     "satisfaction": ("satisfied", "满意度", "满意程度", "满意", "滿意度"),
 }
 """Aspect → its other names; the aspects are those of the RecSys 2024 study."""
-_ANY_NAMES = (
-    *("score", "rating", "grade", "star", "answer", "response", "result", "评分", "打分", "得分", "分数"),
-    *("bewertung", "punktzahl", "puntuación", "calificación", "valutazione", "punteggio"),
+# What one field may be called whatever its name, in the languages of the data that are there.
+ANY_NAME = (
+    r"(?:(?:score|rating|grade|star|answer|response|result)s?|评分|打分|得分|分数|bewertung|punktzahl|puntuación"
+    r"|calificación|valutazione|punteggio|ציון|דירוג|التقييم|الدرجة)"
 )
-ANY_NAME = rf"(?:{'|'.join(_ANY_NAMES)})s?"
-"""What one field may be called whatever its name, in the languages of the data that are there."""
-LEAD = r"[\s>#•·*|_`\"'(\[-]*"
-"""Marks before a name or a value at the beginning of a line."""
+# What a text that is judged is called.
+THINGS = (
+    r"(?:answer|article|assistant|candidate|explanation|item|list|model|option|output|passage|recommendation"
+    r"|response|review|story|summary|system|text)"
+)
+LEAD = r"[\s>#•·*|_`\"'(\[-]*"  # before a name or a value at the beginning of a line
+_LEFT = 80  # characters before a number that may name it, and of a heading
 
 _SUFFIX = r"(?:scores?|ratings?|评分|得分|分数)"
-_MARKS = r"[*_`\"' ]*"
-_BEGINS = r"(?:^|(?<=[.!?;,|:()<>。，；*#•·-])|(?<=\band ))[*_`\"'#>•·\- ]*"
-_BEFORE_VALUE = (
-    rf"{_MARKS}(?:\((?P<aside>[^()\n]{{0,40}})\))?{_MARKS}"
-    r"(?:[:=|(>]|->|→|[-–—](?=[ –—-])|\bis\b|\bas\b|为|是|(?<=[^\x00-\x7f]))[*_`\"' (]*(?:an? )?$"
+_MARKS = r"[*_`\"'() ]*"
+_FINAL = "final(?:ly)?|最终|最后"
+# Words beside a name; words of a sentence that rates an only field; words that may state any field.
+_LINKS = rf"my|the|this|its?|overall|total|an?|for|of|as|in|is|{THINGS}(?:'s)?|[该这此本的得为是评分总体综合]"
+_SENTENCE = (
+    r"i(?:'d)?|we|and|between|would|will|which|to|be|with|perfect|low|high|resulting|results|leading|leads"
+    rf"|indicating|[我会因此所以故段篇个条份了出解释文摘要回复推荐]|{_LINKS}"
 )
+_SAYS = (
+    r"giv(?:e|es|ing)|scoring|rate|earn(?:s|ing)|receiv(?:es|ing)|get(?:s|ting)"
+    rf"|(?:is|be|making it|makes it) an?|{ANY_NAME}|[给打得]"
+)
+# Such words begin after a mark or a conjunction. Before a comma a sentence may have begun that denies it.
+_AFTER = r"\b(?:(?:and|but|so|thus|hence|therefore|overall|however|finally|with)\b,?|based on [^.\n]{1,70},)"
+_BEGINS = (
+    rf"(?:^|[.!?;|:()。；、]|,(?! ?(?:i|we|it|its|this|the|my)\b)| [-–—] |{_AFTER} (?=[^\W\d]))"
+    r"[*_`\"'#>•·\- ]*(?!(?:give|rate|would|will|be|is|of|in|to|as|for)\b)"
+)
+_BEFORE_VALUE = r"(?P<link>[:=|\[]|->|→|[-–—](?=[ –—-]))?[*_`\"' (\[]*(?:an? )?$"
 _PUNCTUATION = re.compile(r"[\s_\-.:*\"'`]+")
 
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _HAN = "零一二三四五六七八九十"
 _VALUES = {said: float(n) for words in (_WORDS, _HAN) for n, said in enumerate(words)} | {"两": 2.0}
 _WORD = rf"\b(?:{'|'.join(f'[{w[0]}{w[0].upper()}]{w[1:]}' for w in _WORDS)})\b"
+_UNSEEN = (
+    0xAD,
+    0x61C,
+    0xFEFF,
+    0xFE0F,
+    *range(0x200B, 0x2010),
+    *range(0x202A, 0x202F),
+    *range(0x2060, 0x2070),
+)
+_WIDE = (*range(0x2000, 0x200B), *map(ord, "\u00a0\u3000\u202f\u205f\t\u2028\u2029\x0b\x0c"))
 _PLAIN: dict[int, int | str | None] = (
     {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full width
-    | dict.fromkeys(map(ord, "\u3000\u00a0\u2007\u2008\u2009\u202f\t\u2028\x0c\u2062"), " ")
-    | dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\ufe0f"), None)
-    | {ord("−"): "-", ord("⁄"): "/", ord("∕"): "/", ord("\r"): "\n"}
+    | dict.fromkeys(_WIDE, " ")
+    | dict.fromkeys(_UNSEEN, None)
+    | {ord("−"): "-", ord("⁄"): "/", ord("∕"): "/", ord("\r"): "\n", ord("İ"): "I"}
 )
+BLANKS = dict.fromkeys((*_WIDE, *_UNSEEN), " ")
+"""A blank for each blank of any width and each mark that is not seen, as of the direction of writing."""
 _LATEX = re.compile(r"\\(?:text|textbf|mathbf)\{([^{}\\]{0,999})\}")
 _BOXED = re.compile(r"\\boxed\{([^{}\\]{0,999})\}")
 _STARS = re.compile(r"(?<![0-9] )(?<![0-9])(?P<given>[★⭐](?: ?[★⭐]){0,9})(?P<left>☆{0,9})")
@@ -61,6 +90,7 @@ NUMBER = re.compile(
     r"(?P<of_stars> ?stars?\b)?(?: ?points?\b|分)?"
 )
 """A number with its unit, its top (``4 out of 5``) or the other end of a range (``3-4``)."""
+_MINUS = re.compile(r"[-–—‑]\s*$")  # or a dash
 _LIKELY = re.compile(f"[0-9{_HAN}两]")  # one set of characters is searched for ten times as fast
 _ENDS = re.compile(
     r"[ )]*(?:$|\n|[.!](?![0-9\w])|[,;:](?![0-9])|[|*\"()\[\]。，；、<]|'(?!\w)|[-–—](?= |$)"
@@ -69,14 +99,11 @@ _ENDS = re.compile(
 
 
 class Names:
-    """The names of fields and their aliases; a name that would stand for two fields stands for neither.
-
-    ``line`` is the pattern of a name at the beginning of a line, with what stands between it and a value;
-    ``alone`` that of a line that holds a name and nothing else.
-    """
+    """The names of fields and their aliases; a name that would stand for two fields stands for neither."""
 
     def __init__(self, fields: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
         self.fields = tuple(name for name, _ in fields)
+        self.only = self.fields[0] if len(fields) == 1 else None
         owners: defaultdict[str, set[str]] = defaultdict(set)
         for name, aliases in fields:
             for said in (name, *aliases):
@@ -88,15 +115,17 @@ class Names:
             re.split(r"[\s_-]+", s) for s in sorted(spelled, key=len, reverse=True) if _key(s) in self._field
         ]
         name = "|".join(r"[ _-]*".join(map(re.escape, parts)) for parts in words) or "(?!)"
-        named = (
-            r"(?:(?P<final>final(?:ly)?|最终|最后)|my|the|overall|total|综合|总体)? ?(?:(?:my|the|overall) )?"
-            rf"(?:(?P<name>{name})(?:[ _]?{_SUFFIX})?|{ANY_NAME})(?: (?:for|of|as)(?: [^\W\d_]+){{1,5}})?"
-        )
+        says, links = (_SAYS, _SENTENCE) if self.only else (ANY_NAME, _LINKS)
+        named = rf"(?:{name.lower()})(?:[ _]?{_SUFFIX})?"
+        # Groups within a possessive repetition are wrong in Python 3.11, so the words are looked for again.
+        words = rf"(?P<words>(?:(?:{named}|{_FINAL}|{says}|{links})(?![a-z]){_MARKS})*+)"
         numbered = rf"{LEAD}(?:[0-9]{{1,2}}[.)] *)?{_MARKS}"
-        self._head = re.compile(rf"{_BEGINS}{named}{_BEFORE_VALUE}", re.IGNORECASE)
-        self._mentions = tuple({*(parts[0].casefold() for parts in words), *_ANY_NAMES})
+        self._word = re.compile(
+            rf"(?:(?P<name>{named})|(?P<final>{_FINAL})|(?P<says>{says})|{links})(?![a-z])"
+        )
+        self._place = re.compile(rf"{_BEGINS}{words}{_BEFORE_VALUE}")
+        self._alone = re.compile(rf"{numbered}{words}[\W_]*")
         self.line = re.compile(rf"{numbered}(?P<name>{name}){_MARKS}[:=][*_` ]*", re.IGNORECASE)
-        self.alone = re.compile(rf"{numbered}{named}[\W_]*", re.IGNORECASE)
 
     def field(self, name: str) -> str | None:
         """Return the field that a name stands for, or None; ``Clarity score`` stands for ``clarity``."""
@@ -104,16 +133,19 @@ class Names:
         bare = re.sub(rf"{_SUFFIX}$", "", key)
         return name if name in self.fields else self._field.get(key) or self._field.get(bare)
 
-    def before(self, left: str) -> re.Match[str] | None:
-        """Return the name before a value as a match with ``name``, ``final`` and ``aside``, or None.
+    def before(self, line: str, at: int) -> dict[str, str]:
+        """Return what stands before a value in a line of lower case: ``name``, ``says``, … or ``other``."""
+        return self._parts(self._place.search(line, max(0, at - _LEFT), at))
 
-        Parameters
-        ----------
-        left
-            What stands left of the value. Without a ``name``, it names whatever was asked, as ``score`` does.
-        """
-        low = left.casefold()
-        return self._head.search(left) if any(word in low for word in self._mentions) else None
+    def heading(self, line: str) -> dict[str, str] | None:
+        """Return what a line names that holds a name and nothing else."""
+        parts = self._parts(self._alone.fullmatch(line.lower()) if len(line) < _LEFT else None)
+        return parts if "name" in parts or "says" in parts else None
+
+    def _parts(self, match: re.Match[str] | None) -> dict[str, str]:
+        words = (word.groupdict() for word in self._word.finditer(match["words"])) if match else ()
+        found = (match.groupdict(), *words) if match else ({"other": " "},)
+        return {k: v for parts in found for k, v in parts.items() if v}
 
 
 def names_of(fields: Sequence[Field]) -> Names:
@@ -151,20 +183,14 @@ def numbers_in(text: str) -> list[re.Match[str]]:
     """Return the matches of `NUMBER`, tried only where one may begin: that is three times as fast."""
     low = text.lower()
     starts = [match.start() for match in _LIKELY.finditer(text)]
-    for word in _WORDS:
-        at = low.find(word)
-        while at >= 0:
-            starts.append(at)
-            at = low.find(word, at + 1)
+    starts += [match.start() for word in _WORDS if word in low for match in re.finditer(word, low)]
     found: list[re.Match[str]] = []
-    end = 0
     for start in sorted(starts):
+        end = found[-1].end() if found else 0
         if start >= end:
             signed = start > end and text[start - 1] in "+-" and NUMBER.match(text, start - 1)
-            if match := signed or NUMBER.match(text, start):
-                found.append(match)
-                end = match.end()
-    return found if len(low) == len(text) else list(NUMBER.finditer(text))
+            found += [match] if (match := signed or NUMBER.match(text, start)) else []
+    return found
 
 
 def number_of(text: str) -> float:
@@ -172,9 +198,28 @@ def number_of(text: str) -> float:
     return _VALUES[word] if (word := text.casefold()) in _VALUES else float(text)
 
 
+def rises(match: re.Match[str]) -> bool:
+    """Say whether a match of `NUMBER` is a range, such as ``3-4``; ``6-1`` is the result of a match."""
+    return match["range"] is not None and number_of(match["number"]) < number_of(match["range"])
+
+
+@functools.lru_cache(64)
+def range_of(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of a scale: of its ends, and of all that says it, such as ``On a scale of 1 to 5:``."""
+    words = [_WORDS[int(end)] if 0 <= end <= 10 else "(?!)" for end in (scale.min, scale.max)]
+    low, high = (
+        rf"(?:{re.escape(f'{end:g}')}|{w})" for end, w in zip((scale.min, scale.max), words, strict=True)
+    )
+    ends = rf"(?<![\w.,/-]){low} ?(?:-|–|—|~|→|\.\.+|\bto\b|到|至) ?{high}(?![\w/]|[.,]\d)"
+    whole = rf"[\[(]?(?:\b[Oo]n )?(?:\b(?:an?|the) )?(?:\b[Ss]cale (?:of |from )?)?{ends}[\])]?(?: scale\b)?"
+    return re.compile(ends), re.compile(rf"^[ \t]*{whole}[ ,:]*|{whole}", re.MULTILINE)
+
+
 def value_of(match: re.Match[str], scale: Scale) -> float | None:
     """Return the value that a number stands for; None if it is not one of this scale, such as ``4/10``."""
     end = match.end()
+    if scale.min < 0 and _MINUS.search(match.string[: match.start()]):
+        return None
     another = match["range"] or (match["top"] and number_of(match["top"]) != scale.max)
     listed = match["number"].isalpha() and match.string[end : end + 1] == ","  # two, three problems
     return None if another or listed or not _ENDS.match(match.string, end) else number_of(match["number"])

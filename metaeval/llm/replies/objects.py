@@ -1,7 +1,7 @@
 """Replies in JSON: the object that has every key that was asked for is the answer.
 
-What its texts say is text. Fences and prose may stand before it, and it ends its line. Several such objects
-must be equal.
+What its texts say is text. Fences and prose may stand before it. It ends its line, but for a sentence without
+a value on the scale and without a word of a choice. Several such objects must be equal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from metaeval.llm.replies.fields import Choice, Field, Given, Number, Text
 from metaeval.llm.replies.grammar import text_value
-from metaeval.llm.replies.names import Names, names_any, whole_value
+from metaeval.llm.replies.names import BLANKS, Names, names_any, number_of, numbers_in, tidy, whole_value
 
 Answer: TypeAlias = "dict[str, Given | None]"  # None: not valid
 
@@ -21,7 +21,6 @@ _ENTRY = ("aspect", "criterion", "dimension", "metric", "name")
 """Keys of ``[{"aspect": "clarity", "score": 4}]`` that name a field."""
 _OPEN = re.compile(r"[\[{](?=\s*[\[{\"'\]}])")
 _COMMA = re.compile(r",(?=\s*[}\]])")
-_ENDS_LINE = re.compile(r"[ `.。)*]*(?:\n|\Z)")
 
 
 def find_answers(text: str, fields: Sequence[Field], names: Names) -> tuple[list[Answer], str]:
@@ -29,20 +28,32 @@ def find_answers(text: str, fields: Sequence[Field], names: Names) -> tuple[list
     answers: list[Answer] = []
     rest: list[str] = []
     at = 0
-    for _, match in zip(range(50), _OPEN.finditer(text), strict=False):
+    seen = text if text.isascii() else text.translate(BLANKS)
+    for _, match in zip(range(50), _OPEN.finditer(seen), strict=False):
         if match.start() < at:
             continue
-        value, end = _decoded(text, match.start())
+        value, end = _decoded(text, seen, match.start())
         if isinstance(value, dict | list) and any(True for _ in _objects(value)):
             rest.append(text[at : match.start()])
             at = end
-            answers += _answers(value, fields, names) if _ENDS_LINE.match(text, end) else ()
+            answers += _answers(value, fields, names) if _ends(seen, end, fields) else ()
     return answers, "".join([*rest, text[at:]])
 
 
-def _decoded(text: str, start: int) -> tuple[object, int]:
-    """Return the value of JSON, also with single quotes and a comma too many, and where it ends."""
-    for said in (text, _COMMA.sub(" ", text.replace("'", '"'))):
+def _ends(text: str, at: int, fields: Sequence[Field]) -> bool:
+    """Say whether a line ends here, or goes on with a sentence of its own that gives no value."""
+    said = text[at:].partition("\n")[0].strip(" `.。!)*")
+    numbers = [number_of(match["number"]) for match in numbers_in(tidy(said))]
+    scales = [field.scale for field in fields if isinstance(field, Number)]
+    rates = any(scale.min <= number <= scale.max for number in numbers for scale in scales)
+    chooses = any(field.named_in(said) for field in fields if isinstance(field, Choice))
+    return not said or (said[0].isalpha() and said[0] == said[0].upper() and not rates and not chooses)
+
+
+def _decoded(text: str, seen: str, start: int) -> tuple[object, int]:
+    """Return the value of JSON, also with unseen marks, single quotes or a comma too many, and its end."""
+    plain = _COMMA.sub(" ", seen)
+    for said in (text, plain, plain.replace("'", '"')):
         try:
             return _DECODER.raw_decode(said, start)
         except (ValueError, RecursionError):
@@ -56,7 +67,7 @@ def _keyed_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return last | {key: None for key, value in pairs if value != last[key]}
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_keyed_once, parse_constant=lambda _: None)
+_DECODER = json.JSONDecoder(object_pairs_hook=_keyed_once, parse_constant=lambda _: None, strict=False)
 
 
 def _objects(value: object, depth: int = 0) -> Iterator[dict[str, Any]]:

@@ -67,23 +67,17 @@ def read_reply(
     refusal: str | None = None,
     prompt: str | None = None,
 ) -> Parsed:
-    """Read the values of the fields from a reply.
+    """Read the values of the fields, which were asked for in this order, from a reply.
 
     Parameters
     ----------
-    text
-        The reply; None or blank if there was none.
-    fields
-        What was asked for, in the order asked; the names differ.
     form
         ``json``: an object has the values; ``text``: the grammar of text reads them; ``auto``: the object, if
         there is one, else the text.
     pattern
         Reads the reply instead.
-    finish_reason
-        Why the provider says that the reply ended. A reply that was cut off or filtered gives no values.
-    refusal
-        The provider's own field for a refusal.
+    finish_reason, refusal
+        Why it ended, and its refusal, as the provider says. What was cut off or filtered gives no values.
     prompt
         What was sent, without what is judged: a reply that repeats it is no answer.
 
@@ -127,7 +121,7 @@ def _ended(text: str, finish_reason: str | None, refusal: str | None) -> str:
     if answer is None:
         raise UnreadError("the reasoning never ends", Status.TRUNCATED)
     if not answer.strip():
-        raise UnreadError("the reply is empty")
+        raise UnreadError(f"the reply {'ends with its reasoning' if text.strip() else 'is empty'}")
     return answer
 
 
@@ -171,7 +165,7 @@ def _read(text: str, fields: Sequence[Field], form: str) -> dict[str, Given | No
         raise UnreadError("a JSON object is begun and never ended", Status.TRUNCATED)
     if form == "json" or (begun and form == "auto"):
         raise UnreadError(no_object)
-    said = stated(rest, fields, names)
+    said = stated(tidy(rest), fields, names)
     for field in fields:
         if not said[field.name] and (not isinstance(field, Text) or field.required):
             raise UnreadError(no_object if rest != text else f"no value for {field.name!r}")

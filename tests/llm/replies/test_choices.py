@@ -28,13 +28,10 @@ CLEAR = [
     (LETTERS, "second", "Choice: A, at first sight.\nMy final verdict is: [[B]]"),
     (LETTERS, "second", "$\\boxed{B}$"),
     (LETTERS, "second", "Final answer: B\nIn short, the choice is A or B."),
-    (LETTERS, "second", "The better response is B."),
     (LETTERS, "second", "<choice>B</choice>\n<reason>Response 2 is clearer.</reason>"),
     (LETTERS, "second", "Choice:\nB"),
-    (LETTERS, "first", "I prefer Response A because it is shorter."),
     (LETTERS, "first", '{"choice": "A"}'),
     (WORDS, "second", "winner: second\nFirst, the second list is more varied."),
-    (WORDS, "first", "The first list is better."),
     (WORDS, "tie", "Both."),
     (NUMBERS, "second", "Choice: 2\nReason:\n1. Response 2 is clearer.\n2. Response 1 is vague."),
     (GRADES, "first", "My final verdict is: Assistant A is much better: [[A>>B]]"),
@@ -66,7 +63,7 @@ def test_a_choice_that_is_open_is_not_read(field: Choice, reply: str) -> None:
     assert read_choice(reply, field) is None
 
 
-STATED = ("Choice: {}", "The verdict is {}.", "{} is better.", "I choose {}.", "Winner: **{}**")
+STATED = ("Choice: {}", "My verdict is: {}.", "**Final answer:** Assistant {}", "- Decision -> ({})", "Winner: **{}**")
 
 
 @given(st.sampled_from(STATED), st.sampled_from(STATED), st.sampled_from("ABC"), st.sampled_from("ABC"))
