@@ -232,6 +232,16 @@ def test_texts_side_by_side(here: Path, header: str, roles: str, capsys) -> None
     assert len(me.load("kept/data")) == 6  # whoever says what one of the columns is wants them as they are
 
 
+def test_a_column_that_only_begins_like_those_that_repeat_makes_no_row(here: Path) -> None:
+    rows = [f"u{i},text {i} a,the web,{i % 5 + 1},text {i} b,{i % 3 + 1}" for i in range(6)]
+    head = "pid,text_1,text_1_source,trust_1,text_2,trust_2"
+    (here / "t.csv").write_text("\n".join([head, *rows]), encoding="utf-8")
+    assert main(["init", "t.csv", "--yes", "--column", "text_1_source=ignore"]) == 0
+    assert sorted(me.load("t/data").explanations["explanation"]) == [
+        f"text {i} {place}" for i in range(6) for place in "ab"
+    ]
+
+
 def test_the_scale_is_that_of_people_not_of_tools(here: Path) -> None:
     rows = [f"u{i},i1,A,text {i},{who},fun,{n}" for i in range(3) for who, n in (("user", 5), ("gpt-4", 97))]
     head = "user,item,system,text,rater,aspect,rating"

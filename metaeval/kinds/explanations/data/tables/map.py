@@ -124,7 +124,7 @@ def prepared(table: Table, table_map: TableMap, map_name: str) -> tuple[Table, d
 
     `DataError` is raised if the map names a column or value that the table does not have.
     """
-    table = flattened(table, table_map.explode)
+    table = flattened(table, table_map.explode, table_map.where)
     for column, words in table_map.where.items():
         table = _kept(table, column, words, map_name)
     frame = table.frame.copy(deep=False)
