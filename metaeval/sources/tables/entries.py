@@ -136,7 +136,8 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 def pattern_of(template: str, allowed: Mapping[str, Sequence[str]]) -> re.Pattern[str]:
     """Return the expression whose groups are the placeholders of ``template``.
 
-    A placeholder stands for one of the texts that ``allowed`` has for it, else for one or more of any characters.
+    A placeholder stands for one of the texts that ``allowed`` has for it, else for one or more characters,
+    whichever they are.
     """
     parts: list[str] = []
     for i, part in enumerate(_PLACEHOLDER.split(template)):

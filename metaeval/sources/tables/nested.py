@@ -37,8 +37,8 @@ def flattened(
 
     Of patterns of columns that share a placeholder, such as ``text_{n}`` and ``rating_{n}``,
     each value of it becomes a row, with the value in the column ``n``, unless all cells there are blank.
-    The values are those of ``where``, or else those that the first pattern has: one or more of any characters.
-    Columns with other values stay as they are.
+    The values are those of ``where``, or else those that the first pattern has: one or more characters of any
+    kind. Columns with other values stay as they are.
     ``whole`` leaves the other lists as they are.
     """
     given, keep = opened(table.frame), None if whole else explode

@@ -150,7 +150,7 @@ def _known(unknown: Sequence[str], answer: str) -> dict[str, str]:
 def _ask_for_repeated(
     table: Table, said: Mapping[str, str], ask: Ask
 ) -> tuple[list[str], dict[str, str], dict[str, list[str]]]:
-    """Return the patterns of columns that stand once per explanation, what their places are, and all places."""
+    """Return the patterns of columns that stand once per explanation, what a place is, and all places."""
     flat = flattened(table)
     texts = texts_of(flat)
     families, likely = repeated([*texts])
