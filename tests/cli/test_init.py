@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import json
 import os
 import pty
@@ -252,6 +253,30 @@ def test_the_scale_is_that_of_people_not_of_tools(here: Path) -> None:
     assert set(data.scores["score"]) == {97}
     first = (here / "my table" / "map.yaml").read_text(encoding="utf-8").splitlines()[1]
     assert main(shlex.split(first.removeprefix("#   metaeval"))) == 0  # as the comment says
+
+
+@pytest.mark.parametrize(
+    "cell", ["5-Apr", "Apr-05", "4/5/2024", "05.04.2024", "2024-05-04 00:00:00", "04-mai", "45387", "45387.5"]
+)
+@pytest.mark.parametrize("name", ["rating", "trust"])
+def test_a_rating_that_a_spreadsheet_made_a_date_is_named_with_its_row(
+    here: Path, name: str, cell: str, capsys
+) -> None:
+    rows = [["user", "item", name], ["u1", "f", "4"], ["u2", "f", "2"], ["u3", "f", cell]]
+    (here / "t.csv").write_text("\n".join(map(",".join, rows)), encoding="utf-8")
+    assert main(["init", "t.csv", "--yes"]) == 2
+    said = f"t.csv, row 4, column '{name}': is '{cell}', a date, which spreadsheets make of such as 4/5"
+    assert said in capsys.readouterr().err
+    assert not (here / "t").exists()
+
+
+def test_a_date_in_a_workbook_is_named_with_its_row(here: Path, capsys) -> None:
+    book = openpyxl.Workbook()
+    for row in (["user", "item", "rating"], ["u1", "f", 4], ["u2", "f", dt.datetime(2024, 4, 5)]):
+        book.active.append(row)
+    book.save(here / "t.xlsx")
+    assert main(["init", "t.xlsx", "--yes"]) == 2
+    assert "t.xlsx, row 3, column 'rating': is '2024-04-05 00:00:00', a date" in capsys.readouterr().err
 
 
 def typed(here: Path, arguments: list[str], answers: str, code: int = 0) -> str:

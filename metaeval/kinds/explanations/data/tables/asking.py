@@ -20,6 +20,7 @@ from metaeval.kinds.explanations.data.tables.proposal import (
     by_names,
     has_number,
     numbers_of,
+    refuse_dates,
     scale_of_labels,
     scales_of,
     shortened,
@@ -105,6 +106,7 @@ def propose(
             said = said | more
         else:
             break
+    refuse_dates(made)
     if "generator" not in made.roles:
         made.generator = ask("No column names the generator. Which model or system was it?", "model", str)
     made.aspects += unrated
