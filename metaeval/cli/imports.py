@@ -113,9 +113,11 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
         _tell(run_map(file, map_file, out, force=force))
         return
     from metaeval.kinds.explanations.data.tables.importer import import_table as run
+    from metaeval.kinds.explanations.data.tables.map import few
 
     result = run(file, map_file, out, force=force)
-    click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map")
+    names = f": {few(result.unmapped)}" if result.unmapped else ""
+    click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map{names}")
 
 
 @import_.command("qrels")

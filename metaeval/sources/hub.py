@@ -14,7 +14,7 @@ from metaeval.base.errors import DataError, nearest, one_of, sound
 from metaeval.base.files import to_read
 from metaeval.base.parallel import within
 from metaeval.sources.tables.formats import ALL_SUFFIXES, read_any
-from metaeval.sources.tables.table import Table, arrow_frame, from_frame
+from metaeval.sources.tables.table import Quote, Table, arrow_frame, from_frame
 
 _PREFIX = re.compile(r"hf:/+(datasets/)?")  # a `Path` made of hf://owner/name has one slash
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?")
@@ -125,10 +125,15 @@ def hub_table(source: str, split: str | None = None, cache: Path | None = None) 
     return dataset_table(found, source) if one else split_table(found, split, source)
 
 
-def any_table(source: str | os.PathLike[str], split: str | None = None, cache: Path | None = None) -> Table:
+def any_table(
+    source: str | os.PathLike[str],
+    split: str | None = None,
+    cache: Path | None = None,
+    quote: Quote | None = None,
+) -> Table:
     """Return a table: a file, or what `hub_table` loads; raise `DataError` with what is wrong with it.
 
-    ``split`` is that of a data set, or the sheet of a workbook.
+    ``split`` is that of a data set, or the sheet of a workbook; ``quote`` is that of `read_any`.
     """
     name, path = hub_name(source), Path(source)
     if name is not None or path.is_dir():
@@ -136,7 +141,7 @@ def any_table(source: str | os.PathLike[str], split: str | None = None, cache: P
     if not path.exists():
         near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise DataError(f"the table {str(path)!r} does not exist{nearest(path.name, near)}")
-    return sound(read_any(path, split))
+    return sound(read_any(path, split, quote))
 
 
 def split_table(found: Mapping[Any, Any], split: str | None, source: str) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import json
 import os
 import pty
@@ -232,6 +233,16 @@ def test_texts_side_by_side(here: Path, header: str, roles: str, capsys) -> None
     assert len(me.load("kept/data")) == 6  # whoever says what one of the columns is wants them as they are
 
 
+def test_a_column_that_only_begins_like_those_that_repeat_makes_no_row(here: Path) -> None:
+    rows = [f"u{i},text {i} a,the web,{i % 5 + 1},text {i} b,{i % 3 + 1}" for i in range(6)]
+    head = "pid,text_1,text_1_source,trust_1,text_2,trust_2"
+    (here / "t.csv").write_text("\n".join([head, *rows]), encoding="utf-8")
+    assert main(["init", "t.csv", "--yes", "--column", "text_1_source=ignore"]) == 0
+    assert sorted(me.load("t/data").explanations["explanation"]) == [
+        f"text {i} {place}" for i in range(6) for place in "ab"
+    ]
+
+
 def test_the_scale_is_that_of_people_not_of_tools(here: Path) -> None:
     rows = [f"u{i},i1,A,text {i},{who},fun,{n}" for i in range(3) for who, n in (("user", 5), ("gpt-4", 97))]
     head = "user,item,system,text,rater,aspect,rating"
@@ -242,6 +253,30 @@ def test_the_scale_is_that_of_people_not_of_tools(here: Path) -> None:
     assert set(data.scores["score"]) == {97}
     first = (here / "my table" / "map.yaml").read_text(encoding="utf-8").splitlines()[1]
     assert main(shlex.split(first.removeprefix("#   metaeval"))) == 0  # as the comment says
+
+
+@pytest.mark.parametrize(
+    "cell", ["5-Apr", "Apr-05", "4/5/2024", "05.04.2024", "2024-05-04 00:00:00", "04-mai", "45387", "45387.5"]
+)
+@pytest.mark.parametrize("name", ["rating", "trust"])
+def test_a_rating_that_a_spreadsheet_made_a_date_is_named_with_its_row(
+    here: Path, name: str, cell: str, capsys
+) -> None:
+    rows = [["user", "item", name], ["u1", "f", "4"], ["u2", "f", "2"], ["u3", "f", cell]]
+    (here / "t.csv").write_text("\n".join(map(",".join, rows)), encoding="utf-8")
+    assert main(["init", "t.csv", "--yes"]) == 2
+    said = f"t.csv, row 4, column '{name}': is '{cell}', a date, which spreadsheets make of such as 4/5"
+    assert said in capsys.readouterr().err
+    assert not (here / "t").exists()
+
+
+def test_a_date_in_a_workbook_is_named_with_its_row(here: Path, capsys) -> None:
+    book = openpyxl.Workbook()
+    for row in (["user", "item", "rating"], ["u1", "f", 4], ["u2", "f", dt.datetime(2024, 4, 5)]):
+        book.active.append(row)
+    book.save(here / "t.xlsx")
+    assert main(["init", "t.xlsx", "--yes"]) == 2
+    assert "t.xlsx, row 3, column 'rating': is '2024-04-05 00:00:00', a date" in capsys.readouterr().err
 
 
 def typed(here: Path, arguments: list[str], answers: str, code: int = 0) -> str:

@@ -19,6 +19,18 @@ from metaeval.base.errors import Problem, shown
 from metaeval.sources.tables.table import Table
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_MONTH = (  # as spreadsheets write it: in English, German, Dutch, French, Spanish, Portuguese and Italian
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?|jän|mär|märz|mrz|mrt|mai|mei|okt|dez|janv|févr|mars|avr|juin|juil|août|déc"
+    r"|ene|abr|ago|dic|fev|set|out|gen|mag|giu|lug|ott)\.?"
+)
+DATE = re.compile(
+    rf"\d{{1,4}}[-./ ]+{_MONTH}([-./ ]+\d{{2,4}})?|{_MONTH}[-./ ]+\d{{1,4}}"
+    r"|(\d{4}年)?\d{1,2}月\d{1,2}日|\d{1,4}([-./])\d{1,2}\3 ?\d{1,4}([T ]+\d{1,2}:.*)?",
+    re.IGNORECASE,
+)
+SERIAL = re.compile(r"([34]\d{4}|5[0-4]\d{3})(\.\d+)?")
+"""A day from 1982 to 2050 as spreadsheets count them."""
 _EXACT = 2.0**53  # above it a float64 no longer names one whole number
 
 
@@ -68,13 +80,23 @@ def number_column(
         return numbers, _infinite(table, column, numbers)
     numbers = np.full(len(cells), np.nan)
     if set(families.values()) == {"number", "text"}:
-        return numbers, _mixed(table, column, cells, families)
+        return numbers, date_problems(table, column) or _mixed(table, column, cells, families)
     problems = [
-        table.problem(i, column, f"is {c!r}; it may be a number, or empty where there is none")
+        table.problem(i, column, f"is {shown(str(c))}; it may be a number, or empty where there is none")
         for i, c in enumerate(cells)
         if c is not None and families[type(c)] != "number"
     ]
-    return numbers, problems
+    return numbers, date_problems(table, column) or problems
+
+
+def date_problems(table: Table, column: str, *, serials: bool = False) -> list[Problem]:
+    """Return a problem for each cell that is a date, or, with ``serials``, the number of a day."""
+    says = "is {}, a date, which spreadsheets make of such as 4/5; write what it was, in cells for text"
+    return [
+        table.problem(i, column, says.format(shown(text)))
+        for i, cell in enumerate(_cells(table.frame[column]))
+        if DATE.fullmatch(text := _plain(cell).strip()) or (serials and SERIAL.fullmatch(text))
+    ]
 
 
 def _cells(values: pd.Series[Any]) -> NDArray[np.object_]:
@@ -99,6 +121,7 @@ def _parse(
     unread = [i for i in np.flatnonzero(~np.isfinite(numbers)).tolist() if stripped[i] is not None]
     may = "it may be a finite number, or empty where there is none"
     problems = [table.problem(i, column, f"is {stripped[i]!r}; {may}") for i in unread]
+    problems = (problems and date_problems(table, column)) or problems
     return np.where(np.isfinite(numbers), numbers, np.nan), problems
 
 

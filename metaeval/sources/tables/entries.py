@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
@@ -133,12 +133,11 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda m: values[m[1]], template)
 
 
-def pattern_of(
-    template: str, allowed: Mapping[str, list[str]], flags: re.RegexFlag = re.NOFLAG
-) -> re.Pattern[str]:
+def pattern_of(template: str, allowed: Mapping[str, Sequence[str]]) -> re.Pattern[str]:
     """Return the expression whose groups are the placeholders of ``template``.
 
-    A placeholder stands for one of the texts that ``allowed`` has for it, else for one or more characters.
+    A placeholder stands for one of the texts that ``allowed`` has for it, else for one or more characters,
+    whichever they are.
     """
     parts: list[str] = []
     for i, part in enumerate(_PLACEHOLDER.split(template)):
@@ -148,4 +147,4 @@ def pattern_of(
             parts.append(f"(?P<{part}>{'|'.join(map(re.escape, allowed[part])) or '(?!)'})")
         else:
             parts.append(f"(?P<{part}>.+?)")
-    return re.compile("".join(parts), flags)
+    return re.compile("".join(parts), re.DOTALL)

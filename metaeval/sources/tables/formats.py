@@ -21,12 +21,14 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem, one_of
 from metaeval.sources.tables.table import (
     SUFFIXES,
+    Quote,
     Table,
     content_of,
     frame_of,
     header_problems,
     read_content,
     read_delimited,
+    split_records,
     suffix_of,
     unknown_suffix,
 )
@@ -44,10 +46,14 @@ _QUALTRICS = '{"ImportId"'
 _MOST_CELLS = 50_000_000  # of a workbook; with more, hardly a cell holds anything
 
 
-def read_any(path: Path, part: str | None = None) -> tuple[Table | None, list[Problem]]:
+def read_any(
+    path: Path, part: str | None = None, quote: Quote | None = None
+) -> tuple[Table | None, list[Problem]]:
     """Read a table with one of `ALL_SUFFIXES`; ``read_as`` says which separator and encoding were found out.
 
-    ``part`` is the sheet of a workbook; the first that is not empty, if left out.
+    ``part`` is the sheet of a workbook; the first that is not empty, if left out. ``quote`` is that of
+    `metaeval.sources.tables.table.read_table`; if it is left out, a table of which quotation marks may hold
+    whole rows is refused.
     """
     suffix = suffix_of(path)
     if suffix not in ALL_SUFFIXES:
@@ -63,11 +69,15 @@ def read_any(path: Path, part: str | None = None) -> tuple[Table | None, list[Pr
     if suffix in (".parquet", ".jsonl", ".ndjson"):
         return read_content(path.name, content, suffix.replace("ndjson", "jsonl"))
     separator = _separator(content, "\t" if suffix == ".tsv" else ",")
-    table, problems = read_delimited(path.name, content, separator)
+    table, problems = read_delimited(path.name, content, separator, quote)
     if table is None:
         return None, problems
+    if quote is None and not problems:
+        problems = _rows_in_quotation(table, content, separator)
     read_as = [f"{encoding} text"] if encoding else []
     read_as += [f"separated by {_SEPARATORS[separator]}"] if separator != "," else []
+    marked = sum(int(table.frame[c].str.fullmatch('".*"').sum()) for c in table.frame)
+    read_as += [f"quotation marks kept around {counted(marked, 'cell')}"] if marked else []
     table, left_out = only_data(table)
     table = _with_points(table, comma=separator != ",")
     return replace(table, read_as=", ".join(read_as + left_out)), problems
@@ -113,6 +123,21 @@ def _separator(content: bytes, usual: str) -> str:
         alike = sum(len(r) == n for r in records) / max(1, len(records))
         fits[separator] = (alike if n > 1 else 0.0, n)
     return max(fits, key=lambda s: fits[s], default=usual)
+
+
+def _rows_in_quotation(table: Table, content: bytes, separator: str) -> list[Problem]:
+    """Say which quotation marks hold rows, if every line of the file is a whole row without quotation."""
+    broken = [
+        any("\n" in cell or "\r" in cell for cell in row) for row in table.frame.itertuples(index=False)
+    ]
+    lines = [r for r in split_records(content.decode(), separator, "") if r] if any(broken) else []
+    if {len(line) for line in lines} != {table.frame.shape[1]}:
+        return []
+    message = (
+        f"is one of {counted(len(broken), 'row')} by its quotation marks, and without them there are "
+        f"{len(lines) - 1}; double the marks inside of texts, or say in a map `quote: ''` or `quote: '\"'`"
+    )
+    return [table.problem(broken.index(True), None, message)]
 
 
 def _with_points(table: Table, *, comma: bool) -> Table:

@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, nearest, unknown
-from metaeval.sources.tables.entries import fill, pattern_of, placeholders
+from metaeval.sources.tables.entries import pattern_of, placeholders
 from metaeval.sources.tables.formats import is_blank
 from metaeval.sources.tables.table import Table
 
 _LONGEST = 50  # elements of a list, up to which each has its own column
 
 
-def flattened(table: Table, explode: Sequence[str] = (), *, whole: bool = False) -> Table:
+def flattened(
+    table: Table,
+    explode: Sequence[str] = (),
+    where: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    *,
+    whole: bool = False,
+) -> Table:
     """Return a table without nested values: mappings and lists.
 
     Each element of a list in a column of ``explode`` (its path) becomes a row of its own; a row whose list is
@@ -31,12 +37,14 @@ def flattened(table: Table, explode: Sequence[str] = (), *, whole: bool = False)
 
     Of patterns of columns that share a placeholder, such as ``text_{n}`` and ``rating_{n}``,
     each value of it becomes a row, with the value in the column ``n``, unless all cells there are blank.
+    The values are those of ``where``, or else those that the first pattern has: one or more characters of any
+    kind. Columns with other values stay as they are.
     ``whole`` leaves the other lists as they are.
     """
     given, keep = opened(table.frame), None if whole else explode
     table = replace(table, frame=_flat(given, keep))
     if patterns := [p for p in explode if placeholders(p)]:
-        table = _repeated_as_rows(table, patterns)
+        table = _repeated_as_rows(table, patterns, where)
     for path in (p for p in explode if p not in patterns):
         columns = [str(c) for c in table.frame.columns]
         if path not in columns or not any(_is_list(v) for v in table.frame[path]):
@@ -66,25 +74,29 @@ def opened(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**found)
 
 
-def _repeated_as_rows(table: Table, patterns: Sequence[str]) -> Table:
+def _repeated_as_rows(table: Table, patterns: Sequence[str], where: Mapping[str, Sequence[str]]) -> Table:
     """Return a row for each value of the placeholder that patterns share; their columns keep its name."""
-    name, *more = {n for p in patterns for n in placeholders(p)}
+    (name, *more), *others = [placeholders(p) for p in patterns]
     columns = [str(c) for c in table.frame.columns]
-    if more or name in columns:
-        wrong = "have one placeholder, the same in all" if more else f"name it so that no column is {name!r}"
+    one = not more and all(names == [name] for names in others)
+    if not one or name in columns:
+        wrong = f"name it so that no column is {name!r}" if one else "have one placeholder, the same in all"
         raise DataError(
             [Problem(table.name, None, None, f"the patterns {', '.join(patterns)} of `explode`: {wrong}")]
         )
-    words = {w for c in columns for w in (*re.findall(r"[^\W_]+", c), *re.findall(r"\d+", c))}
-    found: dict[str, dict[str, str]] = {}  # value → name without it → column
+    allowed = {name: where[name]} if name in where else {}
+    fits: dict[str, tuple[str, str]] = {}  # column → its pattern and value
+    for pattern in sorted(patterns, key=len):  # of two patterns that fit a column, the longer one has it
+        match = pattern_of(pattern, allowed).fullmatch
+        fits |= {c: (pattern, m[name]) for c in columns if (m := match(c))}
     for pattern in patterns:
-        fits = pattern_of(pattern, {name: sorted(words, key=len)})
-        matches = {c: m[name] for c in columns if (m := fits.fullmatch(c))}
-        if not matches:
+        if pattern not in {p for p, _ in fits.values()}:
             message = f"no column of the table fits the pattern {pattern!r}{nearest(pattern, columns)}"
             raise DataError([Problem(table.name, None, None, message)])
-        for column, value in matches.items():
-            found.setdefault(value, {})[fill(pattern, {name: f"{{{name}}}"})] = column
+    found: dict[str, dict[str, str]] = {v: {} for p, v in fits.values() if allowed or p == patterns[0]}
+    for column, (pattern, value) in fits.items():
+        if value in found:
+            found[value][pattern] = column
     used = {c for of in found.values() for c in of.values()}
     parts = []
     for value, of in found.items():

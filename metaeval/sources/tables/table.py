@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,8 @@ SUFFIXES: tuple[str, ...] = (".parquet", ".csv", ".jsonl", ".tsv")
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _MARK = "\x1f"  # stands for a delimiter of several characters: Arrow takes one
+Quote: TypeAlias = Literal['"', "'", ""]
+"""What stands around a text that holds the delimiter or a line break; empty if nothing does."""
 _BLOCK = 2**31 - 1  # bytes that Arrow reads at a time, at most
 
 
@@ -62,16 +64,20 @@ def from_frame(frame: pd.DataFrame, name: str) -> Table:
     return Table(name, plain, np.arange(2, len(plain) + 2))
 
 
-def read_table(path: Path) -> tuple[Table | None, list[Problem]]:
+def read_table(path: Path, quote: Quote | None = None) -> tuple[Table | None, list[Problem]]:
     """Read a table; the format follows the suffix, one of `SUFFIXES`, before ``.gz`` if it is gzip'ed.
 
-    It is None if it cannot be used. Problems are those of the file: encoding, ragged rows, broken lines.
+    ``quote``, if left out, is ``"``; of fields between tabs none, unless the header stands in ``"``.
+
+    The table is None if it cannot be used. Problems are of encoding, ragged rows and broken lines.
     """
     suffix = suffix_of(path)
     if suffix not in SUFFIXES:
         raise unknown_suffix(path, SUFFIXES)
     content = content_of(path)
-    return (None, [content]) if isinstance(content, Problem) else read_content(path.name, content, suffix)
+    return (
+        (None, [content]) if isinstance(content, Problem) else read_content(path.name, content, suffix, quote)
+    )
 
 
 def suffix_of(path: Path) -> str:
@@ -99,13 +105,15 @@ def content_of(path: Path) -> bytes | Problem:
     return content if content.strip() else empty
 
 
-def read_content(name: str, content: bytes, suffix: str) -> tuple[Table | None, list[Problem]]:
+def read_content(
+    name: str, content: bytes, suffix: str, quote: Quote | None = None
+) -> tuple[Table | None, list[Problem]]:
     """Read the content of a file; see `read_table`."""
     if suffix == ".parquet":
         return _read_parquet(name, content)
     if suffix == ".jsonl":
         return _read_jsonl(name, content)
-    return read_delimited(name, content, "\t" if suffix == ".tsv" else ",")
+    return read_delimited(name, content, "\t" if suffix == ".tsv" else ",", quote)
 
 
 def _read_parquet(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
@@ -128,7 +136,9 @@ def arrow_frame(table: pa.Table) -> pd.DataFrame:
     return frame
 
 
-def read_delimited(name: str, content: bytes, delimiter: str) -> tuple[Table | None, list[Problem]]:
+def read_delimited(
+    name: str, content: bytes, delimiter: str, quote: Quote | None = None
+) -> tuple[Table | None, list[Problem]]:
     """Read fields that are separated by ``delimiter``, in UTF-8, below a header; see `read_table`."""
     content = content.removeprefix(_BOM)
     try:
@@ -136,13 +146,16 @@ def read_delimited(name: str, content: bytes, delimiter: str) -> tuple[Table | N
     except UnicodeDecodeError as error:
         row = None if content.startswith(_UTF16) else content[: error.start].count(b"\n") + 1
         return None, [Problem(name, row, None, _not_utf8(content, error))]
-    records = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    if quote is None:
+        head = text.partition("\n")[0].rstrip("\r").split(delimiter)
+        quote = '"' if delimiter != "\t" or all(h[:1] == h[-1:] == '"' for h in head) else ""
+    records = split_records(text, delimiter, quote)
     blank: list[int] = []
     number = 0
     try:
         header = next(records, [])
         # Arrow takes a quotation mark in any place, and a blank line for a row of empty cells.
-        if any(sign in text for sign in ('"', "\n\n", "\n\r", "\r\r")):
+        if any(sign in text for sign in (quote or "\n\n", "\n\n", "\n\r", "\r\r")):
             for number, record in enumerate(records, start=2):
                 if not record:
                     blank.append(number)
@@ -154,18 +167,26 @@ def read_delimited(name: str, content: bytes, delimiter: str) -> tuple[Table | N
 
     def ragged(fields: int) -> str:
         hint = "too few" if fields < len(header) else "too many; quote a text that holds the delimiter"
+        hint += "" if quote else "; quotation is read if a map says `quote: '\"'`"
         return f"has {fields} fields, the header has {len(header)}: {hint}"
 
     columns = [h if h.strip() else f"column {n}" for n, h in enumerate(header, start=1)]
-    frame, rows, problems = _fields(name, content, columns, delimiter, ragged, quote='"')
+    frame, rows, problems = _fields(name, content, columns, delimiter, ragged, quote=quote)
     kept = (rows > 1) & ~np.isin(rows, blank)
     return Table(name, frame[kept].reset_index(drop=True), rows[kept]), problems
 
 
+def split_records(text: str, delimiter: str, quote: Quote) -> Iterator[list[str]]:
+    """Yield the fields of each record; `csv.Error` is raised where quotation is not as it should be."""
+    style = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    lines = io.StringIO(text, newline="")
+    yield from csv.reader(lines, delimiter=delimiter, quotechar=quote or None, quoting=style, strict=True)
+
+
 def read_headerless(
-    path: Path, columns: Sequence[str], delimiter: str = "\t", *, latin: bool = False
+    path: Path, columns: Sequence[str], delimiter: str = "\t", *, latin: bool = False, quote: Quote = ""
 ) -> tuple[Table | None, list[Problem]]:
-    """Read a file without a header and without quotes, as releases of MovieLens and MIND are.
+    """Read a file without a header, without quotes if none is given, as releases of MovieLens and MIND are.
 
     ``latin`` says that a file that is not UTF-8 is Latin-1. Rows are counted from 1; a line that has more or
     fewer fields than there are columns is a problem.
@@ -185,7 +206,7 @@ def read_headerless(
         return f"has {counted(fields, 'field')}; it needs {len(columns)}: {', '.join(columns)}"
 
     marked = text.replace(delimiter, _MARK).encode()
-    frame, rows, problems = _fields(path.name, marked, columns, _MARK, ragged, quote=False)
+    frame, rows, problems = _fields(path.name, marked, columns, _MARK, ragged, quote=quote)
     kept = (frame != "").any(axis=1).to_numpy()
     return Table(path.name, frame[kept].reset_index(drop=True), rows[kept]), problems
 
@@ -197,7 +218,7 @@ def _fields(
     delimiter: str,
     ragged: Callable[[int], str],
     *,
-    quote: str | bool,
+    quote: Quote,
 ) -> tuple[pd.DataFrame, NDArray[np.int64], list[Problem]]:
     """Return all records as texts, their numbers, and a problem for each of another number of fields."""
     problems: list[Problem] = []
@@ -215,7 +236,7 @@ def _fields(
         ),
         arrow_csv.ParseOptions(
             delimiter=delimiter,
-            quote_char=quote,
+            quote_char=quote or False,
             newlines_in_values=True,
             ignore_empty_lines=False,
             invalid_row_handler=skip,

@@ -7,10 +7,13 @@ import json
 import openpyxl
 import pandas as pd
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError, sound
 from metaeval.sources.hub import any_table
 from metaeval.sources.tables.formats import read_any
+from metaeval.sources.tables.table import read_table
 
 RECORDS = [{"user": "u1", "text": "Für dich, genau", "mark": 4}, {"user": "u2", "text": "Naïve", "mark": 5}]
 
@@ -60,6 +63,46 @@ def test_a_decimal_comma_is_read_where_semicolons_separate(tmp_path) -> None:
     frame = sound(read_any(path)).frame
     assert frame["score"].tolist() == ["0.5", "12"]
     assert frame["text"].tolist() == ["1,2 and 3", "4,5"]
+
+
+FIELDS = st.text(st.characters(blacklist_characters="\t\r\n\ufeff", blacklist_categories=["Cs", "Cc"]))
+
+
+@given(st.lists(st.tuples(FIELDS, st.integers(1, 5)), min_size=1, max_size=8))
+@example([('"He said', 4), ("plain", 2), ('she said"', 5)])
+@example([('"Hello" he said', 4), ('""', 1), ('"', 2)])
+def test_between_tabs_a_quotation_mark_is_text(tmp_path_factory, rows) -> None:
+    path = tmp_path_factory.getbasetemp() / "t.tsv"
+    lines = [f"u{n}\t{text}\t{mark}" for n, (text, mark) in enumerate(rows)]
+    path.write_text("\n".join(["user\ttext\tmark", *lines]), encoding="utf-8", newline="")
+    for read in (read_any, read_table):
+        frame = sound(read(path)).frame
+        assert frame["text"].str.strip().tolist() == [text.strip() for text, _ in rows]
+        assert frame["mark"].tolist() == [str(mark) for _, mark in rows]
+
+
+def test_quotation_between_tabs_is_stated_by_the_header_or_the_caller(tmp_path) -> None:
+    path, two = tmp_path / "t.tsv", 'u1\t"One ""two""\nthree"\t4\n'
+    path.write_text(f"user\ttext\tmark\n{two}", encoding="utf-8")
+    assert "quotation is read if a map says `quote: '\"'`" in str(read_any(path)[1][0])
+    assert sound(read_any(path, quote='"')).frame["text"].tolist() == ['One "two"\nthree']
+    path.write_text(f'"user"\t"text"\t"mark"\n{two}', encoding="utf-8")
+    assert sound(read_any(path)).frame.to_numpy().tolist() == [["u1", 'One "two"\nthree', "4"]]
+    path.write_text('user\ttext\nu1\t"One"\nu2\tTwo\n', encoding="utf-8")
+    assert sound(read_any(path)).read_as == "separated by tabs, quotation marks kept around 1 cell"
+
+
+@pytest.mark.parametrize("separator", [",", ";", "|"])
+def test_quotation_marks_that_may_hold_rows_are_refused_unless_stated(tmp_path, separator) -> None:
+    rows = [["user", "text", "mark"], ["u0", "plain", "1"], ["u1", '"He said', "4"], ["u2", "on", "2"]]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(map(separator.join, [*rows, ["u3", 'she said"', "5"]])), encoding="utf-8")
+    said = "t.csv, row 3: is one of 2 rows by its quotation marks, and without them there are 4"
+    assert str(read_any(path)[1][0]).startswith(said)
+    assert sound(read_any(path, quote="")).frame["mark"].tolist() == ["1", "4", "2", "5"]
+    assert sound(read_any(path, quote='"')).frame["mark"].tolist() == ["1", "5"]
+    path.write_text(path.read_text().replace(f"plain{separator}", f'"a{separator} b"{separator}'))
+    assert len(sound(read_any(path)).frame) == 2  # whoever quotes a separator doubles marks within texts
 
 
 def workbook(path, rows, merged=(), title="Sheet") -> None:

@@ -87,11 +87,33 @@ def test_columns_that_repeat_become_rows_unless_they_are_blank() -> None:
     assert table.frame["rating_1_note"].tolist() == ["", "", "?"]
 
 
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True), st.text(max_size=2))
+def test_a_value_is_one_or_more_of_any_characters(values: list[str], end: str) -> None:
+    columns = {f"score {value}{end}": [at] for at, value in enumerate(values)}
+    rows = flattened(from_frame(pd.DataFrame({"doc": [1], **columns}), "t"), [f"score {{n}}{end}"]).frame
+    assert dict(zip(rows["n"], rows[f"score {{n}}{end}"], strict=True)) == {
+        v: n for n, v in enumerate(values)
+    }
+
+
+def test_the_first_pattern_has_the_values_unless_where_states_them() -> None:
+    columns = ["t a", "t a b", "m a", "m a sd", "m c"]
+    table = from_frame(pd.DataFrame([range(5)], columns=columns), "t")
+    patterns = ["t {n}", "m {n}", "m {n} sd"]
+    rows = flattened(table, patterns).frame
+    assert rows[["n", *patterns]].fillna(-1).to_numpy().tolist() == [["a", 0, 2, 3], ["a b", 1, -1, -1]]
+    assert rows["m c"].tolist() == [4, 4]  # left out, and still a column
+    stated = flattened(table, patterns, {"n": ["c", "a"]}).frame
+    assert stated[["n", *patterns]].fillna(-1).to_numpy().tolist() == [["a", 0, 2, 3], ["c", -1, 4, -1]]
+    assert stated["t a b"].tolist() == [1, 1]
+
+
 @pytest.mark.parametrize(
     ("patterns", "said"),
     [
         (["text_{n}", "mark_{n}"], "no column of the table fits the pattern 'mark_{n}'"),
         (["text_{n}", "rating_{m}"], "have one placeholder, the same in all"),
+        (["text_{n}{n}"], "have one placeholder, the same in all"),
         (["text_{who}"], "name it so that no column is 'who'"),
     ],
 )

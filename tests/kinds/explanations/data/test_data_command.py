@@ -63,5 +63,5 @@ def test_import_of_a_table(tmp_path):
     assert result.exit_code == 0, result.exception
     assert result.output == (
         "HANNA: 1 unit, 0 users, 1 item, 1 generator, 6 aspects, 3 raters, 7 recorded evaluators, "
-        "18 ratings, 0 missing ratings, 1 column not in the map\n"
+        "18 ratings, 0 missing ratings, 1 column not in the map: Judge AVG 1\n"
     )

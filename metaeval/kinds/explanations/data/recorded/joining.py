@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -150,7 +149,7 @@ def _from_id(table: Table, template: str, problems: list[Problem]) -> dict[str, 
     """Return the keys that the column ``id`` holds."""
     if "id" not in table.frame.columns:
         raise DataError([Problem(table.name, None, "id", "is missing, but the map takes `id` apart")])
-    pattern = pattern_of(template, {}, re.DOTALL)
+    pattern = pattern_of(template, {})
     ids = _key_column(table, "id", problems)
     matches = [pattern.fullmatch(text) for text in ids]
     for i, match in enumerate(matches):

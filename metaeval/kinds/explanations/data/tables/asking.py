@@ -20,6 +20,7 @@ from metaeval.kinds.explanations.data.tables.proposal import (
     by_names,
     has_number,
     numbers_of,
+    refuse_dates,
     scale_of_labels,
     scales_of,
     shortened,
@@ -76,9 +77,10 @@ def propose(
     one though it is ``unrated``; and where nobody is asked, for columns that are not known.
     """
     place: dict[str, str] = {}
+    where: dict[str, list[str]] = {}
     if not (explode := object_lists(table)):
-        explode, place = _ask_for_repeated(table, said, ask)
-    flat = flattened(table, explode)
+        explode, place, where = _ask_for_repeated(table, said, ask)
+    flat = flattened(table, explode, where)
     texts = texts_of(flat)
     said = place | _matching(said, [*texts])
     read_as = f" ({table.read_as})" if table.read_as else ""
@@ -104,6 +106,7 @@ def propose(
             said = said | more
         else:
             break
+    refuse_dates(made)
     if "generator" not in made.roles:
         made.generator = ask("No column names the generator. Which model or system was it?", "model", str)
     made.aspects += unrated
@@ -146,14 +149,16 @@ def _known(unknown: Sequence[str], answer: str) -> dict[str, str]:
     )
 
 
-def _ask_for_repeated(table: Table, said: Mapping[str, str], ask: Ask) -> tuple[list[str], dict[str, str]]:
-    """Return the patterns of columns that stand once per explanation, and what their places are."""
+def _ask_for_repeated(
+    table: Table, said: Mapping[str, str], ask: Ask
+) -> tuple[list[str], dict[str, str], dict[str, list[str]]]:
+    """Return the patterns of columns that stand once per explanation, what a place is, and all places."""
     flat = flattened(table)
     texts = texts_of(flat)
     families, likely = repeated([*texts])
     columns = {c for places in families.values() for c in places.values()}
     if PLACE in texts or columns & said.keys() or all(numbers_of(texts[c]) is None for c in columns):
-        return [], {}
+        return [], {}, {}
     patterns, values = [*families], dict.fromkeys(v for places in families.values() for v in places)
     roles = roles_of([c for c in (*texts, *patterns) if c not in columns], (), {}).values()
     free = [key for key in (likely, "item_id", "generator") if key not in roles]
@@ -173,7 +178,7 @@ def _ask_for_repeated(table: Table, said: Mapping[str, str], ask: Ask) -> tuple[
         "other, or no if each row is about one explanation)"
     )
     role = ask(question, usual, read)
-    return (patterns, {PLACE: role}) if role else ([], {})
+    return (patterns, {PLACE: role}, {PLACE: [*values]}) if role else ([], {}, {})
 
 
 def _ask_for_raters(made: Proposal, ask: Ask) -> None:

@@ -21,7 +21,7 @@ from metaeval.kinds.files.checks import duplicates
 from metaeval.sources.hub import any_table, dataset_table, split_table
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.entries import Entry, FromColumn, fill
-from metaeval.sources.tables.table import Table, from_frame
+from metaeval.sources.tables.table import Quote, Table, from_frame
 
 if TYPE_CHECKING:
     import datasets
@@ -78,7 +78,9 @@ def import_table(
     """
     refuse_if_in_the_way(Path(out), force=force)
     table_map = sound(read_model(Path(map_file), TableMap))
-    result = convert(any_table(source, table_map.split, cache), table_map, Path(map_file).name)
+    result = convert(
+        any_table(source, table_map.split, cache, table_map.quote), table_map, Path(map_file).name
+    )
     save(result.data, out, force=force)
     return result
 
@@ -293,7 +295,7 @@ def from_table(
         given, name = sound(read_model(Path(map), TableMap)), Path(map).name
     else:
         raise DataError(f"the map is a mapping or the path of a map file, not a {type(map).__name__}")
-    return convert(_table(table, given.split), given, name).data
+    return convert(_table(table, given.split, given.quote), given, name).data
 
 
 def of_columns(table: object) -> ExplanationSet:
@@ -313,9 +315,9 @@ def of_columns(table: object) -> ExplanationSet:
     return from_frames(frame.drop(columns=list(_SAID)).drop_duplicates(), frame[[*keys, *_SAID]])
 
 
-def _table(table: object, split: str | None) -> Table:
+def _table(table: object, split: str | None, quote: Quote | None = None) -> Table:
     if isinstance(table, str | os.PathLike):
-        return any_table(table, split)
+        return any_table(table, split, quote=quote)
     if isinstance(table, pd.DataFrame):
         # Named levels of the index count as columns.
         named = [n for n in table.index.names if n is not None and n not in table.columns]

@@ -27,7 +27,7 @@ from metaeval.sources.tables.entries import (
     placeholders,
 )
 from metaeval.sources.tables.nested import flattened
-from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.table import Quote, Table
 
 _MOST_SHOWN = 20  # columns, or values of one, in a sentence
 
@@ -52,6 +52,7 @@ class TableMap(About, OnScale):
     aspects: Annotated[dict[Name, Aspect], Field(min_length=1), BeforeValidator(_said)]
     scale: RatingScale | None
     split: Name | None = None
+    quote: Quote | None = None
     missing: list[str] = Field(default_factory=list)
     explode: Names = Field(default_factory=list)
     where: dict[Name, Words] = Field(default_factory=dict)
@@ -124,7 +125,7 @@ def prepared(table: Table, table_map: TableMap, map_name: str) -> tuple[Table, d
 
     `DataError` is raised if the map names a column or value that the table does not have.
     """
-    table = flattened(table, table_map.explode)
+    table = flattened(table, table_map.explode, table_map.where)
     for column, words in table_map.where.items():
         table = _kept(table, column, words, map_name)
     frame = table.frame.copy(deep=False)

@@ -11,7 +11,7 @@ from typing import Any
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.tables.proposal import MISSING, Proposal, ProposedAspect
-from metaeval.kinds.explanations.data.tables.roles import NTH, OVERALL, Cell, without_place
+from metaeval.kinds.explanations.data.tables.roles import NTH, OVERALL, PLACE, Cell, without_place
 
 _PLAIN = re.compile(r"[^\W\d][\w.-]*(?: \w[\w.-]*)*")
 _RESERVED = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"])
@@ -35,6 +35,7 @@ def map_text(made: Proposal, file: str, split: str | None, folder: str, name: st
         ("scale", _scale(made.aspects[0]) if one else None, ""),
         ("split", split, ""),
         ("explode", made.explode, f"a row for each {f'value of {NTH}' if repeats else 'element'} of these"),
+        ("where", {PLACE: [*made.table.frame[PLACE].unique()]} if repeats else {}, ""),
         ("rename", rename, "cells, before they are read"),
         ("missing", _missing(made), "words that stand for no answer"),
         ("units", _units(made), "what names an explanation, and its texts: ours ← the table's"),

@@ -24,7 +24,7 @@ from metaeval.kinds.explanations.data.tables.roles import (
     roles_of,
     whole,
 )
-from metaeval.sources.tables.columns import text_column
+from metaeval.sources.tables.columns import DATE, SERIAL, date_problems, text_column
 from metaeval.sources.tables.table import Table
 
 MISSING = frozenset(WORDS["no_answer"])
@@ -48,12 +48,15 @@ _SURE = 30  # ratings from which a shorter scale that is used whole is one of it
 def numbers_of(texts: Sequence[str]) -> dict[str, int | None] | None:
     """Return the number of each answer in words, and None for a word that is no answer.
 
-    Nothing if all are numbers, apart from words for no answer; None if they are no answers at all.
+    Nothing if all are numbers, apart from words for no answer and dates, which are wrong; None if they are no
+    answers at all.
     """
     words: dict[str, int | None] = {t: None for t in texts if t.casefold() in MISSING}
     answers = [t for t in dict.fromkeys(texts) if t not in words]
     if not answers:
         return None
+    if len(others := [t for t in texts if not DATE.fullmatch(t)]) < len(texts):
+        return None if numbers_of(others) is None else {}
     numbers = sum(bool(_NUMBER.fullmatch(t)) for t in texts)
     if all(_NUMBER.fullmatch(t) for t in answers) or numbers >= max(_CLEAR, _MOSTLY * len(texts)):
         return {}  # whoever reads the numbers says which cells hold none
@@ -112,8 +115,8 @@ def scale_of_labels(words: Sequence[str]) -> tuple[float, float] | None:
 
 
 def is_rating(texts: Sequence[str]) -> bool:
-    """Say whether numbers look like ratings: whole ones from -3 to 100, or halves up to 10."""
-    numbers = [float(t) for t in texts if _NUMBER.fullmatch(t)]
+    """Say whether numbers look like ratings: whole ones from -3 to 100, or halves up to 10, beside dates."""
+    numbers = [float(t) for t in texts if _NUMBER.fullmatch(t) and not SERIAL.fullmatch(t)]
     steps = 2 if max(numbers, default=0) <= _NO_SLIDER else 1
     return bool(numbers) and all((steps * n).is_integer() and -3 <= n <= 100 for n in numbers)
 
@@ -208,6 +211,16 @@ class Proposal:
         return "; ".join(f"{who}: {few(columns)}" for who, columns in by.items())
 
 
+def refuse_dates(made: Proposal) -> None:
+    """Raise `DataError` if ratings or scores hold dates."""
+    of_people = {c.column: is_rating(made.texts[c.column]) for c in made.people}
+    columns = of_people | {c.column: False for c in made.tools}
+    if problems := [
+        p for column, serials in columns.items() for p in date_problems(made.table, column, serials=serials)
+    ]:
+        raise DataError(problems)
+
+
 def texts_of(table: Table) -> dict[str, list[str]]:
     """Return the cells of each column that are not empty, as text."""
     named = [c for c in table.frame.columns if str(c).strip()]
@@ -223,6 +236,9 @@ def shortened(name: str) -> str:
 def by_names(made: Proposal, said: Mapping[str, str]) -> Proposal:
     """Say what the columns are, by their names; and which columns of numbers look like ratings."""
     numbers = {c: n for c, texts in made.texts.items() if (n := numbers_of(texts)) is not None}
+    numbers |= {
+        c: {} for c, t in made.texts.items() if t and VALUE.fullmatch(c) and all(map(DATE.fullmatch, t))
+    }
     roles = roles_of([*made.texts], numbers.keys(), said)
     values = [c for c in made.texts if roles.get(c, "rating" if c in numbers else "") in ("rating", "score")]
     for column in (c for c in made.texts if c not in values):

@@ -13,7 +13,7 @@ from metaeval.kinds.exposure.data.loading import FOLDER, Described
 from metaeval.kinds.exposure.data.log_set import ITEM, USER
 from metaeval.kinds.files.loading import Files, TableFile, absent_columns, once, renamed, table_importer
 from metaeval.sources.tables.entries import Name
-from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.table import Quote, Table
 
 
 class LogColumns(Strict):
@@ -38,6 +38,7 @@ class LogMap(Described):
     header: list[Name] | None = None
     """Names of the columns of a table without a header, tabs between them."""
     split: Name | None = None
+    quote: Quote | None = None
 
     def about(self) -> dict[str, Any]:
         """Return the keys of ``dataset.yaml`` that the map says."""

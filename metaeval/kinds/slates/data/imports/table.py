@@ -25,7 +25,7 @@ from metaeval.kinds.slates.data.sampling import GAIN, Sampling, by_position, res
 from metaeval.kinds.slates.data.slate_set import DUEL, ITEM, POSITION, QUESTION, SLATE, USER
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.entries import Name
-from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.table import Quote, Table
 
 _TIME = "timestamp"
 _UTILITIES = (f"utility_{FIRST}", f"utility_{SECOND}")
@@ -84,6 +84,7 @@ class SlateMap(About):
     statement: Name = QUESTION
     missing: list[str] = Field(default_factory=list)
     split: Name | None = None
+    quote: Quote | None = None
 
     @model_validator(mode="after")
     def _is_of_one_form(self) -> Self:

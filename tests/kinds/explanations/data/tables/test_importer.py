@@ -89,6 +89,13 @@ def test_a_wide_table(run, tmp_path):
     assert math.isnan(ratings["2", "Trust", "007"])
 
 
+def test_a_map_states_the_quotation_of_a_tsv(run):
+    table = LONG.replace(",", "\t").replace("One", '"One"')
+    assert run(table, LONG_MAP, ".tsv").data.explanations["explanation"].tolist() == ['"One"', "Two"]
+    stated = run(table, f"quote: '\"'\n{LONG_MAP}", ".tsv")
+    assert stated.data.explanations["explanation"].tolist() == ["One", "Two"]
+
+
 def test_a_long_table(run, tmp_path):
     made = run(LONG, LONG_MAP)
     data = loading.load(tmp_path / "out")
