@@ -76,9 +76,9 @@ class Export:
 
     def records_in(self, content: Sequence[object]) -> list[Any]:
         """Return the records of a file; none if it is not one of this tool's."""
-        places = [within(content, place.split(".")) for place in self.within]
-        own = (p for p in (*places, content) if any(isinstance(r, dict) and self.fits(r) for r in p))
-        return [*next(own, [])]
+        places = (within(content, place.split(".") if place else []) for place in (*self.within, ""))
+        own = (found for found in places if any(isinstance(r, dict) and self.fits(r) for r in found))
+        return next(own, [])
 
     def shaped(self, records: Sequence[object], file: str) -> list[Any]:
         """Return records as they are declared; raise `DataError` with what is wrong first."""

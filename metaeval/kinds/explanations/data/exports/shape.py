@@ -15,6 +15,7 @@ from typing import Annotated, Any, NotRequired, Required
 from pydantic import BeforeValidator, ConfigDict, with_config
 from typing_extensions import TypedDict
 
+from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data.recorded.inspect_logs import log_of
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".eval")
@@ -52,7 +53,8 @@ def opened(cell: object) -> Any:  # noqa: ANN401 - whatever JSON holds
 def content_of(path: Path) -> list[Any]:
     """Return what a file holds: JSON, JSON lines, a log of inspect, or a CSV table, one object a row.
 
-    Nothing is returned of a file of another kind, or that cannot be read: it may be a table.
+    Nothing is returned of a file of another kind, or that cannot be read: it may be a table. `DataError` is
+    raised of a log that is damaged, and of JSON with half a character.
     """
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES or not path.is_file():
@@ -64,12 +66,16 @@ def content_of(path: Path) -> list[Any]:
         if suffix == ".csv":
             rows = csv.DictReader(text.splitlines(keepends=True))
             return [{k: v for k, v in row.items() if k} for row in rows]
-        if suffix == ".json":
-            found = json.loads(text)
-            return found if isinstance(found, list) else [found]
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        lines = [text] if suffix == ".json" else text.splitlines()
+        found = [json.loads(line) for line in lines if line.strip()]
     except (OSError, ValueError, RecursionError, csv.Error):
         return []
+    try:
+        json.dumps(found if "\\ud" in text.lower() else "", ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])
+        raise DataError(f"{path.name} holds {half}, half of a surrogate pair, which is not text") from error
+    return found
 
 
 def within(content: object, path: Sequence[str]) -> list[Any]:
