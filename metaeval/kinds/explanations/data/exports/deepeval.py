@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.base.records import Status
 from metaeval.kinds.explanations.data.exports.export import (
     METADATA,
     OWN,
@@ -49,8 +48,8 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
 
 
 def _mark(metric: Mapping[str, Any]) -> Mark:
-    failed = Status.TRANSPORT if metric.get("error") else None
-    return Mark(metric["name"], metric.get("score"), metric["name"], person=False, status=failed)
+    name = metric["name"]
+    return Mark(name, metric.get("score"), name, person=False, failed=metric.get("error"))
 
 
 DEEPEVAL = Export(

@@ -39,8 +39,8 @@ class Mark:
     person: bool
     named: bool = True
     """Whether ``who`` is a name; else it is what those are who have none, and each mark is by another one."""
-    status: Status | None = None
-    """Why there is no score, whatever the value."""
+    failed: object = None
+    """Why there is no score, whatever the value: a `Status`, or the tool's error, which is `transport`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class Judged:
     marks: Sequence[Mark] = ()
     text: str | None = None
     """The field that was judged, if the tool says so; else ``explanation``, or the longest."""
-    status: Status | None = None
-    """Why it has no scores, if the tool says that it failed: what tools gave it is no score then."""
+    failed: object = None
+    """Why none of its marks is a score, as of a mark; what people said of it stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def data_set(
         for mark in unit.marks
         if mark.who != METADATA or mark.aspect in people
     ]
-    marks = [(at, m, person) for at, m, person in marks if _is_given(m.value) or (m.status and not person)]
+    marks = [(at, m, person) for at, m, person in marks if _is_given(m.value) or (m.failed and not person)]
     if not any(person for *_, person in marks):
         known = sorted({mark.aspect for unit in judged for mark in unit.marks})
         raise DataError(
@@ -186,9 +186,11 @@ def data_set(
         if person:
             ratings.append(row | {"rater": who, "rating": value})
             continue
-        failed = mark.status or judged[at].status or (Status.MISSING if value is None else None)
-        why = {"why": mark.value if failed == Status.MISSING else failed, "status": failed or Status.OK}
-        scores.append(row | {"evaluator": who, "score": None if failed else value} | why)
+        failed = mark.failed or judged[at].failed
+        word = Status.MISSING if value is None else Status.OK
+        status = failed if isinstance(failed, Status) else Status.TRANSPORT if failed else word
+        why = {"status": status, "why": status if failed else mark.value}
+        scores.append(row | {"evaluator": who, "score": value if status == Status.OK else None} | why)
     if max(nth.values(), default=0) > 1:
         notes.append("Raters without a name are others for each mark of a record, numbered from 2 on.")
     rated = _once(pd.DataFrame(ratings), notes)
@@ -249,7 +251,7 @@ def _units(
         names[name] += 1
         own = {k: v for k, v in fields.items() if k in OWN}
         text = fields.get(name, "")
-        if text.strip() or (at in rated and fields and unit.status is None):
+        if text.strip() or (at in rated and fields and not unit.failed):
             rows[at] = {"item_id": unit.id, **own, "explanation": text}
     if not any(row["explanation"] for row in rows.values()):
         raise DataError("no record of the export has a text")

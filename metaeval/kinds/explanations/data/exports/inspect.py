@@ -65,7 +65,7 @@ def _marks(scorer: str, score: Mapping[str, Any] | None, sample: Mapping[str, An
     for aspect, one in values.items():
         number = number_of_value(one)
         given, status = one if number is None else number, status_of(sample, score)
-        yield Mark(aspect, given, scorer, scorer == _HUMAN, status=status)
+        yield Mark(aspect, given, scorer, scorer == _HUMAN, failed=status)
 
 
 INSPECT = Export("inspect", "the log of an evaluation, `.eval` or `.json`", _fits, _SHAPE, _read)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.base.records import Status
 from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
 from metaeval.kinds.explanations.data.exports.shape import opened, shape
 
@@ -30,8 +29,8 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
             "user_id": record.get("userId"),
             **own_fields(given, opened(record.get("metadata")), record),
         }
-        failed = Status.TRANSPORT if record.get("level") == "ERROR" else None
-        yield Judged(record["id"], fields, [_mark(score) for score in record["scores"]], "output", failed)
+        marks = [_mark(score) for score in record["scores"]]
+        yield Judged(record["id"], fields, marks, "output", record.get("level") == "ERROR")
 
 
 def _mark(score: Mapping[str, Any]) -> Mark:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.base.records import Status
 from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
 from metaeval.kinds.explanations.data.exports.shape import opened, shape
 
@@ -36,8 +35,8 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         reference = opened(record.get("reference_outputs"))
         if reference:
             fields["reference"] = text_in(reference)
-        failed = Status.TRANSPORT if record.get("error") else None
-        yield Judged(str(record.get("id") or n), fields, [*_marks(record)], "outputs", failed)
+        name, failed = str(record.get("id") or n), record.get("error")
+        yield Judged(name, fields, [*_marks(record)], "outputs", failed)
 
 
 def _marks(record: Mapping[str, Any]) -> Iterator[Mark]:

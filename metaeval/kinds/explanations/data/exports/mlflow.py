@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.base.records import Status
 from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
 from metaeval.kinds.explanations.data.exports.shape import opened, shape
 
@@ -36,7 +35,7 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         inputs = opened(given)
         user = more[1].get("mlflow.trace.user") if isinstance(more[1], Mapping) else None
         fields = {"item_title": text_in(inputs), "response": text_in(made), "user_id": user}
-        failed = Status.TRANSPORT if info.get("state") == "ERROR" else None
+        failed = info.get("state") == "ERROR"
         marks = [_mark(given) for given in info["assessments"] if given.get("valid", True)]
         yield Judged(info["trace_id"], fields | own_fields(inputs, *more), marks, "response", failed)
 
@@ -44,10 +43,10 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
 def _mark(given: Mapping[str, Any]) -> Mark:
     kind, who = str(given["source"].get("source_type")), given["source"].get("source_id")
     found = given["feedback"] or given["expectation"]
-    value, failed = found.get("value"), Status.TRANSPORT if found.get("error") else None
+    value, failed = found.get("value"), found.get("error")
     value = _RATINGS.get(value, value) if isinstance(value, str) else value
     name = given["assessment_name"]
-    return Mark(name, value, str(who or kind), kind == "HUMAN", named=bool(who), status=failed)
+    return Mark(name, value, str(who or kind), kind == "HUMAN", named=bool(who), failed=failed)
 
 
 MLFLOW = Export(

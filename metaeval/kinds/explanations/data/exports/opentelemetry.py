@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.base.records import Status
 from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
 from metaeval.kinds.explanations.data.exports.shape import shape
 
@@ -55,7 +54,7 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     for record in records:
         name, attributes = _event(record), _attributes(record["attributes"])
         of = str(attributes.get("gen_ai.response.id") or record.get("spanId") or record.get("traceId"))
-        status = Status.TRANSPORT if "error.type" in attributes else None
+        error = attributes.get("error.type")
         if name != _RESULT:
             if not name.startswith("gen_ai."):
                 continue
@@ -68,17 +67,16 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
                 **own_fields(attributes),
             }
             fields.setdefault(of, {}).update({k: v for k, v in told.items() if v})
-            failed |= {of} if status else set()
+            failed |= {of} if error else set()
             continue
         aspect = str(attributes.get(f"{_PREFIX}name", "evaluation"))
         score = attributes.get(f"{_PREFIX}score.value", attributes.get(f"{_PREFIX}score.label"))
         person = attributes.get(f"{_PREFIX}source") == "human"
         who = attributes.get("evaluator.id") or attributes.get("user.name")
         name = str(who or ("human" if person else "evaluation"))
-        marks.setdefault(of, []).append(Mark(aspect, score, name, person, named=bool(who), status=status))
+        marks.setdefault(of, []).append(Mark(aspect, score, name, person, named=bool(who), failed=error))
     for of in dict.fromkeys([*fields, *marks]):
-        status = Status.TRANSPORT if of in failed else None
-        yield Judged(of, fields.get(of, {}), marks.get(of, ()), "output", status)
+        yield Judged(of, fields.get(of, {}), marks.get(of, ()), "output", of in failed)
 
 
 OPENTELEMETRY = Export(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.base.records import Status
 from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
 from metaeval.kinds.explanations.data.exports.shape import opened, shape
 
@@ -34,7 +33,7 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         given, metadata = opened(attributes.get("input.value")), opened(attributes.get("metadata"))
         told = {"user_id": attributes.get("user.id"), "output": text_in(attributes.get("output.value"))}
         fields = {"item_title": text_in(given), **told, **own_fields(given, metadata)}
-        failed = Status.TRANSPORT if record.get("status_code") == "ERROR" else None
+        failed = record.get("status_code") == "ERROR"
         yield Judged(span, fields, marks.pop(span), "output", failed)
     yield from (Judged(span, {}, rest) for span, rest in marks.items())
 

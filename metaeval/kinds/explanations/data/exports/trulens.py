@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.base.records import Status
 from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
 from metaeval.kinds.explanations.data.exports.shape import opened, shape
 
@@ -30,7 +29,7 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         }
         marks = [Mark(name, record.get(name), name, person=False) for name in feedback]
         told = opened(record.get("record_json"))
-        failed = Status.TRANSPORT if isinstance(told, Mapping) and told.get("main_error") else None
+        failed = isinstance(told, Mapping) and told.get("main_error")
         yield Judged(record["record_id"], fields, marks, "output", failed)
 
 
