@@ -33,6 +33,7 @@ _NEAR = 0.65  # difflib's ratio: '.docx' is not '.md'
 _BEGUN = 3  # letters
 _GIVEN = re.compile(r"""'[^']*'|"[^"]*"|[-+]?\d[\d.]*""")
 _MOST_ROWS = 9  # in a line
+_MOST_SHOWN = 120  # characters of a value
 
 
 class MetaevalError(Exception):
@@ -168,8 +169,14 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as Python prints its own, for a message: ``0`` for ``np.int64(0)``, in lists too."""
-    return repr(_plain(value))
+    """Return a value for a message: ``0`` for ``np.int64(0)``, in lists too. A long one is cut."""
+    text = repr(_plain(value))
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+
+def exact(number: float) -> str:
+    """Return a number with all its digits, for a message that says why it will not do."""
+    return repr(float(number)).removesuffix(".0")
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - any value
@@ -177,7 +184,9 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any value
         return type(value)(map(_plain, value))
     if type(value) is dict:
         return {_plain(key): _plain(inside) for key, inside in value.items()}
-    return value.item() if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0 else value
+    if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0 and value.dtype.kind not in "mM":
+        value = value.item()
+    return value if type(value).__module__ == "builtins" else str(value)
 
 
 def unknown(said: str, word: object, known: Iterable[str], listed: str = "it has") -> str:

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from metaeval.base.errors import MetaevalError
+from metaeval.base.errors import MetaevalError, shown
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -46,6 +46,13 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write UTF-8 text atomically, with Unix line ends on every platform."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def path_of(given: object, what: str) -> Path:
+    """Return a path that Python gave; raise `MetaevalError` if it is none."""
+    if not isinstance(given, str | os.PathLike) or not str(given) or "\0" in str(given):
+        raise MetaevalError(f"{what} is given by its path, not by {shown(given)}")
+    return Path(given)
 
 
 def unusable(path: Path) -> str:

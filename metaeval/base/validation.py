@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from metaeval.base.errors import DataError, MetaevalError, Problem, nearest, shown
+from metaeval.base.errors import DataError, MetaevalError, Problem, exact, nearest, shown
 from metaeval.base.yaml_lines import YamlError, read_yaml
 
 Location = tuple[str | int, ...]
@@ -87,7 +87,7 @@ class ScaleEnds(Strict):
     @model_validator(mode="after")
     def _rises(self) -> Self:
         if self.min >= self.max:
-            raise ValueError(f"min ({self.min:g}) must be below max ({self.max:g})")
+            raise ValueError(f"min ({exact(self.min)}) must be below max ({exact(self.max)})")
         return self
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from metaeval.analysis.agreement.by_group import by_group
-from metaeval.base.errors import one_of
+from metaeval.base.errors import exact, one_of
 from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE, COEFFICIENTS, LEVELS, DataOfKind
@@ -98,7 +98,7 @@ class CorrelatedKind(StudyKind):
         for scale in () if isinstance(fill, str) else map(data.scale.of, aspects):
             if not scale.min <= fill <= scale.max:
                 sentence = (
-                    f"{fill:g} is not on the scale of the ratings ({scale}); fill in one that is, or drop"
+                    f"{exact(fill)} is not on the scale of the ratings ({scale}); give one on it, or drop"
                 )
                 raise study.error(sentence, "missing", "truth")
         known = {

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import DataError, MetaevalError, nearest, one_of, sound
+from metaeval.base.errors import DataError, MetaevalError, nearest, one_of, shown, sound
 from metaeval.base.frames import flat
 from metaeval.base.parallel import spread
 from metaeval.base.records import Scale, Status
@@ -74,7 +74,7 @@ def read_reply(
     """
     for what, given in (("reply", text), ("prompt", prompt)):
         if given is not None and not isinstance(given, str):
-            raise MetaevalError(f"a {what} is text, or None if there is none, not {given!r}")
+            raise MetaevalError(f"a {what} is text, or None if there is none, not {shown(given)}")
     asked = [aspects] if isinstance(aspects, str) else list(aspects)
     return reader.read_reply(text, _fields(asked, _scale(scale, integer)), form=_known(form), prompt=prompt)
 
@@ -181,7 +181,7 @@ def _scale(scale: tuple[float, float], integer: bool) -> Scale:
     except (TypeError, ValueError):
         low, high = 0.0, 0.0
     if not -math.inf < low < high < math.inf:
-        raise MetaevalError(f"scale is {scale!r}; give two rising numbers, such as (1, 5)")
+        raise MetaevalError(f"scale is {shown(scale)}; give two rising numbers, such as (1, 5)")
     return Scale(low, high, integer)
 
 
@@ -191,7 +191,7 @@ def _known(form: str) -> str:
 
 def _fields(aspects: Sequence[str], scale: Scale) -> list[Number]:
     if not aspects or not all(aspects) or len(set(aspects)) < len(aspects):
-        raise MetaevalError(f"aspects are {aspects!r}; give at least one name, and none twice")
+        raise MetaevalError(f"aspects are {shown(aspects)}; give at least one name, and none twice")
     return [Number(name, scale, ASPECT_ALIASES.get(name.casefold(), ())) for name in aspects]
 
 

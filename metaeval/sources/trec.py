@@ -55,6 +55,8 @@ def read_fields(
         raise DataError(
             f"{path.name} is not UTF-8 text; a line of a {what} is: {' '.join(fields)}"
         ) from error
+    except OSError as error:
+        raise DataError(f"the {what} {str(path)!r} cannot be read: {error.strerror}") from error
     lines = [line.split() for line in content.removeprefix(_BOM).split(b"\n")]
     whole = [line for line in lines if len(line) == len(fields)]
     frame = pd.DataFrame(
@@ -195,7 +197,7 @@ def _number(rows: pd.DataFrame, names: Sequence[str]) -> list[Problem]:
 
 def _twice(rows: pd.DataFrame, lists: Ints, names: Sequence[str]) -> list[Problem]:
     problems = []
-    for column, what in (("rank", "the rank {:g}"), ("item_id", "the item {!r}")):
+    for column, what in (("rank", "the rank {:.0f}"), ("item_id", "the item {!r}")):
         cells = pd.DataFrame({"list": lists, "value": pd.factorize(rows[column])[0]})
         again = rows.loc[cells.duplicated(), ["file", "line", column, "user_id"]]
         problems += [

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, exact, nearest
 from metaeval.base.progress import progress
 from metaeval.base.records import Scale, Status
 from metaeval.base.simulation import REAL, Simulation
@@ -105,8 +105,8 @@ def check_cuts(cuts: Sequence[float], scale: Scale) -> None:
     for cut in cuts:
         if not scale.min < cut <= scale.max:
             raise MetaevalError(
-                f"--cut {cut:g} does not split the scale, {scale}: labels from the cut on pass, so give one "
-                f"above {scale.min:g}, up to {scale.max:g}"
+                f"--cut {exact(cut)} does not split the scale, {scale}: labels from the cut on pass, so give "
+                f"one above {scale.min:g}, up to {scale.max:g}"
             )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from metaeval.base.counts import plural_of
+from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import MetaevalError
 from metaeval.base.keys import ITEM, compared_key, matched, noun
 from metaeval.base.records import AVERAGE, Status
@@ -73,14 +73,18 @@ class _Units:
     def drawn(self, n: int, seed: int) -> Bools:
         """Draw clusters among those with a rated and scored unit; shape (n_clusters,)."""
         usable = np.unique(self.cluster[~np.isnan(self.ratings + self.scores).all(axis=0)])
-        if not 2 <= n < usable.size:
-            raise MetaevalError(
-                f"labelled is {n}; give a number of {plural_of(self.name)} from 2 to {usable.size - 1}, as "
-                f"{usable.size} have ratings"
-            )
+        check_labelled(n, 2, usable.size, self.name)
         chosen = np.zeros(self.n_clusters, dtype=bool)
         chosen[np.random.default_rng(seed).choice(usable, n, replace=False)] = True
         return chosen
+
+
+def check_labelled(n: int, least: int, known: int, noun: str) -> None:
+    """Raise `MetaevalError` unless ``n``, at least ``least``, is below the number of clusters with labels."""
+    if not least <= n < known:
+        some = f"give a number of {plural_of(noun)} from {least} to {known - 1}"
+        need = some if known > least else f"that takes more than {counted(least, noun)}; leave it out"
+        raise MetaevalError(f"labelled is {n}; {need}, as there are labels of {counted(known, noun)}")
 
 
 def _aligned(scores: pd.DataFrame, truth: pd.DataFrame) -> tuple[Aligned, int]:

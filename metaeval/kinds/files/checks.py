@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from metaeval.base.errors import Problem, nearest, shown, unknown
+from metaeval.base.errors import Problem, exact, nearest, shown, unknown
 from metaeval.base.frames import row_text
 from metaeval.base.keys import noun
 from metaeval.base.records import Scale
@@ -35,7 +35,7 @@ class DataColumn(NamedTuple):
     wrong: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None
     """Says which numbers are wrong."""
     says: str = ""
-    """What is said of one, such as ``the weight {:g} is not above 0``."""
+    """What is said of one, such as ``the weight {} is not above 0``."""
 
 
 NAME, NUMBER = DataColumn(), DataColumn(number=True)
@@ -133,9 +133,9 @@ class TableChecker:
             if column.words:
                 self.check_words(kind, frame[name], column.words)
             if column.wrong:
-                values, says = frame[name].to_numpy(), column.says
+                values, says = frame[name].to_numpy(), column.says.format
                 wrong = column.wrong(values) & ~np.isnan(values)
-                self.report(kind, name, wrong, lambda i, values=values, says=says: says.format(values[i]))  # type: ignore[misc]
+                self.report(kind, name, wrong, lambda i, values=values, says=says: says(exact(values[i])))  # type: ignore[misc]
         if table.row:
             names = [name for name, column in there.items() if column.filled and not column.number]
             self.problems += duplicates(
@@ -199,14 +199,14 @@ class TableChecker:
         wrong = ~((places >= 1) & (places == np.round(places)))
         told = wrong & ~np.isnan(places)
         self.report(
-            kind, column, told, lambda i: f"the {column} {places[i]:g} is not a whole number from 1 on"
+            kind, column, told, lambda i: f"the {column} {exact(places[i])} is not a whole number from 1 on"
         )
         again = pd.DataFrame({"list": lists, "place": places}).duplicated().to_numpy() & ~wrong
-        self.report(kind, column, again, lambda i: f"the {column} {places[i]:g} is in {where} twice")
+        self.report(kind, column, again, lambda i: f"the {column} {exact(places[i])} is in {where} twice")
         if not wrong.any() and not again.any() and len(frame):
             beyond = places > np.bincount(lists)[lists]
             message = f"there are fewer items in {where}; {column}s go from 1 on without a gap"
-            self.report(kind, column, beyond, lambda i: f"the {column} is {places[i]:g}, and {message}")
+            self.report(kind, column, beyond, lambda i: f"the {column} is {exact(places[i])}, and {message}")
 
     def check_scale(
         self, kind: str, values: pd.Series[float], scale: Scale, among: NDArray[np.bool_] | None = None
@@ -219,7 +219,7 @@ class TableChecker:
         if among is not None:
             off &= among
         said = f"is not on the scale; allowed are {scale}"
-        self.report(kind, str(values.name), off, lambda i: f"the {values.name} {numbers[i]:g} {said}")
+        self.report(kind, str(values.name), off, lambda i: f"the {values.name} {exact(numbers[i])} {said}")
 
 
 def strings(table: Table, column: str) -> tuple[Any, list[Problem]]:

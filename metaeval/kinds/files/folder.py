@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar, get_args
 import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, nearest, one_of
-from metaeval.base.files import replacing, to_read
+from metaeval.base.files import path_of, replacing, to_read
 from metaeval.base.validation import model_of, read_model
 from metaeval.base.yaml_lines import YamlError, read_yaml
 from metaeval.kinds.files.labels import LABELLED_PAIRS, LABELLING, LABELLING_LOCK, update_labels
@@ -152,7 +152,7 @@ class DataFolder(Generic[D]):
         `DataError` is raised if the folder is in the way, or the format is none of the three.
         """
         one_of(format, FORMATS, "unknown format", "allowed", error=DataError)
-        target = Path(folder)
+        target = path_of(folder, "the folder of a data set")
         with self._new_folder(target, force=force) as temporary:
             text = self.manifest.of(data).to_yaml()
             (temporary / FILE).write_text(text, encoding="utf-8", newline="\n")

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError, ValidationInfo, model_validator
 
-from metaeval.base.errors import Problem, nearest, unknown
+from metaeval.base.errors import Problem, nearest, shown, unknown
 from metaeval.base.files import bundled
 from metaeval.base.validation import Filled, Strict, sentences
 from metaeval.base.yaml_lines import YamlError, parse_yaml
@@ -32,7 +32,7 @@ _NAME = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*")
 def _listed(value: object, info: ValidationInfo) -> object:
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list) or not all(isinstance(i, str) for i in items):
-        raise ValueError(f"{info.field_name} must be a list of words, not {value!r}")
+        raise ValueError(f"{info.field_name} must be a list of words, not {shown(value)}")
     if info.field_name == "reply" and not items:
         raise ValueError(f"reply is empty; allowed: {', '.join(REPLY_FORMS)}, or a list of both")
     for word in sorted({w for w in items if items.count(w) > 1}):

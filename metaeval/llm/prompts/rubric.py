@@ -23,6 +23,7 @@ from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from metaeval.base.errors import exact
 from metaeval.base.validation import Filled, ScaleEnds, Strict
 
 _FEWEST = 2  # anchors that make a direction
@@ -104,7 +105,7 @@ class RubricModel(Strict):
             for level in dimension.anchors or {}:
                 if self.scale is not None and not self.scale.min <= level <= self.scale.max:
                     raise ValueError(
-                        f"dimension {name!r} has an anchor at {level:g}, off the scale from "
+                        f"dimension {name!r} has an anchor at {exact(level)}, off the scale from "
                         f"{self.scale.min:g} to {self.scale.max:g}"
                     )
         return self

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from metaeval.base.errors import exact
 from metaeval.base.records import Status
 from metaeval.llm.replies.fields import Choice, Field, Given, Number, Text
 from metaeval.llm.replies.grammar import stated
@@ -179,7 +180,7 @@ def _checked(read: Mapping[str, Given | None], fields: Sequence[Field]) -> Parse
         if value is None:
             raise UnreadError(f"no clear value for {field.name!r}")
         if isinstance(field, Number) and float(value) not in field.scale:
-            reason = f"{field.name!r} is {float(value):g}; asked for were {field.scale}"
+            reason = f"{field.name!r} is {exact(value)}; asked for were {field.scale}"
             raise UnreadError(reason, Status.OUT_OF_RANGE)
         values[field.name] = value
     return Parsed(values, Status.OK)

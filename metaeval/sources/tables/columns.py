@@ -82,7 +82,7 @@ def number_column(
     if set(families.values()) == {"number", "text"}:
         return numbers, date_problems(table, column) or _mixed(table, column, cells, families)
     problems = [
-        table.problem(i, column, f"is {shown(str(c))}; it may be a number, or empty where there is none")
+        table.problem(i, column, f"is {shown(c)}; it may be a number, or empty where there is none")
         for i, c in enumerate(cells)
         if c is not None and families[type(c)] != "number"
     ]

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from metaeval.base.errors import exact
 from metaeval.stats.coefficients.tables import Floats, Ints, changes, common_denominator, encode, lengths
 
 Weights: TypeAlias = Literal["linear", "quadratic"]
@@ -248,7 +249,7 @@ def _positions(a: Floats, b: Floats, labels: ArrayLike | None) -> tuple[Ints, In
     at = np.searchsorted(ordered, distinct)
     strange = distinct[ordered[at] != distinct]
     if strange.size:
-        raise ValueError(f"{strange[0]:g} is not one of the labels")
+        raise ValueError(f"{exact(strange[0])} is not one of the labels")
     of_a, of_b = np.split(order[at][codes], [len(a)])
     return of_a, of_b, len(known)
 

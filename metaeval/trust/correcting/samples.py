@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from metaeval.analysis.generators.estimates import check_labelled
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import compared_key, noun
@@ -166,11 +167,7 @@ def withholding(correcting: Correcting, n: int, seed: int) -> Correcting:
     """Keep the labels of n clusters, drawn at random, and withhold the others."""
     sample = correcting.sample
     known = np.unique(sample.clusters.of_unit[sample.rated])
-    if not 3 <= n < len(known):
-        raise MetaevalError(
-            f"labelled is {n}; give a number of {plural_of(correcting.cluster)} from 3 to {len(known) - 1}: "
-            f"{len(known)} have labels"
-        )
+    check_labelled(n, 3, len(known), correcting.cluster)
     kept = np.random.default_rng(seed).choice(known, n, replace=False)
     ratings = np.where(np.isin(sample.clusters.of_unit, kept), sample.ratings, np.nan)
     return replace(correcting, sample=replace(sample, ratings=ratings), withheld=sample.ratings)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, exact, nearest
 
 EVERY = "*"
 """The key of a threshold for every aspect without one of its own."""
@@ -36,7 +36,7 @@ class Rules:
         for key, drop in self.max_drop.items():
             if not drop > 0:
                 raise MetaevalError(
-                    f"the largest drop of {key!r} is {drop:g}; give a number above 0: "
+                    f"the largest drop of {key!r} is {exact(drop)}; give a number above 0: "
                     "no sample can show that there is no drop at all"
                 )
 

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import DataError, Problem, nearest, one_of, unknown
+from metaeval.base.errors import DataError, Problem, exact, nearest, one_of, unknown
 from metaeval.base.formulas import protected, unprotected
 from metaeval.base.records import DataOfKind, Scale
 from metaeval.kinds.files.folder import set_in
@@ -205,8 +205,8 @@ def import_labels(
             problems.append(Problem(file, row, "aspect", "is labelled twice; keep one"))
         elif label is not None and old not in {None, label} and not replace:
             message = (
-                f"is {label:g}, and {rater!r} gave it {old:g} already; correct it, or use the labels of the "
-                "file with --replace"
+                f"is {exact(label)}, and {rater!r} gave it {exact(old)} already; correct it, or use the "
+                "labels of the file with --replace"
             )
             problems.append(Problem(file, row, column, message))
         elif label is not None and row in units:

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from metaeval.base.errors import Problem, shown
+from metaeval.base.errors import Problem, exact, shown
 from metaeval.base.records import FIRST, SECOND
 from metaeval.kinds.exposure.data.log_set import (
     ITEM,
@@ -73,7 +73,7 @@ class Described(About):
     def _success_is_possible(self) -> Self:
         if not self.outcome.min < self.least_positive <= self.outcome.max:
             raise ValueError(
-                f"positive: {self.positive:g} does not split the outcomes; give a value above "
+                f"positive: {exact(self.positive)} does not split the outcomes; give a value above "
                 f"{self.outcome.min:g} and {self.outcome.max:g} at most"
             )
         return self
@@ -108,7 +108,7 @@ def _number(
     name: str, allowed: Callable[[NDArray[np.float64]], NDArray[np.bool_]], text: str, *, filled: bool = False
 ) -> DataColumn:
     """Return a number that a table may lack."""
-    return DataColumn(True, False, filled, (), lambda v: ~allowed(v), f"the {name} {{:g}} is not {text}")
+    return DataColumn(True, False, filled, (), lambda v: ~allowed(v), f"the {name} {{}} is not {text}")
 
 
 def _share(name: str, *, filled: bool = False) -> DataColumn:

@@ -11,7 +11,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import Problem
+from metaeval.base.errors import Problem, exact
 from metaeval.base.keys import noun
 from metaeval.kinds.files.checks import FURTHER, NAME, NUMBER, DataColumn, DataTable, TableChecker, combine
 from metaeval.kinds.files.folder import DataFolder
@@ -57,7 +57,7 @@ class CollectionManifest(DataManifest):
             if not label.lstrip("-").isdecimal() or int(label) not in scale:
                 raise ValueError(f"labels: {label} is not on the scale; allowed are {scale}")
         if self.relevant not in scale:
-            raise ValueError(f"relevant: {self.relevant:g} is not on the scale; allowed are {scale}")
+            raise ValueError(f"relevant: {exact(self.relevant)} is not on the scale; allowed are {scale}")
         return self
 
     @classmethod

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, one_of, sound
+from metaeval.base.files import path_of
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column
 from metaeval.kinds.kind import KindTable
@@ -68,7 +68,7 @@ def read_topics(
     DataError
         If the file cannot be read, or does not say what a value is of.
     """
-    path = Path(path)
+    path = path_of(path, "a file of values by topic")
     if path.suffix.lower() in SUFFIXES:
         frame = _long(sound(read_table(path)).frame, path.name, measure)
     else:
@@ -136,6 +136,8 @@ def order_systems(
     DataError
         If there is no such evaluator or measure, or fewer than two systems.
     """
+    if not isinstance(topics, pd.DataFrame) or not {*_KEYS, "value"} <= {*topics.columns}:
+        raise DataError(f"topics is a table with {', '.join(_KEYS)} and value, as read_topics returns it")
     evaluators = list(topics["evaluator"].unique())
     one_of(truth, evaluators, "there is no evaluator", "evaluators", error=DataError)
     wide = topics.pivot_table(

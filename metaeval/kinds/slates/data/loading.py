@@ -91,13 +91,13 @@ _WHOLE = DataColumn(
     needed=False,
     filled=False,
     wrong=lambda values: ~((values >= 0) & (values == np.round(values))),
-    says="is {:g}; it may be a whole number from 0 on",
+    says="is {}; it may be a whole number from 0 on",
 )
 _VERDICT = DataColumn(
     number=True,
     filled=False,
     wrong=lambda values: ~np.isin(values, (-1, 0, 1)),
-    says="is {:g}; a verdict is -1, 0 or 1",
+    says="is {}; a verdict is -1, 0 or 1",
 )
 _SPECIFIED = {
     "duels": DataTable(

@@ -9,75 +9,85 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, flat, opened, own_fields
+from metaeval.base.errors import DataError, shown
+from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, flat, own_fields
+from metaeval.kinds.explanations.data.exports.shape import opened, shape
 
-_ANSWERS, _USERS, _SUGGESTED = ".responses", ".responses.users", ".suggestion"
+_ANSWERS, _USERS, _SUGGESTED, _SUGGESTED_1 = ".responses", ".responses.users", ".suggestion", "-suggestion"
+_NO_TEXTS = {"id", "status", "external_id", "metadata", "_server_id"}
+
+
+def _nested(given: dict[str, Any]) -> object:
+    """Return a row of a table, which has its columns by question, as the record that it was."""
+    if "fields" in given:
+        return given
+    answers: dict[str, Any] = {}
+    suggestions: dict[str, Any] = {}
+    for column, cell in given.items():
+        if column.endswith(_ANSWERS):  # version 2
+            parts = {"value": column, "user_id": f"{column}.users", "status": f"{column}.status"}
+            cells = {part: opened(given[c]) for part, c in parts.items() if given.get(c) not in (None, "")}
+            answers[column.removesuffix(_ANSWERS)] = _rows(column, cells)
+        elif column.endswith(_SUGGESTED):
+            found = {"value": opened(cell), "agent": given.get(f"{column}.agent")}
+            suggestions[column.removesuffix(_SUGGESTED)] = found
+        elif column.endswith(_SUGGESTED_1):  # version 1
+            question, about = column.removesuffix(_SUGGESTED_1), opened(given.get(f"{column}-metadata"))
+            suggestions[question] = {**(about if isinstance(about, Mapping) else {}), "value": opened(cell)}
+            answers[question] = opened(given.get(question)) or []
+    asked = tuple(f"{question}{sign}" for question in {*answers, *suggestions} for sign in ".-")
+    texts = {
+        k: v
+        for k, v in given.items()
+        if isinstance(v, str) and not (k in _NO_TEXTS or k in answers or k.startswith(asked))
+    }
+    return {**given, "fields": texts, "responses": answers, "suggestions": suggestions}
+
+
+def _rows(column: str, cells: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if len({len(cell) if isinstance(cell, list) else str(cell) for cell in cells.values()}) > 1:
+        raise DataError(f"{column} must hold lists of one length in JSON, not {shown(dict(cells))}")
+    return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+
+
+_SUGGESTED_ONE = shape("question_name")
+_SHAPE = shape(
+    fields=shape(),
+    responses=dict[str, list[shape()]] | list[shape(values=dict[str, shape()])],  # type: ignore[misc]
+    suggestions=dict[str, shape()] | list[_SUGGESTED_ONE],  # type: ignore[misc, valid-type]
+)
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
     nested = "fields" in record and ("responses" in record or "suggestions" in record)
-    return nested or any(k.endswith((_USERS, "-suggestion")) for k in record)
+    return nested or any(k.endswith((_USERS, _SUGGESTED_1)) for k in record)
 
 
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     for n, record in enumerate(records):
-        marks = [*(_nested(record) if "fields" in record else _columns(record))]
-        metadata = opened(record.get("metadata"))
-        if "fields" in record:
-            fields = flat(record["fields"])
-        else:
-            asked = {m.aspect for m in marks}
-            fields = {
-                k: v
-                for k, v in record.items()
-                if isinstance(v, str)
-                and k not in {"id", "status", "external_id", "metadata", "_server_id"}
-                and not any(k.startswith((f"{a}.", f"{a}-")) or k == a for a in asked)
-            }
+        fields = {**flat(record["fields"]), **own_fields(opened(record.get("metadata")), record)}
         name = str(record.get("id") or record.get("external_id") or n)
-        yield Judged(name, {**fields, **own_fields(metadata, record)}, marks)
+        yield Judged(name, fields, [*_marks(record)])
 
 
-def _nested(record: Mapping[str, Any]) -> Iterator[Mark]:
-    given, suggested = record.get("responses") or {}, record.get("suggestions") or {}
+def _marks(record: Mapping[str, Any]) -> Iterator[Mark]:
+    given, suggested = record["responses"], record["suggestions"]
     if isinstance(given, Mapping):  # version 2: by question
-        for question, answers in given.items():
-            for answer in answers:
-                if answer.get("status", "submitted") == "submitted":
-                    yield Mark(question, answer.get("value"), str(answer.get("user_id")), person=True)
+        answers = [(question, one, one) for question, ones in given.items() for one in ones]
     else:  # version 1: by person
-        for answer in given:
-            if answer.get("status", "submitted") == "submitted":
-                for question, value in (answer.get("values") or {}).items():
-                    yield Mark(question, value.get("value"), str(answer.get("user_id")), person=True)
+        answers = [(question, one, by) for by in given for question, one in by["values"].items()]
+    for question, one, by in answers:
+        if by.get("status", "submitted") == "submitted":
+            who = by.get("user_id")
+            yield Mark(question, one.get("value"), str(who or "annotator"), True, named=bool(who))
     if isinstance(suggested, Mapping):
-        for question, one in suggested.items():
-            yield Mark(question, one.get("value"), str(one.get("agent") or "suggestion"), person=False)
-    else:
-        for one in suggested:
-            agent = str(one.get("agent") or "suggestion")
-            yield Mark(str(one.get("question_name")), one.get("value"), agent, person=False)
+        suggested = [{**one, "question_name": question} for question, one in suggested.items()]
+    for one in suggested:
+        agent, question = one.get("agent"), one["question_name"]
+        yield Mark(question, one.get("value"), str(agent or "suggestion"), False, named=bool(agent))
 
 
-def _columns(record: Mapping[str, Any]) -> Iterator[Mark]:
-    for column, cell in record.items():
-        value = opened(cell)
-        if column.endswith(_ANSWERS) and value:  # version 2
-            question = column.removesuffix(_ANSWERS)
-            states = opened(record.get(f"{column}.status")) or ["submitted"] * len(value)
-            for answer, user, state in zip(value, opened(record[f"{question}{_USERS}"]), states, strict=True):
-                if state == "submitted":
-                    yield Mark(question, answer, str(user), person=True)
-        elif column.endswith(_SUGGESTED):
-            agent = str(record.get(f"{column}.agent") or "suggestion")
-            yield Mark(column.removesuffix(_SUGGESTED), value, agent, person=False)
-        elif column.endswith("-suggestion"):  # version 1
-            question = column.removesuffix("-suggestion")
-            more = opened(record.get(f"{column}-metadata")) or {}
-            yield Mark(question, value, str(more.get("agent") or "suggestion"), person=False)
-            for answer in opened(record.get(question)) or ():
-                if answer.get("status", "submitted") == "submitted":
-                    yield Mark(question, answer.get("value"), str(answer.get("user_id")), person=True)
-
-
-ARGILLA = Export("Argilla", "`dataset.records.to_json(…)`, or `to_datasets()` as JSON or CSV", _fits, _read)
+ARGILLA = Export(
+    *("Argilla", "`dataset.records.to_json(…)`, or `to_datasets()` as JSON", _fits, _SHAPE, _read),
+    first=_nested,
+)

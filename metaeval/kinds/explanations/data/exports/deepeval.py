@@ -17,32 +17,28 @@ from metaeval.kinds.explanations.data.exports.export import (
     Mark,
     number_of,
     own_fields,
+    text_in,
 )
+from metaeval.kinds.explanations.data.exports.shape import shape
 
-_CASES = ("testCases", "test_results", "testResults")
+_MORE = {key: shape() for key in ("additional_metadata", "additionalMetadata", "metadata")}
+_SHAPE = shape(metricsData=[shape("name")], metrics_data=[shape("name")], **_MORE)
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
-    cases = _cases([record])
-    return bool(cases) and bool({"metricsData", "metrics_data"} & cases[0].keys())
-
-
-def _cases(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    found = [case for r in records for k in _CASES for case in r.get(k) or ()]
-    return found or [r for r in records if {"metricsData", "metrics_data"} & r.keys()]
+    return bool({"metricsData", "metrics_data"} & record.keys())
 
 
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
-    for n, case in enumerate(_cases(records)):
-        more = case.get("additional_metadata") or case.get("additionalMetadata") or case.get("metadata") or {}
+    for n, case in enumerate(records):
+        more = case["additional_metadata"] or case["additionalMetadata"] or case["metadata"]
         fields = {
-            "item_title": case.get("input"),
-            "output": case.get("actual_output") or case.get("actualOutput"),
-            "reference": case.get("expected_output") or case.get("expectedOutput"),
+            "item_title": text_in(case.get("input")),
+            "output": text_in(case.get("actual_output") or case.get("actualOutput")),
+            "reference": text_in(case.get("expected_output") or case.get("expectedOutput")),
             **own_fields(more),
         }
-        metrics = case.get("metricsData") or case.get("metrics_data") or ()
-        marks = [Mark(str(m["name"]), m.get("score"), str(m["name"]), person=False) for m in metrics]
+        marks = [_mark(metric) for metric in case["metricsData"] or case["metrics_data"]]
         marks += [
             Mark(name, value, METADATA, person=False)
             for name, value in more.items()
@@ -51,4 +47,12 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         yield Judged(str(n), fields, marks, "output")
 
 
-DEEPEVAL = Export("DeepEval", "`EvaluationResult.model_dump_json()`, or the JSON of a test run", _fits, _read)
+def _mark(metric: Mapping[str, Any]) -> Mark:
+    name = metric["name"]
+    return Mark(name, metric.get("score"), name, person=False, failed=metric.get("error"))
+
+
+DEEPEVAL = Export(
+    *("DeepEval", "`EvaluationResult.model_dump_json()`, or the JSON of a test run", _fits, _SHAPE, _read),
+    ("testCases", "test_results", "testResults", "testRunData.testCases"),
+)

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import csv
-import json
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import DataError, MissingExtraError
+from metaeval.base.errors import DataError
+from metaeval.base.records import Status
+from metaeval.base.validation import sentences
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
+from metaeval.kinds.explanations.data.exports.shape import opened, within
 from metaeval.kinds.explanations.data.loading import from_frames
-from metaeval.kinds.explanations.data.tables.proposal import scale_of
+from metaeval.kinds.explanations.data.tables.proposal import scale_of, shortened
 
 OWN = ("user_id", "item_id", "generator", "explanation", "item_title", "reference")
 """Fields of a record that mean what their name says."""
 METADATA = "metadata"
 """Who gives numbers that stand among metadata: nobody, unless the user says that they are people's."""
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE)
-_SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,10 @@ class Mark:
     """A number, a truth value or a word; None for nothing."""
     who: str
     person: bool
+    named: bool = True
+    """Whether ``who`` is a name; else it is what those are who have none, and each mark is by another one."""
+    failed: object = None
+    """Why there is no score, whatever the value: a `Status`, or the tool's error, which is `transport`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,8 @@ class Judged:
     marks: Sequence[Mark] = ()
     text: str | None = None
     """The field that was judged, if the tool says so; else ``explanation``, or the longest."""
+    failed: object = None
+    """Why none of its marks is a score, as of a mark; what people said of it stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,51 +65,31 @@ class Export:
     about: str
     """How a user gets it."""
     fits: Callable[[Mapping[str, Any]], bool]
-    """Whether a record is one of this tool's."""
+    """Whether an object is one of this tool's records, by its keys; the values may be anything."""
+    shape: Any
+    """What a record must have; a type, for pydantic."""
     read: Callable[[Sequence[Mapping[str, Any]]], Iterable[Judged]]
+    within: tuple[str, ...] = ()
+    """Where a file has the records, if not at its top: keys with dots."""
+    first: Callable[[dict[str, Any]], object] = lambda record: record
+    """Brings a record of another form of the file into the shape."""
 
+    def records_in(self, content: Sequence[object]) -> list[Any]:
+        """Return the records of a file; none if it is not one of this tool's."""
+        places = (within(content, place.split(".") if place else []) for place in (*self.within, ""))
+        own = (found for found in places if any(isinstance(r, dict) and self.fits(r) for r in found))
+        return next(own, [])
 
-def records_of(path: Path) -> list[dict[str, Any]]:
-    """Return the records of a file: JSON, JSON lines, or a CSV table, whose JSON cells are opened.
-
-    None are returned of a file of another kind, or that cannot be read: it may be a table.
-    """
-    if path.suffix.lower() == ".eval" and path.is_file():
-        return [_log(path)]
-    if path.suffix.lower() not in _SUFFIXES or not path.is_file():
-        return []
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        if path.suffix.lower() == ".csv":
-            rows = csv.DictReader(text.splitlines(keepends=True))
-            return [{k: opened(v) for k, v in row.items() if k} for row in rows]
-        if path.suffix.lower() == ".json":
-            found = json.loads(text)
-        else:
-            found = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (ValueError, csv.Error):
-        return []
-    return [r for r in (found if isinstance(found, list) else [found]) if isinstance(r, dict)]
-
-
-def _log(path: Path) -> dict[str, Any]:
-    """Read a log of inspect, which only inspect_ai can."""
-    try:
-        from inspect_ai.log import read_eval_log
-    except ImportError:
-        raise MissingExtraError("reading a log of inspect", "inspect") from None
-    found: dict[str, Any] = json.loads(read_eval_log(str(path)).model_dump_json())
-    return found
-
-
-def opened(cell: object) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """Return what JSON in a cell says; the cell itself, if it is no object or list."""
-    if isinstance(cell, str) and cell.strip()[:1] in {"{", "["}:
+    def shaped(self, records: Sequence[object], file: str) -> list[Any]:
+        """Return records as they are declared; raise `DataError` with what is wrong first."""
+        given = [self.first(record) if isinstance(record, dict) else record for record in records]
+        named = {f"record {n}": record for n, record in enumerate(given, start=1)}
         try:
-            return json.loads(cell)
-        except ValueError:
-            return cell
-    return cell
+            return [*TypeAdapter(dict[str, self.shape]).validate_python(named).values()]  # type: ignore[name-defined]
+        except ValidationError as error:
+            wrong = sentences(error, named, BaseModel)[0][1]
+            message = f"{file} looks like an export of {self.name}: {wrong}; known is: {self.about}"
+            raise DataError(message) from error
 
 
 def flat(value: object, name: str = "") -> dict[str, object]:
@@ -156,11 +144,12 @@ def data_set(
     """
     judged = list(export.read(records))
     marks = [
-        (unit, mark, mark.person or bool({mark.aspect, mark.who} & {*people}))
-        for unit in judged
+        (at, mark, mark.person or bool({mark.aspect, mark.who} & {*people}))
+        for at, unit in enumerate(judged)
         for mark in unit.marks
-        if mark.value not in (None, "") and (mark.who != METADATA or mark.aspect in people)
+        if mark.who != METADATA or mark.aspect in people
     ]
+    marks = [(at, m, person) for at, m, person in marks if _is_given(m.value) or (m.failed and not person)]
     if not any(person for *_, person in marks):
         known = sorted({mark.aspect for unit in judged for mark in unit.marks})
         raise DataError(
@@ -168,7 +157,7 @@ def data_set(
             "say which are people's with --column 'NAME=rating'"
         )
     notes = [f"{export.name} export: {counted(len(judged), 'record')}."]
-    units, text = _units(judged, generator)
+    units, text = _units(judged, {at for at, _, person in marks if person}, generator, notes)
     notes.append(f"The text that was judged is the field {text!r}.")
     if "user_id" not in units:
         notes.append("No users are named: units are resampled, and nothing is said within a user.")
@@ -179,36 +168,39 @@ def data_set(
             "metaeval calibrate"
         )
     keys = [c for c in ("user_id", "item_id", "generator") if c in units]
-    key_of = dict(zip([unit.id for unit in judged], units[keys].to_dict("records"), strict=True))
+    key_of = dict(zip(units.index, units[keys].to_dict("records"), strict=True))
     short = _short_names(mark.who for _, mark, person in marks if person)
+    tools = Counter(aspect for aspect, _ in {(m.aspect, m.who) for _, m, person in marks if not person})
+    nth: Counter[object] = Counter()
     ratings, scores = [], []
-    for unit, mark, person in marks:
-        value = number_of(mark.value)
-        if person and mark.aspect in aspects:
-            ratings.append(
-                key_of[unit.id] | {"rater": short[mark.who], "aspect": mark.aspect, "rating": value}
-            )
-        elif not person and value is not None:
-            same = mark.aspect in aspects
-            who = mark.who if same else mark.aspect
-            scores.append(
-                key_of[unit.id] | {"evaluator": who, "aspect": mark.aspect if same else "", "score": value}
-            )
-    frames = {k: pd.DataFrame(rows) for k, rows in (("ratings", ratings), ("scores", scores)) if rows}
-    for kind, by in (("ratings", "rater"), ("scores", "evaluator")):
-        if kind in frames:
-            twice = frames[kind].duplicated([*keys, by, "aspect"], keep="last")
-            if twice.any():
-                notes.append(
-                    f"{counted(int(twice.sum()), kind[:-1])} given again later: the last one counts."
-                )
-                frames[kind] = frames[kind][~twice]
-    raters = frames["ratings"]["rater"].unique()
+    for at, mark, person in marks:
+        value, same, who = number_of(mark.value), mark.aspect in aspects, short.get(mark.who, mark.who)
+        if at not in key_of or (person and not same):
+            continue
+        if not (same or person):
+            who = mark.aspect if tools[mark.aspect] == 1 else f"{mark.aspect} ({who})"
+        nth[at, who, mark.aspect] += not mark.named
+        if (n := nth[at, who, mark.aspect]) > 1:
+            who = f"{who} {n}"
+        row = key_of[at] | {"aspect": mark.aspect if same else ""}
+        if person:
+            ratings.append(row | {"rater": who, "rating": value})
+            continue
+        failed = mark.failed or judged[at].failed
+        word = Status.MISSING if value is None else Status.OK
+        status = failed if isinstance(failed, Status) else Status.TRANSPORT if failed else word
+        why = {"status": status, "why": status if failed else mark.value}
+        scores.append(row | {"evaluator": who, "score": value if status == Status.OK else None} | why)
+    if max(nth.values(), default=0) > 1:
+        notes.append("Raters without a name are others for each mark of a record, numbered from 2 on.")
+    rated = _once(pd.DataFrame(ratings), notes)
+    scored = _once(_scored(pd.DataFrame(scores), notes), notes) if scores else pd.DataFrame()
+    raters = rated["rater"].unique()
     notes.append(f"People: {', '.join(map(str, raters[:9]))}{', …' * (len(raters) > 9)}.")
     data = from_frames(
         units,
-        frames["ratings"],
-        scores=frames.get("scores"),
+        rated,
+        scores=scored if len(scored) else None,
         aspects={name: {"statement": name, "scale": scale} for name, scale in aspects.items()},
         name=name,
         source=f"{export.name} export",
@@ -216,53 +208,91 @@ def data_set(
     return Made(data, notes)
 
 
-def _units(judged: Sequence[Judged], generator: Callable[[], str]) -> tuple[pd.DataFrame, str]:
-    """Return a row per record, and the field that is the text."""
-    rows: list[dict[str, str]] = []
-    names: dict[str, int] = {}
-    for unit in judged:
+def _once(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Return one row for each unit, rater or evaluator, and aspect: the last."""
+    value = "rating" if "rating" in frame else "score"
+    twice = frame.duplicated([c for c in frame if c not in (value, "status")], keep="last")
+    if twice.any():
+        notes.append(f"{counted(int(twice.sum()), value)} given again later: the last one counts.")
+    return frame[~twice]
+
+
+def _is_given(value: object) -> bool:
+    return value not in (None, "") and not (isinstance(value, float) and math.isnan(value))
+
+
+def _scored(scores: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Return the scores of evaluators that gave any; say how many have none, and why."""
+    for (who, aspect), own in scores[scores["score"].isna()].groupby(["evaluator", "aspect"], sort=False):
+        of = f" for {aspect!r}" if aspect else ""
+        notes.append(f"Scores of {who!r}{of} that are missing: {_counts(own['why'])}.")
+    some = scores["score"].notna().groupby([scores["evaluator"], scores["aspect"]]).transform("any")
+    plain = scores["status"].isin([Status.OK, Status.MISSING]).all()
+    return scores[some].drop(columns=["why", "status"] if plain else ["why"])
+
+
+def _counts(values: Iterable[object]) -> str:
+    """Return values with how often each is there."""
+    counts = Counter(shortened(str(value)) for value in values).most_common()
+    return ", ".join(f"{value} {n:,}" for value, n in counts[:5]) + ", …" * (len(counts) > 5)
+
+
+def _units(
+    judged: Sequence[Judged], rated: Collection[int], generator: Callable[[], str], notes: list[str]
+) -> tuple[pd.DataFrame, str]:
+    """Return a row per record that has a text, and the field that is the text."""
+    rows: dict[int, dict[str, str]] = {}
+    names: Counter[str] = Counter()
+    for at, unit in enumerate(judged):
         fields = {k: str(v) for k, v in unit.fields.items() if v not in (None, "")}
+        longest = max((k for k in fields if k not in OWN[:3]), key=lambda k: len(fields[k]), default="")
+        told = [name for name in (unit.text, "explanation") if name in fields]
+        name = told[0] if told else unit.text or longest
+        names[name] += 1
         own = {k: v for k, v in fields.items() if k in OWN}
-        told = unit.text if unit.text in fields else "explanation"
-        longest = max(fields.keys() - {*OWN[:3]}, key=lambda k: len(fields[k]), default="")
-        name = told if told in fields else longest
-        names[name] = names.get(name, 0) + 1
-        rows.append({"item_id": unit.id, **own, "explanation": fields.get(name, "")})
-    if not names or "" in names:
-        raise DataError("a record of the export has no text")
-    units = pd.DataFrame(rows)
-    if units["item_id"].isna().any() or "generator" not in units:
-        units["generator"] = units.get("generator", generator())
+        text = fields.get(name, "")
+        if text.strip() or (at in rated and fields and not unit.failed):
+            rows[at] = {"item_id": unit.id, **own, "explanation": text}
+    if not any(row["explanation"] for row in rows.values()):
+        raise DataError("no record of the export has a text")
+    if none := len(judged) - len(rows):
+        notes.append(
+            f"{counted(none, 'record')} without a text left out: failed, not in the file, or rated by nobody."
+        )
+    units = pd.DataFrame.from_dict(rows, orient="index")
+    if "generator" not in units:
+        units["generator"] = generator()
     if "user_id" in units and units["user_id"].isna().any():
         units = units.drop(columns="user_id")
     keys = [c for c in ("user_id", "item_id", "generator") if c in units]
     if units.duplicated(keys).any():  # several texts of one item by one system
-        units["item_id"] = [unit.id for unit in judged]
-    return units, max(names, key=lambda name: names[name])
+        units["item_id"] = [judged[at].id for at in units.index]
+    return units, names.most_common(1)[0][0]
 
 
 def number_of(value: object) -> float | None:
     """Return a number, of truth values 0 or 1, and of texts that are numbers; None of a word."""
-    if isinstance(value, bool | int | float):
-        return float(value)
     try:
-        return float(str(value).strip())
-    except ValueError:
+        number = float(value if isinstance(value, bool | int | float) else str(value).strip())
+    except (ValueError, OverflowError):
         return None
+    return number if math.isfinite(number) else None
 
 
 def _numbered(marks: Iterable[Mark], notes: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the scale of each aspect that people rated in numbers."""
+    """Return the scale of each aspect that people rated in numbers; words among these are missing ratings."""
     values: dict[str, list[object]] = {}
     for mark in marks:
         values.setdefault(mark.aspect, []).append(mark.value)
     found: dict[str, dict[str, Any]] = {}
     for aspect, given in values.items():
         numbers = [n for n in map(number_of, given) if n is not None]
-        if len(numbers) < len(given):
-            words = sorted({str(v) for v in given if number_of(v) is None})
-            notes.append(f"{aspect!r} is left out: it is in words ({', '.join(words[:5])}).")
+        words = _counts(v for v in given if number_of(v) is None)
+        if not numbers:
+            notes.append(f"{aspect!r} is left out: it is in words ({words}).")
             continue
+        if words:
+            notes.append(f"Ratings of {aspect!r} that are words without a number are missing: {words}.")
         low, high = (0.0, 1.0) if {*numbers} <= {0.0, 1.0} or max(numbers) <= 1 else scale_of(numbers)
         whole = all(n.is_integer() for n in numbers)
         found[aspect] = {"min": min(low, *numbers), "max": max(high, *numbers), "integer": whole}
@@ -275,9 +305,3 @@ def _short_names(names: Iterable[str]) -> dict[str, str]:
     distinct = list(dict.fromkeys(names))
     long = [name for name in distinct if _UUID.fullmatch(name)]
     return {name: f"rater {long.index(name) + 1}" if name in long else name for name in distinct}
-
-
-def marks_of(values: Mapping[str, object], who: str, *, person: bool) -> Iterator[Mark]:
-    """Yield a mark for each value, by aspect."""
-    for aspect, value in values.items():
-        yield Mark(aspect, value, who, person)

@@ -19,9 +19,13 @@ from metaeval.kinds.explanations.data.exports.export import (
     own_fields,
     text_in,
 )
+from metaeval.kinds.explanations.data.exports.shape import shape
+from metaeval.kinds.explanations.data.recorded.inspect_logs import number_of_value, status_of
 
-_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _HUMAN = "human"
+_OUTPUT = shape(choices=[shape(message=shape())])
+_SAMPLE = shape("id", metadata=shape(), output=_OUTPUT, scores=dict[str, shape()])  # type: ignore[misc]
+_SHAPE = shape(eval=shape(), samples=[_SAMPLE])
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
@@ -30,15 +34,16 @@ def _fits(record: Mapping[str, Any]) -> bool:
 
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     for log in records:
-        for sample in log.get("samples") or ():
-            metadata = sample.get("metadata") or {}
+        scorers = dict.fromkeys(name for sample in log["samples"] for name in sample["scores"])
+        for sample in log["samples"]:
+            metadata, scores = sample["metadata"], sample["scores"]
             fields = {
                 "item_title": text_in(sample.get("input")),
                 "output": _completion(sample),
-                "generator": (log.get("eval") or {}).get("model"),
+                "generator": log["eval"].get("model"),
                 **own_fields(metadata),
             }
-            marks = [m for name, score in (sample.get("scores") or {}).items() for m in _marks(name, score)]
+            marks = [m for name in scorers for m in _marks(name, scores.get(name), sample)]
             marks += [
                 Mark(name, value, METADATA, person=False)
                 for name, value in metadata.items()
@@ -49,15 +54,18 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
 
 def _completion(sample: Mapping[str, Any]) -> str:
     """Return what the model wrote."""
-    output = sample.get("output") or {}
-    choices = output.get("choices") or [{}]
-    return text_in(output.get("completion") or (choices[0].get("message") or {}).get("content"))
+    output = sample["output"]
+    messages = [choice["message"].get("content") for choice in output["choices"]]
+    return text_in(output.get("completion") or next(iter(messages), None))
 
 
-def _marks(scorer: str, score: Mapping[str, Any]) -> Iterator[Mark]:
-    value = score.get("value")
-    for aspect, one in value.items() if isinstance(value, Mapping) else [(scorer, value)]:
-        yield Mark(aspect, _GRADES.get(one, one) if isinstance(one, str) else one, scorer, scorer == _HUMAN)
+def _marks(scorer: str, score: Mapping[str, Any] | None, sample: Mapping[str, Any]) -> Iterator[Mark]:
+    value = {} if score is None else score.get("value")
+    values = value if isinstance(value, Mapping) and value else {scorer: None if value == {} else value}
+    for aspect, one in values.items():
+        number = number_of_value(one)
+        given, status = one if number is None else number, status_of(sample, score)
+        yield Mark(aspect, given, scorer, scorer == _HUMAN, failed=status)
 
 
-INSPECT = Export("inspect", "the log of an evaluation, `.eval` or `.json`", _fits, _read)
+INSPECT = Export("inspect", "the log of an evaluation, `.eval` or `.json`", _fits, _SHAPE, _read)

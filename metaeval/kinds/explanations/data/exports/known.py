@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from metaeval.kinds.explanations.data.exports.argilla import ARGILLA
 from metaeval.kinds.explanations.data.exports.deepeval import DEEPEVAL
-from metaeval.kinds.explanations.data.exports.export import Export, records_of
+from metaeval.kinds.explanations.data.exports.export import Export
 from metaeval.kinds.explanations.data.exports.inspect import INSPECT
 from metaeval.kinds.explanations.data.exports.label_studio import LABEL_STUDIO
 from metaeval.kinds.explanations.data.exports.langfuse import LANGFUSE
@@ -17,6 +16,7 @@ from metaeval.kinds.explanations.data.exports.mlflow import MLFLOW
 from metaeval.kinds.explanations.data.exports.opentelemetry import OPENTELEMETRY
 from metaeval.kinds.explanations.data.exports.phoenix import PHOENIX
 from metaeval.kinds.explanations.data.exports.promptfoo import PROMPTFOO
+from metaeval.kinds.explanations.data.exports.shape import content_of
 from metaeval.kinds.explanations.data.exports.trulens import TRULENS
 
 EXPORTS: tuple[Export, ...] = (
@@ -25,10 +25,14 @@ EXPORTS: tuple[Export, ...] = (
 )
 
 
-def recognised(place: str) -> tuple[Export, list[Mapping[str, Any]]] | None:
-    """Return which tool's export a file is, and its records; None if it is no known one."""
-    records: list[Mapping[str, Any]] = [*records_of(Path(place))]
+def recognised(place: str) -> tuple[Export, list[Any]] | None:
+    """Return which tool's export a file is, and its records; None if it is no known one.
+
+    `DataError` is raised if it is one, and a record does not have the shape of the tool's.
+    """
+    path = Path(place)
+    content = content_of(path)
     for export in EXPORTS:
-        if records and export.fits(records[0]):
-            return export, records
+        if records := export.records_in(content):
+            return export, export.shaped(records, path.name)
     return None

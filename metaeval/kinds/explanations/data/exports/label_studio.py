@@ -18,17 +18,22 @@ from metaeval.kinds.explanations.data.exports.export import (
     number_of,
     own_fields,
 )
+from metaeval.kinds.explanations.data.exports.shape import opened, shape
 
 _ASKED = ("rating", "number", "choices")
-_MIN = {"annotation_id", "annotator", "created_at", "updated_at", "lead_time", "id"}
+_TASK = {"id", "data", "annotations", "predictions"}
+_MIN = {"annotation_id", "annotator", "created_at", "updated_at", "lead_time", *_TASK}
+
+_GIVEN = shape(result=[shape(value=shape())])
+_SHAPE = shape("id", data=shape(), annotations=[_GIVEN], predictions=[_GIVEN | int])
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
-    return ("data" in record and "annotations" in record) or {"annotation_id", "annotator"} <= record.keys()
+    return {"data", "annotations"} <= record.keys() or {"annotation_id", "annotator"} <= record.keys()
 
 
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
-    if records and "annotations" not in records[0]:
+    if "annotation_id" in records[0]:
         yield from _read_min(records)
         return
     for record in records:
@@ -36,25 +41,25 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         for annotation in record["annotations"]:
             if not annotation.get("was_cancelled"):
                 by = annotation.get("completed_by")
-                who = by.get("email") or by.get("id") if isinstance(by, Mapping) else by
-                marks += _results(annotation, str(who), person=True)
-        for prediction in record.get("predictions") or ():
+                marks += _results(annotation, by.get("email") or by.get("id") if isinstance(by, dict) else by)
+        for prediction in record["predictions"]:
             if isinstance(prediction, Mapping):
-                who = str(prediction.get("model_version") or "prediction")
-                marks += _results(prediction, who, person=False)
+                marks += _results(prediction, prediction.get("model_version"), person=False)
         fields = flat(record["data"])
-        yield Judged(str(record["id"]), {**fields, **own_fields(record["data"], record.get("meta"))}, marks)
+        yield Judged(record["id"], {**fields, **own_fields(record["data"], record.get("meta"))}, marks)
 
 
-def _results(given: Mapping[str, Any], who: str, *, person: bool) -> Iterator[Mark]:
-    for result in given.get("result") or ():
-        if result.get("type") in _ASKED:
-            value = (result.get("value") or {}).get(result["type"])
-            yield Mark(str(result["from_name"]), _plain(value), who, person=person)
+def _results(given: Mapping[str, Any], name: object, *, person: bool = True) -> Iterator[Mark]:
+    who = str(name or ("annotator" if person else "prediction"))
+    for result in given["result"]:
+        if (kind := result.get("type")) in _ASKED:
+            value = _plain(result["value"].get(kind))
+            yield Mark(str(result.get("from_name", kind)), value, who, person, named=bool(name))
 
 
 def _plain(value: object) -> object:
     """Return one choice, or the number of one rating; None of several."""
+    value = opened(value)
     if isinstance(value, list):
         return _plain(value[0]) if len(value) == 1 else None
     if isinstance(value, Mapping):
@@ -66,7 +71,7 @@ def _read_min(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     """Read a row per annotation: what differs by annotation within a task, or is a number, was asked."""
     tasks: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
-        tasks.setdefault(str(record["id"]), []).append(record)
+        tasks.setdefault(record["id"], []).append(record)
     columns = [c for c in dict.fromkeys(c for r in records for c in r) if c not in _MIN and c not in OWN]
     asked = [
         c
@@ -75,9 +80,13 @@ def _read_min(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         or all(r.get(c) in (None, "") or number_of(_plain(r.get(c))) is not None for r in records)
     ]
     for task, rows in tasks.items():
-        marks = [Mark(c, _plain(r.get(c)), str(r["annotator"]), person=True) for r in rows for c in asked]
+        marks = [
+            Mark(c, _plain(r.get(c)), str(r.get("annotator", "annotator")), True, named="annotator" in r)
+            for r in rows
+            for c in asked
+        ]
         fields = {c: v for c, v in rows[0].items() if c not in {*_MIN, *asked} and isinstance(v, str | int)}
         yield Judged(task, fields, marks)
 
 
-LABEL_STUDIO = Export("Label Studio", "Export → JSON, JSON-MIN or CSV", _fits, _read)
+LABEL_STUDIO = Export("Label Studio", "Export → JSON, JSON-MIN or CSV", _fits, _SHAPE, _read)

@@ -1,7 +1,7 @@
 """Langfuse: traces or observations with scores, as JSON or JSON lines.
 
-A score of the source ``ANNOTATION`` is a person's; ``API`` and ``EVAL`` are scores. Fields are those of the
-public API.
+A score of the source ``ANNOTATION`` is a person's; ``API`` and ``EVAL`` are scores. Its ``dataType`` says
+what it is: the ``value`` of a word is no number that anybody gave. Fields are those of the public API.
 """
 
 from __future__ import annotations
@@ -9,36 +9,39 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, opened, own_fields, text_in
+from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
+from metaeval.kinds.explanations.data.exports.shape import opened, shape
+
+_NUMBERS = ("NUMERIC", "BOOLEAN")
+_SHAPE = shape("id", scores=[shape("name")])
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
-    if isinstance(record.get("data"), list) and record["data"]:  # a page of the API
-        return _fits(record["data"][0])
     return {"input", "output", "scores"} <= record.keys() and isinstance(opened(record["scores"]), list)
 
 
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
-    for page in records:
-        for record in page["data"] if isinstance(page.get("data"), list) else [page]:
-            metadata = opened(record.get("metadata"))
-            user = {"user_id": record["userId"]} if record.get("userId") else {}
-            fields = {
-                "item_title": text_in(record["input"]),
-                "output": text_in(record["output"]),
-                **user,
-                **own_fields(opened(record["input"]), metadata, record),
-            }
-            marks = [
-                Mark(*_score(s), person=s.get("source") == "ANNOTATION") for s in opened(record["scores"])
-            ]
-            yield Judged(str(record["id"]), fields, marks, "output")
+    for record in records:
+        given = opened(record.get("input"))
+        fields = {
+            "item_title": text_in(given),
+            "output": text_in(record.get("output")),
+            "user_id": record.get("userId"),
+            **own_fields(given, opened(record.get("metadata")), record),
+        }
+        marks = [_mark(score) for score in record["scores"]]
+        yield Judged(record["id"], fields, marks, "output", record.get("level") == "ERROR")
 
 
-def _score(score: Mapping[str, Any]) -> tuple[str, object, str]:
-    value = score.get("value") if score.get("value") is not None else score.get("stringValue")
-    who = score.get("authorUserId") or str(score.get("source", "api")).lower()
-    return str(score["name"]), value, str(who)
+def _mark(score: Mapping[str, Any]) -> Mark:
+    value, word, kind = score.get("value"), score.get("stringValue"), score.get("dataType")
+    if value is None or (kind not in _NUMBERS and (kind or word)):
+        value = word or (value if isinstance(value, str) else None)
+    who, source = score.get("authorUserId"), str(score.get("source", "api"))
+    return Mark(score["name"], value, str(who or source.lower()), source == "ANNOTATION", named=bool(who))
 
 
-LANGFUSE = Export("Langfuse", "traces with scores: `GET /api/public/traces`, or Export → JSON", _fits, _read)
+LANGFUSE = Export(
+    *("Langfuse", "`GET /api/public/traces/ID` of each trace, with its scores", _fits, _SHAPE, _read),
+    ("data",),
+)

@@ -1,6 +1,7 @@
 """MLflow: traces with assessments, as ``trace.to_json()`` per line, or ``search_traces()`` as JSON.
 
-An assessment of the source ``HUMAN`` is a person's; ``LLM_JUDGE`` and ``CODE`` are scores.
+An assessment of the source ``HUMAN`` is a person's; ``LLM_JUDGE`` and ``CODE`` are scores. ``yes`` and ``no``
+are MLflow's own ratings (`CategoricalRating`): passed, and not.
 """
 
 from __future__ import annotations
@@ -8,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, opened, own_fields, text_in
+from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
+from metaeval.kinds.explanations.data.exports.shape import opened, shape
+
+_RATINGS = {"yes": 1.0, "no": 0.0}
+_DATA = shape(spans=[shape(attributes=shape())])
+_ASSESSMENT = shape("assessment_name", source=shape(), feedback=shape(), expectation=shape())
+_SHAPE = shape(info=shape("trace_id", assessments=[_ASSESSMENT]), data=_DATA)
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
@@ -19,30 +26,30 @@ def _fits(record: Mapping[str, Any]) -> bool:
 
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     for record in records:
-        info = record.get("info") or record
-        spans = (record.get("data") or {}).get("spans") or ()
-        roots = [span for span in spans if not span.get("parent_span_id")]
-        own = (roots[0].get("attributes") if roots else None) or {}
+        info = record["info"]
+        roots = [span["attributes"] for span in record["data"]["spans"] if not span.get("parent_span_id")]
+        own = roots[0] if roots else {}
         given = own.get("mlflow.spanInputs") or info.get("request") or info.get("request_preview")
         made = own.get("mlflow.spanOutputs") or info.get("response") or info.get("response_preview")
         more = [opened(info.get(k)) for k in ("tags", "trace_metadata", "request_metadata")]
         inputs = opened(given)
-        fields = {"item_title": text_in(inputs), "response": text_in(made), **own_fields(inputs, *more)}
-        if isinstance(user := (more[1] or {}).get("mlflow.trace.user"), str):
-            fields.setdefault("user_id", user)
-        marks = [m for a in opened(info.get("assessments")) or () for m in _assessed(a)]
-        yield Judged(str(info["trace_id"]), fields, marks, "response")
+        user = more[1].get("mlflow.trace.user") if isinstance(more[1], Mapping) else None
+        fields = {"item_title": text_in(inputs), "response": text_in(made), "user_id": user}
+        failed = info.get("state") == "ERROR"
+        marks = [_mark(given) for given in info["assessments"] if given.get("valid", True)]
+        yield Judged(info["trace_id"], fields | own_fields(inputs, *more), marks, "response", failed)
 
 
-def _assessed(given: Mapping[str, Any]) -> Iterator[Mark]:
-    source = given.get("source") or {}
-    found = given.get("feedback") or given.get("expectation") or {}
-    kind = str(source.get("source_type"))
-    if given.get("valid", True):
-        name = given.get("assessment_name") or given.get("name")
-        yield Mark(
-            str(name), found.get("value"), str(source.get("source_id") or kind), person=kind == "HUMAN"
-        )
+def _mark(given: Mapping[str, Any]) -> Mark:
+    kind, who = str(given["source"].get("source_type")), given["source"].get("source_id")
+    found = given["feedback"] or given["expectation"]
+    value, failed = found.get("value"), found.get("error")
+    value = _RATINGS.get(value, value) if isinstance(value, str) else value
+    name = given["assessment_name"]
+    return Mark(name, value, str(who or kind), kind == "HUMAN", named=bool(who), failed=failed)
 
 
-MLFLOW = Export("MLflow", "`trace.to_json()` of each trace, one per line", _fits, _read)
+MLFLOW = Export(
+    *("MLflow", "`trace.to_json()` of each trace, one per line", _fits, _SHAPE, _read),
+    first=lambda record: record if "info" in record else {"info": record},  # a row of a frame
+)

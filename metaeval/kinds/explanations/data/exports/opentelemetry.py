@@ -1,8 +1,8 @@
 """OpenTelemetry: events of generative AI, as JSON lines of OTLP logs.
 
 ``gen_ai.evaluation.result`` has a score by its name; the event with the messages has the text. Which
-evaluations are people's, no attribute says; ``gen_ai.evaluation.source: human`` is taken for one. Names are
-those of the semantic conventions for generative AI.
+evaluations are people's, no attribute says; ``gen_ai.evaluation.source: human`` is taken for one. An event
+with ``error.type`` failed. Names are those of the semantic conventions for generative AI.
 """
 
 from __future__ import annotations
@@ -11,53 +11,53 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
+from metaeval.kinds.explanations.data.exports.shape import shape
 
 _RESULT, _PREFIX = "gen_ai.evaluation.result", "gen_ai.evaluation."
 
 
+_SHAPE = shape(attributes=shape() | list[shape("key")])  # type: ignore[misc]
+
+
 def _fits(record: Mapping[str, Any]) -> bool:
-    return any(True for _ in _events([record]))
+    return _event(record).startswith("gen_ai.")
 
 
-def _events(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield the name, the trace or response, and the attributes of each event."""
-    for record in records:
-        logs = [
-            log
-            for resource in record.get("resourceLogs") or ()
-            for scope in resource.get("scopeLogs") or ()
-            for log in scope.get("logRecords") or ()
-        ]
-        for log in logs or [record]:
-            attributes = _values(log.get("attributes") or {})
-            name = str(log.get("eventName") or log.get("name") or attributes.get("event.name") or "")
-            if name.startswith("gen_ai."):
-                of = attributes.get("gen_ai.response.id") or log.get("spanId") or log.get("traceId")
-                yield name, str(of), attributes
+def _event(record: Mapping[str, Any]) -> str:
+    """Return the name of an event."""
+    named = _attributes(record.get("attributes")).get("event.name")
+    return str(record.get("eventName") or record.get("name") or named)
 
 
-def _values(attributes: Any) -> dict[str, Any]:  # noqa: ANN401 - a list of key and value, or an object
-    if isinstance(attributes, Mapping):
-        return dict(attributes)
-    return {a["key"]: _value(a["value"]) for a in attributes}
+def _attributes(given: object) -> dict[str, Any]:
+    """Return attributes, of which OTLP makes a list of keys and values, as an object."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    listed = given if isinstance(given, list) else ()
+    return {str(a["key"]): _value(a.get("value")) for a in listed if isinstance(a, Mapping) and "key" in a}
 
 
-def _value(given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one of OTLP's types
-    kind, value = next(iter(given.items()))
-    if kind == "intValue":
-        return int(value)
-    if kind == "arrayValue":
-        return [_value(v) for v in value.get("values", ())]
+def _value(given: Any) -> Any:  # noqa: ANN401 - one of OTLP's types
+    kind, value = next(iter(given.items()), ("", "")) if isinstance(given, Mapping) else ("", given)
+    inner = value.get("values") if isinstance(value, Mapping) else None
     if kind == "kvlistValue":
-        return {v["key"]: _value(v["value"]) for v in value.get("values", ())}
+        return _attributes(inner)
+    if kind == "arrayValue":
+        return [_value(v) for v in inner] if isinstance(inner, list) else []
     return value
 
 
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     marks: dict[str, list[Mark]] = {}
     fields: dict[str, dict[str, object]] = {}
-    for name, of, attributes in _events(records):
+    failed: set[str] = set()
+    for record in records:
+        name, attributes = _event(record), _attributes(record["attributes"])
+        of = str(attributes.get("gen_ai.response.id") or record.get("spanId") or record.get("traceId"))
+        error = attributes.get("error.type")
         if name != _RESULT:
+            if not name.startswith("gen_ai."):
+                continue
             told = {
                 "item_title": text_in(attributes.get("gen_ai.input.messages")),
                 "output": text_in(attributes.get("gen_ai.output.messages")),
@@ -67,16 +67,19 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
                 **own_fields(attributes),
             }
             fields.setdefault(of, {}).update({k: v for k, v in told.items() if v})
+            failed |= {of} if error else set()
             continue
-        aspect = str(attributes.get(f"{_PREFIX}name"))
+        aspect = str(attributes.get(f"{_PREFIX}name", "evaluation"))
         score = attributes.get(f"{_PREFIX}score.value", attributes.get(f"{_PREFIX}score.label"))
         person = attributes.get(f"{_PREFIX}source") == "human"
-        who = str(
-            attributes.get("evaluator.id") or attributes.get("user.name") or ("human" if person else aspect)
-        )
-        marks.setdefault(of, []).append(Mark(aspect, score, who, person))
-    for of, own in fields.items():
-        yield Judged(of, own, marks.get(of, ()), "output")
+        who = attributes.get("evaluator.id") or attributes.get("user.name")
+        name = str(who or ("human" if person else "evaluation"))
+        marks.setdefault(of, []).append(Mark(aspect, score, name, person, named=bool(who), failed=error))
+    for of in dict.fromkeys([*fields, *marks]):
+        yield Judged(of, fields.get(of, {}), marks.get(of, ()), "output", of in failed)
 
 
-OPENTELEMETRY = Export("OpenTelemetry", "events of `gen_ai.*` as JSON lines (OTLP)", _fits, _read)
+OPENTELEMETRY = Export(
+    *("OpenTelemetry", "events of `gen_ai.*` as JSON lines (OTLP)", _fits, _SHAPE, _read),
+    ("resourceLogs.scopeLogs.logRecords",),
+)

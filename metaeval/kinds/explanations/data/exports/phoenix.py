@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, opened, own_fields, text_in
+from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
+from metaeval.kinds.explanations.data.exports.shape import opened, shape
+
+_ANNOTATION = shape("name", "annotator_kind", result=shape())
+_SHAPE = shape(context=shape(), attributes=shape(), annotations=[_ANNOTATION])
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
@@ -18,18 +22,20 @@ def _fits(record: Mapping[str, Any]) -> bool:
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     marks: dict[str, list[Mark]] = {}
     for record in records:
-        within = {"span_id": (record.get("context") or {}).get("span_id")}
-        for given in [record] if "annotator_kind" in record else record.get("annotations") or ():
-            marks.setdefault(str({**within, **given}["span_id"]), []).append(_mark(given))
+        for given in record["annotations"]:
+            span = given.get("span_id") or record["context"].get("span_id")
+            marks.setdefault(str(span), []).append(_mark(given))
     for record in records:
-        span = str((record.get("context") or {}).get("span_id"))
-        if span not in marks:
+        span = str(record["context"].get("span_id"))
+        if span not in marks:  # nobody annotated it, or it stands in the file twice
             continue
-        attributes = _paths(record.get("attributes") or {})
+        attributes = _paths(record["attributes"])
         given, metadata = opened(attributes.get("input.value")), opened(attributes.get("metadata"))
-        user = {"user_id": attributes["user.id"]} if attributes.get("user.id") else {}
-        fields = {"item_title": text_in(given), "output": text_in(attributes.get("output.value"))}
-        yield Judged(span, {**fields, **user, **own_fields(given, metadata)}, marks[span], "output")
+        told = {"user_id": attributes.get("user.id"), "output": text_in(attributes.get("output.value"))}
+        fields = {"item_title": text_in(given), **told, **own_fields(given, metadata)}
+        failed = record.get("status_code") == "ERROR"
+        yield Judged(span, fields, marks.pop(span), "output", failed)
+    yield from (Judged(span, {}, rest) for span, rest in marks.items())
 
 
 def _paths(attributes: Mapping[str, Any], name: str = "") -> dict[str, Any]:
@@ -42,11 +48,13 @@ def _paths(attributes: Mapping[str, Any], name: str = "") -> dict[str, Any]:
 
 
 def _mark(given: Mapping[str, Any]) -> Mark:
-    result = given.get("result") or {}
-    value = result.get("score") if result.get("score") is not None else result.get("label")
-    kind = str(given["annotator_kind"])
-    who = given.get("user_id") or given.get("identifier") or kind.lower()
-    return Mark(str(given["name"]), value, str(who), person=kind == "HUMAN")
+    score, kind = given["result"].get("score"), given["annotator_kind"]
+    who = given.get("user_id") or given.get("identifier")
+    value = given["result"].get("label") if score is None else score
+    return Mark(given["name"], value, str(who or kind.lower()), kind == "HUMAN", named=bool(who))
 
 
-PHOENIX = Export("Phoenix", "spans and span annotations of its API, as JSON lines", _fits, _read)
+PHOENIX = Export(
+    *("Phoenix", "spans and span annotations of its API, as JSON lines", _fits, _SHAPE, _read),
+    first=lambda record: {"annotations": [record]} if "annotator_kind" in record else record,
+)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, opened, own_fields, text_in
+from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
+from metaeval.kinds.explanations.data.exports.shape import opened, shape
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
@@ -17,16 +18,20 @@ def _fits(record: Mapping[str, Any]) -> bool:
 
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     # Each feedback has a second column with its calls.
-    feedback = [c for c in records[0] if f"{c}_calls" in records[0]]
+    columns = dict.fromkeys(c for record in records for c in record)
+    feedback = [c for c in columns if f"{c}_calls" in columns]
     for record in records:
         fields = {
-            "item_title": text_in(record["input"]),
-            "output": text_in(record["output"]),
+            "item_title": text_in(record.get("input")),
+            "output": text_in(record.get("output")),
             "generator": record.get("app_name") or record.get("app_id"),
             **own_fields(opened(record.get("meta"))),
         }
         marks = [Mark(name, record.get(name), name, person=False) for name in feedback]
-        yield Judged(str(record["record_id"]), fields, marks, "output")
+        told = opened(record.get("record_json"))
+        failed = isinstance(told, Mapping) and told.get("main_error")
+        yield Judged(record["record_id"], fields, marks, "output", failed)
 
 
-TRULENS = Export("TruLens", "`session.get_records_and_feedback()[0]`, as CSV or JSON", _fits, _read)
+_SHAPE = shape("record_id")
+TRULENS = Export("TruLens", "`session.get_records_and_feedback()[0]`, as CSV or JSON", _fits, _SHAPE, _read)

@@ -27,8 +27,7 @@ from metaeval.sources.tables.entries import FromColumn, ScoreEntry
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from inspect_ai.log import EvalLog, EvalSample
-    from inspect_ai.scorer import Score
+    from inspect_ai.log import EvalLog
 
 
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -50,7 +49,7 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
     of inspect, or a score is neither a number nor a grade.
     """
     path = Path(source)
-    log = _log(path)
+    log = log_of(path)
     rows = Rows(path.name, "metadata")
     samples = log.samples or []
     if not samples:
@@ -60,7 +59,7 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
     for row, sample in enumerate(samples, start=1):
         for scorer in scorers:
             score = (sample.scores or {}).get(scorer)
-            status = _status(sample, score)
+            status = status_of(vars(sample), None if score is None else vars(score))
             values = {} if score is None or status else _values(rows, row, scorer, score.value)
             cells = {
                 "id": sample.id,
@@ -79,7 +78,8 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
     return rows.recording([whole, *rows.aspect_entries(aspects)], log.eval.packages.get("inspect_ai"))
 
 
-def _log(path: Path) -> EvalLog:
+def log_of(path: Path, *, output: bool = False) -> EvalLog:
+    """Read a log, with the ``output`` of its samples if wanted; errors are those of `read`."""
     try:
         from inspect_ai.log import read_eval_log
     except ImportError as error:
@@ -87,23 +87,24 @@ def _log(path: Path) -> EvalLog:
     if path.suffix.lower() not in {".eval", ".json"}:
         raise DataError(f"{path.name!r} is not a log of inspect; its suffix may be .eval or .json")
     try:
-        return read_eval_log(path, exclude_fields=_UNREAD)
+        return read_eval_log(path, exclude_fields=_UNREAD - ({"output"} if output else set()))
     except Exception as error:  # a damaged archive comes as errors of several libraries
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         message = f"cannot be read as a log of inspect: {reason}"
         raise DataError([Problem(path.name, None, None, message)]) from error
 
 
-def _status(sample: EvalSample, score: Score | None) -> Status | None:
-    """Return why a sample has no score by a scorer; None if it has one."""
-    if sample.invalidation is not None:
+def status_of(sample: Mapping[str, Any], score: Mapping[str, Any] | None) -> Status | None:
+    """Return why a sample has no score by a scorer; None if it has one. Both are the fields of inspect's."""
+    if sample.get("invalidation") is not None:
         return Status.MISSING
     if score is not None:
-        unscored = isinstance(score.value, float) and math.isnan(score.value)
-        return _REASONS.get(score.reason or "", Status.MISSING) if unscored else None
-    if sample.error is not None:
+        value = score.get("value")
+        unscored = value is None or (isinstance(value, float) and math.isnan(value))
+        return _REASONS.get(score.get("reason") or "", Status.MISSING) if unscored else None
+    if sample.get("error") is not None:
         return Status.TRANSPORT
-    return Status.TRUNCATED if sample.limit is not None else Status.MISSING
+    return Status.TRUNCATED if sample.get("limit") is not None else Status.MISSING
 
 
 def _values(rows: Rows, row: int, scorer: str, value: Any) -> dict[str, float | None]:  # noqa: ANN401 - inspect's Value
@@ -112,7 +113,7 @@ def _values(rows: Rows, row: int, scorer: str, value: Any) -> dict[str, float | 
     numbers: dict[str, float | None] = {}
     for name, single in values.items():
         # None under a key is a part that was not scored.
-        number = None if single is None else _number(single)
+        number = None if single is None else number_of_value(single)
         if number is None and single is not None:
             message = f"is {str(single)[:40]!r}; it may be a number, a grade (C, P, I, N), yes or no"
             rows.wrong(row, f"{scorer}.{name}" if name else scorer, message)
@@ -120,15 +121,13 @@ def _values(rows: Rows, row: int, scorer: str, value: Any) -> dict[str, float | 
     return numbers
 
 
-def _number(value: object) -> float | None:
+def number_of_value(value: object) -> float | None:
     """Convert as `inspect_ai.scorer.value_to_float` does, but return None instead of a made-up 0."""
-    if isinstance(value, bool | int | float):
-        return float(value)
-    if not isinstance(value, str):
+    if not isinstance(value, bool | int | float | str):
         return None
-    known = _GRADES.get(value, _WORDS.get(value.lower()))
+    known = _GRADES.get(value, _WORDS.get(value.lower())) if isinstance(value, str) else None
     try:
         number = float(value) if known is None else known
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

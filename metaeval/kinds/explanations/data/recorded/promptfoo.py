@@ -40,7 +40,9 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
         test = _object(result.get("testCase"))
         fields = {**_object(test.get("metadata")), **_object(test.get("vars")), **_object(result.get("vars"))}
         provider, prompt = _provider(result), prompts.get(_label(result), "")
-        status = _status(result)
+        grading = result.get("gradingResult")
+        grade = grading.get("reason", "") if isinstance(grading, dict) else None
+        status = status_of(result.get("failureReason"), result.get("error"), grade)
         named = {} if status else _object(result.get("namedScores"))
         cells = {
             "provider": provider,
@@ -98,15 +100,12 @@ def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _status(result: Mapping[str, Any]) -> Status | None:
-    """Return why there is no score; None if there is one."""
-    grading = result.get("gradingResult")
-    if result.get("failureReason") == _ERROR:
+def status_of(failure: object, error: object, grade: str | None) -> Status | None:
+    """Return why a result has no score; None if it has one. ``grade`` is the reason of its grade, if any."""
+    # Files of versions before `failureReason`: a test that was graded has a grade, whatever its error.
+    if failure == _ERROR or (grade is None and error):
         return Status.TRANSPORT
-    if not isinstance(grading, dict):
-        # Files of versions before `failureReason`; a test that was graded has a grade.
-        return Status.TRANSPORT if result.get("error") else None
-    return Status.MISSING if grading.get("reason") == _NOTHING_ASSERTED else None
+    return Status.MISSING if grade == _NOTHING_ASSERTED else None
 
 
 def _provider(result: Mapping[str, Any]) -> str:
