@@ -298,7 +298,7 @@ def correlation_board(result: Correlations, first: Cell | None = None) -> Board:
             "n_undefined": ("undefined groups", "No group was undefined."),
             "n_missing": ("missing scores", "No score was missing."),
         },
-        intervals=interval_sentence(bootstrap) if bootstrap else "",
+        intervals=interval_sentence(bootstrap or {}, frame[frame["level"] != "generator"]),
         notes=policy_sentences(result.policy),
         kinds=result.kinds,
         apart=tuple(result.policy.get("apart") or ()),

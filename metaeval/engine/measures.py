@@ -196,8 +196,9 @@ class MeasuredCells:
         shares = all(m.bounds == (0.0, 1.0) for m in self.measures.values())
         scores = self.matched.scores
         parted = pd.DataFrame([self.at(value) for value in values])
+        frame = pd.DataFrame(rows)
         return Board(
-            pd.DataFrame(rows),
+            frame,
             (
                 *(
                     BoardDimension(str(name), {v: self.said(v) for v in parted[name].unique()})
@@ -214,7 +215,7 @@ class MeasuredCells:
             form=self.form or ("share" if shares else "number"),
             columns=(str(parted.columns[0]), "measure"),
             counts={"n_missing": "missing scores"},
-            intervals=interval_sentence(made),
+            intervals=interval_sentence(made, frame),
             notes=self.notes,
             kinds=scores.kinds,
             simulated=scores.simulation,

@@ -77,8 +77,9 @@ def ranking(
     notes = [f"Ordered by {board.words(at)}."]
     title, second = board.estimate.format(**at) + " (lower is better)" * (not down), board.second_of(at)
     if second is None:
-        columns.append(Column("estimate", title, board.form, "ci_low", "ci_high"))
-        if board.intervals and rows["ci_low"].notna().any():
+        ends = ("ci_low", "ci_high") if board.intervals else ()
+        columns.append(Column("estimate", title, board.form, *ends))
+        if board.intervals:
             notes.append(board.intervals)
     else:
         columns.append(Column("estimate", title, board.form))

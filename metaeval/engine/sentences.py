@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from metaeval.base.counts import counted, plural_of
 from metaeval.engine.alignment.prepared import LEAST_SHARE
+from metaeval.engine.sheet import lacking_sentence
 from metaeval.stats.regression.true_means import NoInterval
+from metaeval.stats.resampling.significance import few_note
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from metaeval.stats.resampling.bootstrap import Resampler
 
 
@@ -79,20 +83,23 @@ def _jackknife_or(drawn: str) -> str:
     return f"jackknife; {drawn} for values that are not smooth"
 
 
-def interval_sentence(options: Mapping[str, Any], levels: Sequence[str] = ()) -> str:
-    """Say how intervals were made, those at generator level too if it is one of the levels."""
+def interval_sentence(options: Mapping[str, Any], of: pd.DataFrame | None = None) -> str:
+    """Say how intervals were made, or why there are none, or, ``of`` the rows of a board, not everywhere."""
     if not options:
         return ""
+    if few := few_note(options["n_clusters"], options["cluster"]):
+        return f"No intervals: {few}"
     how = "bias-corrected and accelerated" if options["method"] == "bca" else "percentiles"
     how += ", widened for few clusters" if options["expand"] else ""
     drawn = f"{options['resamples']:,} resamples"
     kind, made = "bootstrap intervals", f"{how}; {drawn} of"
     if options["method"] == "jackknife":
         kind, made = "intervals", f"{_jackknife_or(drawn)};"
-    of = f"{options['n_clusters']:,} {plural_of(options['cluster'])}"
+    drawn_of = f"{options['n_clusters']:,} {plural_of(options['cluster'])}"
     confidence = f"{100 * options['confidence']:g} %"
-    told = f"Brackets hold {confidence} {kind} ({made} {of}, seed {options['seed']})."
-    return f"{told} {GENERATOR_INTERVALS}" if "generator" in levels else told
+    told = f"Brackets hold {confidence} {kind} ({made} {drawn_of}, seed {options['seed']})."
+    lacking = "" if of is None else lacking_sentence(of, {"estimate": "ci_low"})
+    return f"{told} {lacking}".rstrip()
 
 
 GENERATOR_INTERVALS = (

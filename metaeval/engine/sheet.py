@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from metaeval.base.simulation import REAL, Simulation
+from metaeval.stats.resampling.significance import FEW_CLUSTERS, FEWEST_CLUSTERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,10 +97,27 @@ class Sheet:
     principal: bool = False
     """Whether it is the one that a file of CSV holds, and other sheets lie beside it."""
 
+    def __post_init__(self) -> None:
+        ends = {c.name: c.low for c in self.columns if c.low}
+        if ends and not any(FEW_CLUSTERS in note for note in self.notes):
+            said = filter(None, [lacking_sentence(self.frame, ends)])
+            object.__setattr__(self, "notes", (*self.notes, *said))
+
     def without(self, name: str) -> Sheet:
         """Return the sheet without one of its columns."""
         columns = tuple(c for c in self.columns if c.name != name)
         return replace(self, frame=self.frame.drop(columns=name, errors="ignore"), columns=columns)
+
+
+def lacking_sentence(frame: pd.DataFrame, ends: Mapping[str, str]) -> str:
+    """Say why values have no interval; nothing if all have one. ``ends``: column → that of the lower end."""
+    there = [(frame[value], frame[low]) for value, low in ends.items() if low in frame]
+    if not any((value.notna() & low.isna()).any() for value, low in there):
+        return ""
+    return (
+        f"A value without an interval rests on fewer than {FEWEST_CLUSTERS} clusters, such as users "
+        f"({FEW_CLUSTERS}), if no other note says why."
+    )
 
 
 def by_aspect(columns: Mapping[str, Floats], aspects: Sequence[str]) -> dict[str, Any]:

@@ -208,6 +208,8 @@ class KindTable:
         notes = self.notes(scored, frame) if callable(self.notes) else self.notes
         said = (scored.intervals if note == INTERVALS else note for note in notes)
         printed = (c for c in self.columns if c.title and not (c.optional and _blank(frame[c.name])))
+        if not scored.study.bootstrap:
+            printed = (c._replace(low="", high="") for c in printed)
         return Sheet(
             self.name,
             self.title,

@@ -227,9 +227,8 @@ def _sentences(board: Board, cells: Cells, cell: Cell, tested: Sequence[_Tested]
     notes = [f"Cells hold {board.words(cell)}."]
     if (entering := cells.entering(cell)) is not None:
         notes.append(f"{entering:,} units: those that all evaluators of all runs scored.")
-    if board.frame["ci_low"].notna().any():
-        second = board.second_of(cell)
-        notes += filter(None, [board.intervals, second.intervals if second else ""])
+    second = board.second_of(cell) if board.frame["ci_low"].notna().any() else None
+    notes += filter(None, [board.intervals, second.intervals if second else ""])
     if any(not math.isnan(test.difference) for test in tested):
         units = "" if cells.common else ", on the units that it scored in both"
         notes.append(

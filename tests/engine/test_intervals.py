@@ -56,7 +56,7 @@ def test_estimates_stay_and_lie_within_their_intervals(method):
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["user", "item"])
 def test_intervals_are_those_of_frames_put_together_from_the_drawn_clusters(cluster):
-    scores, truth = frames(users=8)
+    scores, truth = frames(users=8, items=6)
     n = 40
     options = {"resamples": n, "cluster": cluster, "confidence": 0.8, "seed": 3, "expand": False}
     levels = ["dataset", "user", "pair"]
@@ -161,11 +161,11 @@ def test_the_policy_says_what_was_resampled():
 
 def test_users_without_a_unit_are_not_resampled():
     """Half of the users did not answer; that says nothing of how certain the others' answers are."""
-    scores, truth = frames(users=10)
-    answered = truth["user_id"].isin([f"u{i}" for i in range(5)])
+    scores, truth = frames(users=12)
+    answered = truth["user_id"].isin([f"u{i}" for i in range(6)])
     silent = truth.assign(rating=truth["rating"].where(answered))
     few, all_ = (me.correlate(scores, t, bootstrap={"resamples": 2000}) for t in (truth[answered], silent))
-    assert few.policy["bootstrap"]["n_clusters"] == 5
+    assert few.policy["bootstrap"]["n_clusters"] == 6
     width = [(r.frame["ci_high"] - r.frame["ci_low"]).mean() for r in (few, all_)]
     assert width[1] == pytest.approx(width[0], rel=0.05)
 

@@ -16,7 +16,7 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.aligned import Aligned, Bools, align
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.regression.prediction_powered import estimate
+from metaeval.stats.regression.prediction_powered import estimate, half_width
 
 _COLUMNS = (
     Column("generator", "Generator"),
@@ -163,8 +163,6 @@ def estimates_sheet(
 def _block(
     units: _Units, a: int, aspect: str, ratings: Floats, confidence: float, *, withheld: bool
 ) -> pd.DataFrame:
-    from scipy.special import stdtrit
-
     there = ~np.isnan(units.scores[a])
     n = len(units.generators)
     generator = units.generator[there]
@@ -177,8 +175,7 @@ def _block(
         units.n_clusters,
         confidence=confidence,
     )
-    freedom = np.where(found.n_labelled_clusters > 1, found.n_labelled_clusters - 1.0, np.nan)
-    half = stdtrit(freedom, (1 + confidence) / 2) * found.classical_standard_error
+    half = half_width(found.classical_standard_error, found.n_labelled_clusters, confidence)
     frame = pd.DataFrame(
         {
             "aspect": aspect,

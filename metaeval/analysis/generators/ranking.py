@@ -27,7 +27,7 @@ from metaeval.stats.regression.true_means import (
     draw,
     interval_of_draws,
 )
-from metaeval.stats.resampling.significance import holm
+from metaeval.stats.resampling.significance import freedom, holm
 from metaeval.stats.resampling.threads import in_threads, one_thread
 from metaeval.stats.resampling.weights import EQUAL, percentile_interval, variance_of_defined
 
@@ -237,7 +237,8 @@ def rank_generators(
 
 
 def _ranking(draws: Draws, confidence: float, alpha: float) -> Ranking:
-    low, high = percentile_interval(draws.replicates, confidence)
+    few = 0.0 * freedom(draws.n_clusters)
+    low, high = (end + few for end in percentile_interval(draws.replicates, confidence))
     p = np.stack([_p_better(m, r) for m, r in zip(draws.mean, draws.replicates, strict=True)])
     cluster = np.stack(
         [
@@ -272,7 +273,7 @@ def _p_worse(mean: Floats, replicates: Floats, n_clusters: Ints) -> Floats:
         error = np.sqrt(variance_of_defined(apart) * n / np.maximum(1, n - 1))
         difference = mean[g] - mean
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_t = stdtr(np.maximum(1, n - 1), -difference / error)
+            by_t = stdtr(freedom(n), -difference / error)
         alike = np.where(difference > 0, 2.0**-n, 1.0)
         p[g] = np.where(error > EQUAL * (1 + np.abs(mean[g])), by_t, alike)
         p[g, np.isnan(difference) | (n < 2)] = np.nan

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of_defined, ratio
+from metaeval.stats.resampling.significance import freedom
 
 Alignment: TypeAlias = Literal["accuracy", "rmse"]
 """How well a rating agrees with those of others: the share that is equal, or the negative root mean square
@@ -116,7 +117,7 @@ def p_values(sums: Floats, n_clusters: ArrayLike, epsilon: ArrayLike, *, loses: 
     -------
     ndarray
         One-sided p-values of the mean of d, whose variance is that of the clusters' sums about it, with a
-        degree of freedom less than clusters. Without variation, 0 or 1.
+        degree of freedom less than clusters. Without variation, 0 or 1; NaN of few clusters.
     """
     from scipy.special import stdtr
 
@@ -129,7 +130,7 @@ def p_values(sums: Floats, n_clusters: ArrayLike, epsilon: ArrayLike, *, loses: 
         error = np.sqrt(squares * clusters / (clusters - 1)) / n
         apart = mean - epsilon
         t = np.where(apart == 0, 0.0, apart / error)
-    p: Floats = stdtr(clusters - 1, -t if loses else t)
+    p: Floats = stdtr(freedom(clusters), -t if loses else t)
     return p
 
 

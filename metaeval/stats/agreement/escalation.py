@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS
 from metaeval.stats.weighted.sums import Clusters
 
 SHARES = np.linspace(0.05, 1.0, 20)
@@ -45,7 +46,7 @@ def p_of_agreement(right: Floats, clusters: Clusters, target: float) -> float:
     sizes = np.bincount(clusters.of_unit, minlength=clusters.n).astype(np.float64)
     sizes, sums = sizes[sizes > 0], np.bincount(clusters.of_unit, right - target, clusters.n)[sizes > 0]
     n = len(sizes)
-    if n < 2:
+    if n < FEWEST_CLUSTERS:
         return 1.0
     apart = np.append(sums, -target * np.sqrt(np.mean(sizes**2)))
     error = apart.std(ddof=1) / np.sqrt(n + 1)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.regression.isotonic import isotonic
 from metaeval.stats.regression.prediction_powered import Bools, Combined, PredictionPowered, estimate
+from metaeval.stats.resampling.significance import freedom
 from metaeval.stats.weighted.sums import Clusters
 
 LIKE = 0.001
@@ -131,7 +132,7 @@ class LabelledSample:
         sums = np.stack([np.bincount(of_unit, row, self.clusters.n) for row in part])
         n = len(np.unique(of_unit))
         error = np.sqrt((sums**2).sum(axis=1) * n / max(n - 1, 1))
-        return r, r - stdtrit(max(n - 1, 1), confidence) * error
+        return r, r - stdtrit(freedom(n), confidence) * error
 
     def unlike(self, seed: int = 0, n_strata: int = 3) -> float:
         """Test whether units with ratings are like the others: by group, and by parts of alike scores.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.resampling.significance import freedom
 
 Bools = NDArray[np.bool_]
 _NOISE = 1e-12  # a smaller share than this is rounding
@@ -59,7 +60,7 @@ class PredictionPowered:
     estimate: Floats
     """NaN where no unit is rated."""
     ci_low: Floats
-    """NaN where fewer than two clusters have a rated unit; so are the other figures of precision."""
+    """NaN where few clusters have a rated unit (`freedom`)."""
     ci_high: Floats
     standard_error: Floats
     lambda_: Floats
@@ -122,20 +123,19 @@ class Combined:
         return self.estimate - half, self.estimate + half
 
     def p(self) -> Floats:
-        """Return two-sided p-values that the sums are zero."""
+        """Return two-sided p-values that the sums are zero; NaN as the intervals."""
         from scipy.special import stdtr
 
         with np.errstate(invalid="ignore", divide="ignore"):
             t = np.abs(self.estimate / self.standard_error)
-        return np.asarray(2 * stdtr(np.where(self.n_clusters > 1, self.n_clusters - 1.0, np.nan), -t))
+        return np.asarray(2 * stdtr(freedom(self.n_clusters), -t))
 
 
 def half_width(standard_error: Floats, n_clusters: Ints, confidence: float) -> Floats:
-    """Return half the width of an interval by Student's t with ``n_clusters`` - 1 degrees of freedom."""
+    """Return half the width of an interval by Student's t; NaN of few clusters (`freedom`)."""
     from scipy.special import stdtrit
 
-    freedom = np.where(n_clusters > 1, n_clusters - 1.0, np.nan)
-    return np.asarray(stdtrit(freedom, (1 + confidence) / 2) * standard_error)
+    return np.asarray(stdtrit(freedom(n_clusters), (1 + confidence) / 2) * standard_error)
 
 
 def _error(influence: Floats, owner: Ints, n: Ints) -> Floats:

@@ -14,13 +14,13 @@ by user and a division (`metaeval.stats.resampling.cluster_sums`).
 >>> import numpy as np
 >>> from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 >>> from metaeval.stats.resampling.cluster_sums import mean_of
->>> user = np.array([0, 0, 1, 1, 2, 2, 2, 3, 4, 4])
->>> clicked = np.array([1, 0, 1, 1, 0, 0, 1, 1, 1, 0])
+>>> user = np.array([0, 0, 1, 1, 2, 2, 2, 3, 4, 4, 5])
+>>> clicked = np.array([1, 0, 1, 1, 0, 0, 1, 1, 1, 0, 0])
 >>> clicks, shown = np.bincount(user, clicked), np.bincount(user)  # by user
 >>> share = mean_of(clicks[None], shown[None])
->>> found = bootstrap(share, Resampler(5, resamples=2_000, seed=1), bounds=(0.0, 1.0))
+>>> found = bootstrap(share, Resampler(6, resamples=2_000, seed=1), bounds=(0.0, 1.0))
 >>> print(f"{found.value[0]:.2f} [{found.low[0]:.2f}, {found.high[0]:.2f}] from {found.n} users")
-0.60 [0.37, 1.00] from 5 users
+0.55 [0.24, 0.91] from 6 users
 """
 
 from __future__ import annotations
@@ -33,24 +33,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.resampling.cluster_sums import WithAverage
 from metaeval.stats.resampling.many_clusters import (
     LIMIT,
     is_smooth,
     jackknife_deviations,
     jackknife_interval,
 )
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS
 from metaeval.stats.resampling.weights import (
+    EQUAL,
     Method,
     Resamples,
     Swaps,
-    expanded,
     interval,
     left_out,
+    level_of,
     percentile_interval,
 )
 
 _KEPT = 2**25  # weights that are cached, over all numbers of clusters
 _BYTES = 2**28  # the same as bytes, where there are more; still more are drawn again each time
+_PROBED = 8  # clusters that are left out one by one at first, to see that six of them bear on a value
 
 V = TypeVar("V")
 
@@ -70,13 +74,21 @@ class Statistic(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate(Generic[V]):
-    """Values with their intervals: arrays of one shape, or single numbers; NaN where undefined."""
+    """Values with their intervals: arrays of one shape, or single numbers; NaN where undefined.
+
+    From fewer clusters than `FEWEST_CLUSTERS` there is no interval, whoever made it.
+    """
 
     value: V
     low: V
     high: V
     n: int
     """Clusters that were resampled."""
+
+    def __post_init__(self) -> None:
+        if self.n < FEWEST_CLUSTERS:
+            for end in ("low", "high"):
+                object.__setattr__(self, end, np.multiply(self.value, np.nan))
 
     def row(self, name: str) -> dict[str, V]:
         """Return the cells of a table: ``name``, ``name_low`` and ``name_high``."""
@@ -124,8 +136,8 @@ class Resampler:
 
     @property
     def level(self) -> float:
-        """The confidence level at which percentiles are taken."""
-        return expanded(self.confidence, self.n_clusters) if self.expand else self.confidence
+        """The confidence level at which percentiles are taken; NaN of few clusters."""
+        return level_of(self.confidence, self.n_clusters, expand=self.expand)
 
     @property
     def swaps(self) -> Swaps:
@@ -179,7 +191,8 @@ def bootstrap(
     Parameters
     ----------
     resampler
-        The clusters, the number of resamples, and the kind of interval.
+        The clusters, the number of resamples, and the kind of interval. A value on which fewer clusters than
+        `FEWEST_CLUSTERS` bear has none.
     bounds
         The smallest and the largest possible value, such as -1 and 1 of a correlation, of all values or of
         each. With 0 and 1, values are shares: one that is 0 or 1 in every resample gets the exact binomial
@@ -190,6 +203,8 @@ def bootstrap(
     """
     n = resampler.n_clusters
     value = statistic.at(np.ones((n, 1)))[:, 0]
+    if n < FEWEST_CLUSTERS:
+        return Estimate(value, value, value, n)
     least, most = np.moveaxis(np.asarray(bounds, dtype=np.float64), -1, 0)
     if resampler.made_by == "jackknife" and is_smooth(statistic):
         drawn = jackknife_deviations(statistic, n)
@@ -198,13 +213,43 @@ def bootstrap(
         drawn = resampler.replicates(statistic)
         low, high = _ends(statistic, value, drawn, resampler, stretch=stretch)
     shares = (least == 0) & (most == 1)
-    if n > 1 and shares.any():
+    if shares.any():
         rare = 1 - ((1 - resampler.confidence) / 2) ** (1 / n)
         alike = np.nanmin(drawn, axis=1, initial=np.inf) == np.nanmax(drawn, axis=1, initial=-np.inf)
         alike &= shares
         high = np.where(alike & (value == 0), rare, high)
         low = np.where(alike & (value == 1), 1 - rare, low)
-    return Estimate(value, np.clip(low, least, most), np.clip(high, least, most), n)
+    none = np.where(rest_on_enough(statistic, value, n), 0.0, np.nan)
+    return Estimate(value, np.clip(low, least, most) + none, np.clip(high, least, most) + none, n)
+
+
+def rest_on_enough(statistic: Statistic, value: Floats, n: int) -> NDArray[np.bool_]:
+    """Say on which values `FEWEST_CLUSTERS` of n clusters or more bear, shape (values,).
+
+    A cluster bears on a value that changes without it, or that it has alone. Parts on which none does are
+    passed over. Where all are alike, such as in r = 1, the others together may still have the value.
+    """
+    bears: NDArray[np.bool_] = np.zeros((len(value), n), dtype=bool)
+    parts = np.split(np.arange(n), range(1, min(n, _PROBED)))
+    enough = np.isnan(value)
+    while parts and not enough.all():
+        now, parts = parts[:_PROBED], parts[_PROBED:]
+        alone = np.stack([np.bincount(part, minlength=n) for part in now], axis=1).astype(np.float64)
+        without, own = np.split(statistic.at(np.concatenate([1 - alone, alone], axis=1)), 2, axis=1)
+        found = ~np.isnan(own) | ~(np.abs(without - value[:, None]) <= EQUAL)
+        for part, of_part in zip(now, found.T, strict=True):
+            if len(part) == 1:
+                bears[:, part[0]] = of_part
+            elif of_part[~enough].any():
+                parts += np.array_split(part, min(len(part), _PROBED))
+        enough |= bears.sum(axis=1) >= FEWEST_CLUSTERS
+    if not enough.all() and n >= FEWEST_CLUSTERS:
+        few = np.flatnonzero(~enough)
+        enough[few] = ~np.isnan(np.diagonal(statistic.at((~bears[few]).T.astype(np.float64))[few]))
+    if isinstance(statistic, WithAverage):
+        by_aspect = enough.reshape(-1, statistic.values)
+        by_aspect[-1] = by_aspect.all(axis=0)
+    return enough
 
 
 def estimated(

@@ -16,15 +16,29 @@ from metaeval.base.counts import plural_of
 from metaeval.stats.coefficients.tables import Floats
 
 FEWEST_CLUSTERS = 6
-"""With fewer clusters no pattern of signs has p < 0.05."""
+"""With fewer clusters no pattern of signs has p < 0.05, and no interval covers: none is given."""
+FEW_CLUSTERS = "few_clusters"
+"""The reason then."""
 TOO_FEW = "too few to tell"
+
+
+def freedom(n_clusters: ArrayLike) -> Floats:
+    """Return the degrees of freedom of Student's t; NaN for fewer clusters than `FEWEST_CLUSTERS`.
+
+    All intervals over clusters are made with these, or from `bootstrap`, which asks here too.
+    """
+    n = np.asarray(n_clusters, dtype=np.float64)
+    return np.where(n >= FEWEST_CLUSTERS, n - 1, np.nan)
 
 
 def few_note(n: int, cluster: str) -> str:
     """Return a sentence where there are fewer than `FEWEST_CLUSTERS`, such as users; else nothing."""
     if n >= FEWEST_CLUSTERS:
         return ""
-    return f"{n} {plural_of(cluster)} are too few for any test at 5 %: take {FEWEST_CLUSTERS} or more."
+    return (
+        f"{n} {plural_of(cluster)} are too few for any test at 5 %, and for any interval ({FEW_CLUSTERS}): "
+        f"take {FEWEST_CLUSTERS} or more."
+    )
 
 
 def holm(p: ArrayLike) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS
 
 Method: TypeAlias = Literal["percentile", "bca", "jackknife"]
 
@@ -107,6 +108,13 @@ def expanded(confidence: float, n_clusters: int) -> float:
     return float(1 - 2 * ndtr(-t * np.sqrt(n_clusters / (n_clusters - 1))))
 
 
+def level_of(confidence: float, n_clusters: int, *, expand: bool) -> float:
+    """Return the confidence of percentiles, `expanded` or as it is; NaN, for no interval, of few clusters."""
+    if n_clusters < FEWEST_CLUSTERS:
+        return float("nan")
+    return expanded(confidence, n_clusters) if expand else confidence
+
+
 def percentile_interval(replicates: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
     """Return the percentile intervals of bootstrap replicates (Efron 1979), shape (…, resamples).
 
@@ -165,10 +173,10 @@ def interval(
     """Return bootstrap intervals, corrected for few clusters; arguments as for `bca_interval`.
 
     With ``expand`` they are corrected for few clusters: by `expanded`, and by the ratio of jackknife to
-    bootstrap standard errors; NaN for fewer than two clusters. They stay within ``bounds``, the smallest and
+    bootstrap standard errors; NaN of few clusters (`level_of`). They stay within ``bounds``, the smallest and
     the largest possible value.
     """
-    level = expanded(confidence, n_clusters) if expand else confidence
+    level = level_of(confidence, n_clusters, expand=expand)
     if method == "bca":
         ends = bca_interval(estimate, replicates, jackknife, level)
     else:

@@ -16,6 +16,7 @@ from metaeval.engine.figures.figure import Figure
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.agreement.confidence import BINS, Reliability, reliability
 from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW
 from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
@@ -49,10 +50,11 @@ def _verdict(found: Reliability) -> str:
         "too high" if gap.low > 0 else "too low" if gap.high < 0 else "too high in places, too low in others"
     )
     side = side if found.p <= _ALPHA else "not seen to be miscalibrated"
+    side = TOO_FEW if gap.n < FEWEST_CLUSTERS else side
     said = (
         f"{side}: it is {found.confidence.value:.0%} sure on average, and right in {found.accuracy.value:.0%}"
     )
-    if math.isnan(area.value):
+    if math.isnan(area.low):
         return said
     tells = "tells right from wrong" if area.low > 0.5 else "was not seen to tell right from wrong"
     return f"{said}; it {tells} (AUROC {area.value:.2f})"
@@ -164,7 +166,7 @@ def _assessed(own: pd.DataFrame, by: list[str], bootstrap: Bootstrap) -> tuple[R
 
 def _conclusion(found: Reliability | None, verdict: str) -> str:
     """Return what a reader is to conclude of a judge's confidence."""
-    if found is None or math.isnan(found.auroc.value):
+    if found is None or math.isnan(found.auroc.low):
         return f"Its confidence is {verdict}. So it is not known whether it may choose what people look at."
     may = found.auroc.low > 0.5
     use = "people may look at what it is least sure of" if may else "it cannot choose what people look at"

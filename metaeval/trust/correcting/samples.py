@@ -16,6 +16,7 @@ from metaeval.base.keys import compared_key, noun
 from metaeval.base.records import Status
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.regression.correction import LIKE, LabelledSample
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS
 from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.escalating.stages import along
 
@@ -56,8 +57,8 @@ class Correcting:
         """Return it without the judges that tell nothing, and refused if it cannot be corrected."""
         sample, rated = self.sample, self.sample.rated
         n = len(np.unique(sample.clusters.of_unit[rated]))
-        if n < 3 or rated.all():
-            few = f"only {n} {plural_of(self.cluster)} have labels; 3 are needed"
+        if n < FEWEST_CLUSTERS or rated.all():
+            few = f"only {n} {plural_of(self.cluster)} have labels; {FEWEST_CLUSTERS} are needed"
             why = "every unit has a label, so there is nothing to correct" if rated.all() else few
             return replace(self, refused="complete" if rated.all() else "few", why=why)
         p = 1.0 if sample.probability is not None else sample.unlike(seed)
@@ -167,7 +168,7 @@ def withholding(correcting: Correcting, n: int, seed: int) -> Correcting:
     """Keep the labels of n clusters, drawn at random, and withhold the others."""
     sample = correcting.sample
     known = np.unique(sample.clusters.of_unit[sample.rated])
-    check_labelled(n, 3, len(known), correcting.cluster)
+    check_labelled(n, FEWEST_CLUSTERS, len(known), correcting.cluster)
     kept = np.random.default_rng(seed).choice(known, n, replace=False)
     ratings = np.where(np.isin(sample.clusters.of_unit, kept), sample.ratings, np.nan)
     return replace(correcting, sample=replace(sample, ratings=ratings), withheld=sample.ratings)

@@ -33,7 +33,7 @@ import pandas as pd
 from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.stats.resampling.significance import holm
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, holm
 from metaeval.trust.gate.baseline import GateScores, cell, cells_of, ends, paired
 from metaeval.trust.gate.drift import marked, split
 from metaeval.trust.gate.rules import Rules
@@ -233,16 +233,19 @@ def _decided(check: Check, p: float, rules: Rules, tested: int) -> Check:
     """Return a check with its verdict; ``p`` is corrected over so many tests."""
     asked = check.n_units + check.n_missing
     verdict: Verdict = "inconclusive"
-    if p <= rules.alpha:
+    few = check.n_clusters < FEWEST_CLUSTERS and check.why != SAME
+    if p <= rules.alpha and not few:
         verdict, why = "fail", ""
     elif check.n_missing > rules.max_missing * asked:
         why = f"{check.n_missing:,} of {asked:,} units have no score"
-    elif check.p_pass <= rules.alpha:
+    elif check.p_pass <= rules.alpha and not few:
         verdict, why = "pass", check.why
     elif check.why:
         why = check.why
     elif check.n_clusters < 2:
         why = "all units are of one cluster" if check.n_units else "there is no unit"
+    elif few:
+        why = f"too few units: they are of fewer than {FEWEST_CLUSTERS} clusters"
     elif check.p_fail_alone <= rules.alpha:
         why = f"below the bound alone, but not after the correction for {tested} tests"
     else:

@@ -15,7 +15,7 @@ from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 from metaeval.stats.resampling.many_clusters import jackknife_deviations
-from metaeval.stats.resampling.significance import holm
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW, holm
 from metaeval.trust.gate.tests_of_means import ClusterMean
 
 ALPHA = 0.05
@@ -77,8 +77,8 @@ def split(anchors: Clustered, now: Clustered, then: Clustered, limits: tuple[flo
 
 
 def p_of(part: ClusterMean) -> float:
-    """Return the two-sided p-value of no change; NaN without a standard error."""
-    if math.isnan(part.se):
+    """Return the two-sided p-value of no change; NaN without a standard error, and of few clusters."""
+    if math.isnan(part.se) or part.n_clusters < FEWEST_CLUSTERS:
         return math.nan
     if part.se == 0 and part.value == 0:
         return 1.0
@@ -90,9 +90,10 @@ def _verdict(row: pd.Series[Any], p_judge: float, p_system: float) -> str:
     if math.isnan(row["judge"]):
         return "cannot be said: no anchor has a score in both runs"
     if math.isnan(p_judge):
-        return "cannot be said: all anchors are of one cluster"
+        return f"cannot be said: the anchors are of fewer than {FEWEST_CLUSTERS} clusters"
     drifted = "drifted" if p_judge <= ALPHA else "was not seen to drift"
     changed = "changed" if p_system <= ALPHA else "was not seen to change"
+    changed = f"has clusters {TOO_FEW}" if math.isnan(p_system) else changed
     said = f"the judge {drifted} ({row['judge']:+.2f})"
     if row["same"] == 1:
         said = "the judge gave all anchors the same score"

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS
+
 _ROUNDING = 1e-12  # relative spread below which all values are equal
 POWER = 0.8
 
@@ -59,10 +61,13 @@ class ClusterMean:
         return float(max(0.0, 1 - beyond / room) ** self.n_clusters) if room > 0 else 0.0
 
     def ends(self, alpha: float) -> tuple[float, float]:
-        """Return one-sided lower and upper bounds at level alpha: an interval of confidence 1 - 2 alpha."""
+        """Return one-sided lower and upper bounds at level alpha: an interval of confidence 1 - 2 alpha.
+
+        NaN of few clusters.
+        """
         from scipy.special import stdtrit
 
-        if math.isnan(self.se):
+        if math.isnan(self.se) or self.n_clusters < FEWEST_CLUSTERS:
             return math.nan, math.nan
         if self.se > 0:
             away = float(stdtrit(self.df, 1 - alpha)) * self.se

@@ -14,6 +14,7 @@ from metaeval.stats.coefficients.grouped import pearson
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import mean_of_defined
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW
 
 if TYPE_CHECKING:
     from metaeval.base.simulation import Simulation
@@ -98,6 +99,8 @@ def _agreement(panel: Panel, resampler: Resampler) -> dict[str, Any]:
     known = found.low if np.isfinite(found.low) else found.value
     if not np.isfinite(known):
         said = "cannot be compared: their ratings do not differ"
+    elif found.n < FEWEST_CLUSTERS:
+        said = f"{TOO_FEW}: they rated units of fewer than {FEWEST_CLUSTERS} clusters"
     elif known >= _RELIABLE:
         said = "agree well enough to measure a judge by"
     elif known >= _TENTATIVE:

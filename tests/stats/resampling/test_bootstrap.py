@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import math
 
 import numpy as np
 import pytest
@@ -10,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.resampling import bootstrap as module
 from metaeval.stats.resampling import cluster_sums, paired
-from metaeval.stats.resampling.bootstrap import Resampler, bootstrap, each, jackknife
+from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap, each, jackknife
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, WithAverage, mean_of
+from metaeval.stats.resampling.significance import freedom
 from metaeval.stats.resampling.weights import Resamples, expanded
+from metaeval.stats.weighted.statistic import Clusters, statistic
 
 
 def means(values) -> ClusterSums:
@@ -54,16 +58,16 @@ def test_a_standard_deviation_is_stretched_and_a_mean_is_not() -> None:
     values = np.random.default_rng(2).normal(0, 1, 10)
     sums = np.stack([np.ones(10), values, values**2])
     spread = ClusterSums(sums, lambda s: np.sqrt(s[2:] / s[0] - (s[1:2] / s[0]) ** 2))
-    for statistic, wider in ((spread, True), (means([values]), False)):
-        plain, stretched = (bootstrap(statistic, Resampler(10, 4000), stretch=s) for s in (False, True))
+    for made, wider in ((spread, True), (means([values]), False)):
+        plain, stretched = (bootstrap(made, Resampler(10, 4000), stretch=s) for s in (False, True))
         ratio = (stretched.high - stretched.low) / (plain.high - plain.low)
         assert (ratio[0] > 1.05) == wider
 
 
 def test_values_stay_within_their_bounds() -> None:
-    values = [[0.9, 1.0, 0.8, 1.0, 0.2]]
-    assert bootstrap(means(values), Resampler(5, 500)).high[0] > 0.95
-    assert bootstrap(means(values), Resampler(5, 500), bounds=(-1.0, 0.95)).high[0] == 0.95
+    values = [[0.9, 1.0, 0.8, 1.0, 0.2, 1.0]]
+    assert bootstrap(means(values), Resampler(6, 500)).high[0] > 0.95
+    assert bootstrap(means(values), Resampler(6, 500), bounds=(-1.0, 0.95)).high[0] == 0.95
 
 
 def test_a_share_of_nothing_has_an_interval() -> None:
@@ -78,6 +82,75 @@ def test_one_cluster_has_an_estimate_and_no_interval() -> None:
         (found,) = each(bootstrap(means([[2.0]]), Resampler(1, 20), stretch=stretch, bounds=(0.0, 9.0)))
         assert found.value == 2
         assert np.isnan([found.low, found.high]).all()
+
+
+@st.composite
+def sparse(draw):
+    """Return numerators and denominators of a mean by cluster, of which few or many have units."""
+    n = draw(st.integers(1, 60))
+    having = draw(st.sets(st.integers(0, n - 1), max_size=9))
+    units = np.array([float(i in having) for i in range(n)])
+    values = np.array(draw(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=n, max_size=n)))
+    return values * units, units
+
+
+@given(sparse(), st.sampled_from(["percentile", "bca", "jackknife"]), st.booleans(), st.booleans())
+def test_no_interval_where_fewer_than_six_clusters_bear_on_a_value(given, method, expand, share) -> None:
+    above, below = given
+    n, bounds = len(above), (0.0, 1.0) if share else (-np.inf, np.inf)
+    resampler = Resampler(n, 60, method=method, expand=expand)
+    both = mean_of(np.stack([above, np.ones(n)]), np.stack([below, np.ones(n)]))
+    found = bootstrap(both, resampler, bounds=bounds)
+    enough = np.count_nonzero(below) >= 6
+    assert np.isfinite(found.value[0]) == below.any()
+    if not enough:
+        assert np.isnan([found.low[0], found.high[0]]).all()
+    elif share and np.unique(above[below > 0]).tolist() in ([0.0], [1.0]):
+        assert found.low[0] <= found.value[0] <= found.high[0]  # all alike: the exact interval
+    assert np.isnan(found.low[1]) == (n < 6)
+    averaged = bootstrap(WithAverage(both), resampler, bounds=bounds)
+    assert enough or np.isnan(averaged.low[-1])  # an average is no surer than its parts
+
+
+def test_values_that_no_cluster_moves_have_an_interval() -> None:
+    """Each of ten users has one unit, so that only several together have r = 1."""
+    x = np.arange(10.0)
+    found = bootstrap(statistic(x, x, *together(10), ["pearson"]), Resampler(10, 200), bounds=(-1.0, 1.0))
+    assert (found.value[0], found.low[0], found.high[0]) == pytest.approx((1, 1, 1))
+    few = np.arange(10.0) % 5  # ten units of five users
+    found = bootstrap(statistic(few, few, *together(5, 10), ["pearson"]), Resampler(5, 200))
+    assert np.isnan(found.low[0])
+
+
+def together(users: int, units: int = 0) -> tuple[Grouping, Clusters]:
+    """Return one group of units, and their users in turn."""
+    n = units or users
+    return Grouping(np.zeros(n, dtype=np.int64), 1), Clusters(np.arange(n) % users, users)
+
+
+def test_whoever_makes_an_estimate_of_few_clusters_makes_no_interval() -> None:
+    values = np.array([0.5, 0.6])
+    few, enough = (Estimate(values, values - 1, values + 1, n) for n in (5, 6))
+    assert np.isnan([few.low, few.high]).all()
+    assert (enough.low < enough.high).all()
+    assert math.isnan(Estimate(0.5, 0.1, 0.9, 5).low)
+    assert math.isnan(Resampler(5, 10, expand=False).level)
+    assert np.isnan(freedom([0, 5, 6])).tolist() == [True, True, False]
+
+
+@pytest.mark.slow
+def test_intervals_that_are_given_cover() -> None:
+    """Units of a user go together, as in the reports of intervals from two users that cover in 52 %."""
+    rng, hits = np.random.default_rng(6), 0
+    for seed in range(400):
+        user = np.repeat(np.arange(6), 12)
+        truth = (rng.normal(size=6) * 0.7)[user] + rng.normal(size=72)
+        score = 0.5 * truth + np.sqrt(0.75 * 1.49) * rng.normal(size=72)
+        group, users = Grouping(np.zeros(72, dtype=np.int64), 1), Clusters(user, 6)
+        pearson = statistic(score, truth, group, users, ["pearson"])
+        found = bootstrap(pearson, Resampler(6, 400, seed), bounds=(-1.0, 1.0))
+        hits += int(found.low[0] <= 0.5 <= found.high[0])
+    assert hits >= 0.91 * 400
 
 
 def test_fewer_resamples_are_no_more_after_many_were_drawn() -> None:

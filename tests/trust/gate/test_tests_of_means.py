@@ -46,13 +46,14 @@ def test_error_and_degrees_of_freedom_are_those_of_the_matrices(seed: int) -> No
 
 
 def test_units_that_are_their_own_clusters_have_student_s_t() -> None:
-    values = np.array([3.0, 4.0, 5.0, 2.0, 4.0])
-    found = cluster_mean(values, range(5), **ENDS)
+    values = np.array([3.0, 4.0, 5.0, 2.0, 4.0, 4.0])
+    found = cluster_mean(values, range(6), **ENDS)
     expected = stats.ttest_1samp(values, 3.0, alternative="greater")
     assert found.p_above(3.0) == pytest.approx(expected.pvalue)
-    assert found.df == pytest.approx(4)
+    assert found.df == pytest.approx(5)
     both_sides = stats.ttest_1samp(values, 3.0).confidence_interval(0.9)
     assert found.ends(0.05) == pytest.approx((both_sides.low, min(5.0, both_sides.high)))
+    assert all(map(math.isnan, cluster_mean(values[:5], range(5), **ENDS).ends(0.05)))
 
 
 def test_where_all_are_alike_few_clusters_prove_little() -> None:

@@ -32,8 +32,9 @@ from metaeval.kinds.kind import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import Estimator
 from metaeval.stats.regression.isotonic import isotonic
-from metaeval.stats.resampling.bootstrap import Resampler, Statistic
+from metaeval.stats.resampling.bootstrap import Resampler, Statistic, rest_on_enough
 from metaeval.stats.resampling.cluster_sums import ClusterSums
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS
 from metaeval.stats.resampling.threads import one_thread
 from metaeval.stats.resampling.weights import percentile_interval
 
@@ -156,7 +157,9 @@ def audit(errors: TransportErrors, margin: float, resampler: Resampler) -> Audit
         return Audit("inconclusive", -1, np.nan, np.nan, np.nan, margin, n, n_outside, why)
     fewer = resampler.at_most(_FITTED)
     level = 1 - (1 - fewer.level) / n
-    low, high = percentile_interval(fewer.replicates(errors)[there], level)
+    known = rest_on_enough(errors, value, fewer.n_clusters)[there]
+    ends = percentile_interval(fewer.replicates(errors)[there], level)
+    low, high = (np.where(known, end, np.nan) for end in ends)
     reach = np.maximum(np.abs(low), np.abs(high))
     beyond = np.maximum(low, -high)  # the least |error| of an interval without 0
     outcome: Outcome = "inconclusive"
@@ -166,10 +169,11 @@ def audit(errors: TransportErrors, margin: float, resampler: Resampler) -> Audit
     elif (reach < margin).all():
         outcome = "transports"
     else:
-        reason = "an interval reaches over the margin"
+        few = f"a value rests on fewer than {FEWEST_CLUSTERS} users"
+        reason = "an interval reaches over the margin" if known.all() else few
     at = int(np.flatnonzero(there)[worst])
-    ends = float(low[worst]), float(high[worst])
-    return Audit(outcome, at, float(value[at]), *ends, margin, n, n_outside, reason)
+    deciding = float(low[worst]), float(high[worst])
+    return Audit(outcome, at, float(value[at]), *deciding, margin, n, n_outside, reason)
 
 
 @one_thread()

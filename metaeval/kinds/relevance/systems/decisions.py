@@ -16,7 +16,7 @@ from metaeval.kinds.relevance.systems.systems import ALL_EVALUATORS, BY, PAIR, S
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.ranking.orders import rank_clusters
 from metaeval.stats.resampling.cluster_sums import ratio
-from metaeval.stats.resampling.significance import holm
+from metaeval.stats.resampling.significance import freedom, holm
 
 HISTORY = "histories"
 """The source of a measure by what users chose themselves."""
@@ -27,7 +27,7 @@ def p_better(effects: Effectiveness, measure: str) -> Floats:
     """Return one-sided p-values that the row's system is better than the column's, shape (systems, systems).
 
     Student's t of the paired differences over users, Holm-corrected over all ordered pairs, because the
-    direction comes from the same data. NaN on the diagonal and for fewer than two users.
+    direction comes from the same data. NaN on the diagonal and for few users.
     """
     from scipy.special import stdtr
 
@@ -42,7 +42,7 @@ def p_better(effects: Effectiveness, measure: str) -> Floats:
         error = np.sqrt(ratio(squares, n * (n - 1.0)))
         known = error > 1e-12  # systems with the same list for everybody do not differ
         t = np.divide(apart, error, out=np.zeros_like(apart), where=known)
-        p[row] = np.where(known, stdtr(n - 1, -t), np.where(apart > 1e-12, 2.0**-n, 1.0))
+        p[row] = np.where(known, stdtr(freedom(n), -t), np.where(apart > 1e-12, 2.0**-n, 1.0))
         p[row, n < 2] = np.nan
     np.fill_diagonal(p, np.nan)
     return holm(p)
