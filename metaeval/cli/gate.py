@@ -63,6 +63,11 @@ def drift() -> None:
     metavar="NAME",
 )
 @option(
+    "--against",
+    "Of a pairwise judge: the generator that --generator is compared with, by its win rate.",
+    metavar="NAME",
+)
+@option(
     "--cluster",
     "What is resampled: units in it are not independent.  [default: user; item without users]",
     metavar="user|item|generator|unit",

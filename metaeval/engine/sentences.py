@@ -83,6 +83,11 @@ def _jackknife_or(drawn: str) -> str:
     return f"jackknife; {drawn} for values that are not smooth"
 
 
+def if_known(text: str, *numbers: float) -> str:
+    """Return a part of a sentence that states numbers; nothing, if one of them is not known."""
+    return "" if any(map(math.isnan, numbers)) else text
+
+
 def interval_sentence(options: Mapping[str, Any], of: pd.DataFrame | None = None) -> str:
     """Say how intervals were made, or why there are none, or, ``of`` the rows of a board, not everywhere."""
     if not options:

@@ -17,6 +17,7 @@ from metaeval.base.records import Kind, Scale
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.sentences import if_known
 from metaeval.engine.sheet import Column, Sheet, by_aspect
 from metaeval.stats.agreement.raters import (
     centre,
@@ -209,11 +210,13 @@ def _notes(
         yield "The data have no users: items replace them."
     if n_folds > 1:
         reached = [of_none[name] for name in found if name.startswith("pairs_")]
-        ties = " and ".join(f"{100 * share:.1f} %" for share in reached if not math.isnan(share))
+        known = [share for share in reached if not math.isnan(share)]
+        ties = " and ".join(f"{100 * share:.1f} %" for share in known)
+        of_ties = f" Calling every pair a tie would reach {ties}." if known else ""
         yield (
             "Pairs: the share of pairs of units that evaluator and truth order alike or both tie. The "
             f"largest difference that counts as a tie was chosen on other {many} than it is applied to "
-            f"({n_folds} folds of {many}, seed {seed}). Calling every pair a tie would reach {ties}."
+            f"({n_folds} folds of {many}, seed {seed}).{of_ties}"
         )
     else:
         yield f"With one {who} there are no others to choose the threshold of ties on, so there are no pairs."
@@ -224,17 +227,16 @@ def _notes(
             f"Pairs of {plural_of(system)}: 1 minus the mean difference between the truth's and the "
             "evaluator's "
             f"one-sided p-values that one {system} is better than another ({N_RESAMPLES:,} bootstrap "
-            f"resamples of {many}{removed}; seed {seed}). P-values of 0.5 would reach "
-            f"{100 * of_none['soft']:.1f} %."
-        )
+            f"resamples of {many}{removed}; seed {seed})."
+        ) + if_known(f" P-values of 0.5 would reach {100 * of_none['soft']:.1f} %.", of_none["soft"])
     if all(np.isnan(found[name]).all() for name in _ON_SCALE):
         yield f"κ, α, concordance and error have no values: no evaluator's scores are ratings, {scale}."
         return
+    apart = if_known(f"; predicting no deviation has an error of {of_none['mae']:.3f}", of_none["mae"])
     yield (
         "κ (quadratic weights), α (ordinal), concordance (Lin's) and mean absolute error (in points) "
         f"compare ratings with ratings: they need a truth and scores that are all {scale}, or means of a "
-        f"few such; κ does not take means. Concordance and error use deviations from the {who}'s mean; "
-        f"predicting no deviation has an error of {of_none['mae']:.3f}."
+        f"few such; κ does not take means. Concordance and error use deviations from the {who}'s mean{apart}."
     )
     fill = data.policy.score
     if not isinstance(fill, str) and fill not in scale and data.n_missing.any():

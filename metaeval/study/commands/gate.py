@@ -6,12 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
+import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import author_key
 from metaeval.base.records import Kind, Status
+from metaeval.evaluators.verdicts import Flips, comparisons_of, points
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.commands.drift import anchor_units
 from metaeval.study.plan import column_of
@@ -24,6 +27,11 @@ from metaeval.trust.gate.checks import NOTHING_ASKED, GateResult, gate
 from metaeval.trust.gate.drift import marked
 from metaeval.trust.gate.rules import Rules, joined, lowered
 
+_WIN_RATE = (
+    "A unit counts 1 where the generator wins in the eyes of the judge, 0.5 for a tie or a flip, 0 where it "
+    "loses: the mean is its win rate."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class GateRequest:
@@ -34,6 +42,8 @@ class GateRequest:
     by: str | None = None
     evaluator: str | None = None
     generators: Sequence[str] = ()
+    against: str | None = None
+    """Of a pairwise judge: the generator that the one generator is compared with."""
     cluster: str | None = None
     alpha: float | None = None
     max_missing: float | None = None
@@ -83,6 +93,8 @@ def gate_run(
         raise MetaevalError(f"{NOTHING_ASKED}; {_no_single_judge(run)}")
     current = _scored(run, request, by, kept.scored.evaluator if kept else None)
     notes = run.record.lost_sentences
+    if _compares(run, current.evaluator):
+        notes += [_WIN_RATE]
     rules = request.rules(kept.rules if kept else None)
     if kept:
         rules = joined(rules, kept.rules, cells_of(current, kept.scored, by), str(baseline))
@@ -175,7 +187,7 @@ def _scored(run: OpenRun, request: GateRequest, by: str, usual: str | None) -> G
     name = request.evaluator or usual or _only_judge(run)
     one_of(name, run.scores.evaluators, f"the run {run.folder} has no evaluator")
     about, author = run.record.data, author_key(run.nouns)
-    frame = run.scores.frame
+    frame, scale = run.scores.frame, (float(about.scale.min), float(about.scale.max))
     frame = frame[(frame["evaluator"] == name) & (frame["status"] != Status.EXAMPLE.value)]
     for generator in request.generators:
         if not author:
@@ -183,6 +195,10 @@ def _scored(run: OpenRun, request: GateRequest, by: str, usual: str | None) -> G
         one_of(generator, sorted(map(str, frame[author].unique())), "the run has no generator")
     if request.generators:
         frame = frame[frame[author].isin(list(request.generators))]
+    if _compares(run, name):
+        frame, scale = _wins(run, frame, name, author, request), (0.0, 1.0)
+    elif request.against is not None:
+        raise MetaevalError(f"{name} compares no pairs, so --against has no meaning; leave it out")
     call = frame["call"].fillna("").astype(str).str[:CALL_DIGITS] if "call" in frame.columns else ""
     scores = frame[[*run.scores.keys, "aspect", "score"]].assign(call=call, category="")
     if by:
@@ -193,13 +209,45 @@ def _scored(run: OpenRun, request: GateRequest, by: str, usual: str | None) -> G
         scores.reset_index(drop=True),
         name,
         identity(run.scores.signatures[name]),
-        (float(about.scale.min), float(about.scale.max)),
+        scale,
         about.name,
         about.fingerprint,
         run.scores.simulation.among([name]),
         run.nouns,
         run.cluster,
     )
+
+
+def _compares(run: OpenRun, name: str) -> bool:
+    return run.verdicts is not None and name in set(run.verdicts["evaluator"])
+
+
+def _wins(run: OpenRun, frame: pd.DataFrame, name: str, author: str, request: GateRequest) -> pd.DataFrame:
+    """Return what one generator wins against another: 1, 0, or 0.5 for a tie or a flip; the mean is its rate.
+
+    Strengths have the mean 0 over the generators of a run, whatever they write, so that no mean tells
+    anything.
+    """
+    verdicts = cast("pd.DataFrame", run.verdicts)
+    verdicts = verdicts[verdicts["evaluator"] == name]
+    known = sorted({*verdicts["first"].astype(str), *verdicts["second"].astype(str)})
+    if len(request.generators) != 1 or request.max_drop or (request.against is None and len(known) > 2):
+        raise MetaevalError(
+            f"{name} compares pairs: it is checked by the win rate of one generator against another. Name "
+            f"them with --generator and --against ({', '.join(known)}), and a rate with --min, such as "
+            "--min 0.5; it has no drop"
+        )
+    (ours,) = request.generators
+    theirs = request.against or next(other for other in known if other != ours)
+    one_of(theirs, [other for other in known if other != ours], f"{name} has not compared {ours} with")
+    flips = cast("Flips", run.scores.signatures[name].get("flips", "tie"))
+    pairs = comparisons_of(verdicts)
+    sides = pairs[["first", "second"]].astype(str)
+    pairs = pairs[sides.isin([ours, theirs]).all(axis=1)]
+    won = points(pairs["outcome"], flips)
+    pairs = pairs.assign(score=np.where(pairs["first"].astype(str) == ours, won, 1 - won))
+    by = [*(key for key in run.scores.keys if key != author), "aspect"]
+    return frame.drop(columns="score").merge(pairs[[*by, "score"]], how="inner", on=by)
 
 
 def _only_judge(run: OpenRun) -> str:

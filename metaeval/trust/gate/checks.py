@@ -158,7 +158,9 @@ def gate(
 def _drift_notes(anchors: pd.DataFrame) -> Iterator[str]:
     """Say what is subtracted from drops."""
     change = (anchors["score"] - anchors["then"]).groupby(anchors["aspect"]).agg(["mean", "count"])
-    drifts = [f"{aspect} {row['mean']:+.2f} on {row['count']:,.0f}" for aspect, row in change.iterrows()]
+    drifts = [
+        f"{aspect} {row['mean']:+.2f} on {row['count']:,.0f}" for aspect, row in change.dropna().iterrows()
+    ]
     yield (
         "Drops are of units that are no anchors, less the judge's drift, the mean change on anchors "
         f"({'; '.join(drifts) or 'none has a score'}); its uncertainty is in the interval (jackknife)."

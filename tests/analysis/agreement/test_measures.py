@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
@@ -213,3 +214,15 @@ def test_soft_accuracy_is_that_of_the_ranking_of_generators() -> None:
     found = measures(data, scale=SCALE, seed=4).frame.iloc[0]
     by_aspect = [found[f"soft: {a}"] for a in ASPECTS]
     assert by_aspect == pytest.approx([a.soft_pairwise_accuracy for a in ranked.evaluators[0].agreement[1:]])
+
+
+@pytest.mark.parametrize("n_generators", [1, 3])
+@pytest.mark.parametrize("constant", [False, True])
+def test_no_note_lacks_its_number(n_generators: int, *, constant: bool) -> None:
+    """Alone in its group, a unit has no pair; where all ratings are equal, there is no pair to order."""
+    truth = study(n_items=1, n_generators=n_generators)
+    truth["rating"] = 3.0 if constant else truth["rating"]
+    found = sheet(truth, scored(truth, copy=lambda t: t["rating"]))
+    told = " ".join(found.notes) if found else ""
+    assert "nan" not in told
+    assert not re.search(r"(reach|of)\s*[.;%]", told)

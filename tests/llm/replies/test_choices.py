@@ -63,7 +63,13 @@ def test_a_choice_that_is_open_is_not_read(field: Choice, reply: str) -> None:
     assert read_choice(reply, field) is None
 
 
-STATED = ("Choice: {}", "My verdict is: {}.", "**Final answer:** Assistant {}", "- Decision -> ({})", "Winner: **{}**")
+STATED = (
+    "Choice: {}",
+    "My verdict is: {}.",
+    "**Final answer:** Assistant {}",
+    "- Decision -> ({})",
+    "Winner: **{}**",
+)
 
 
 @given(st.sampled_from(STATED), st.sampled_from(STATED), st.sampled_from("ABC"), st.sampled_from("ABC"))

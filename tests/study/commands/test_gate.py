@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
+from metaeval.evaluators.verdicts import comparisons_of, points
 from metaeval.kinds.explanations.data.loading import save
 from metaeval.study.commands.gate import GateRequest, baseline_of_run, gate_run
 from metaeval.trust.calibration.record import write_calibration
@@ -82,3 +85,32 @@ def test_alpha_and_the_share_that_may_be_missing_are_kept(runs: tuple[Path, Path
         gate_run(runs[1], GateRequest({}, {}, alpha=0.05), path)
     _, lowered = baseline_of_run(runs[1], GateRequest({"clear": 1.9}, {}, alpha=0.05), path)
     assert lowered == ["a mean of 1.9 for clear instead of 2", "an alpha of 0.05 instead of 0.01"]
+
+
+def test_a_pairwise_judge_is_checked_by_the_win_rate_of_one_generator(tmp_path: Path) -> None:
+    golden(tmp_path, "pairs", " It is as quiet and as well acted as those that you liked.")
+    study = {
+        **QUICK,
+        "dataset": str(tmp_path / "data-pairs"),
+        "evaluators": "{pair: \"Pairwise('simulated/one,noise=0')\", length: Length()}",
+    }
+    run = me.run(write_study(tmp_path / "pair.yaml", **study), tmp_path / "pair").folder
+    request = GateRequest({"*": 0.5}, {}, evaluator="pair", generators=("new",), against="labelled")
+    (check,) = gate_run(run, request).checks
+    verdicts = comparisons_of(pd.read_parquet(run / "verdicts.parquet"))
+    won = points(verdicts["outcome"])
+    new = np.where(verdicts["first"].astype(str) == "new", won, 1 - won)
+    assert check.value == pytest.approx(np.nanmean(new))
+    assert 0 <= check.low <= check.value <= check.high <= 1
+    (other,) = gate_run(run, replace(request, generators=("labelled",), against="new")).checks
+    assert other.value == pytest.approx(1 - check.value)
+    two = gate_run(run, replace(request, against=None)).checks  # of two, the other one is meant
+    assert two[0].value == check.value
+    for wrong, message in (
+        ({"generators": ()}, "by the win rate of one generator against another"),
+        ({"max_drop": {"*": 0.1}}, "it has no drop"),
+        ({"against": "new"}, "has not compared new with 'new'"),
+        ({"evaluator": "length"}, "compares no pairs"),
+    ):
+        with pytest.raises(MetaevalError, match=message):
+            gate_run(run, replace(request, **wrong))
