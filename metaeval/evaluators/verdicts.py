@@ -22,6 +22,7 @@ from metaeval.base.errors import DataError, nearest, shown
 from metaeval.base.frames import row_text
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.evaluators.grid import CodeArray, FloatArray
+from metaeval.sources.verdict_map import PLAYED
 
 Flips: TypeAlias = Literal["tie", "drop"]
 Orders: TypeAlias = Literal["net", "tie", "both", "each"]
@@ -91,8 +92,8 @@ def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:
     The columns are those that name a pair, ``aspect`` and ``evaluator``; ``shown_first`` and
     ``shown_second``, the codes of the winners (`WINNERS`) where first's, or second's, text was shown first;
     ``due``, how many verdicts there should be (1 of an evaluator that was asked once, else 2); ``outcome``, a
-    position in `OUTCOMES`. `DataError` is raised if a column is missing, a word is not known, or an order of
-    a pair stands twice.
+    position in `OUTCOMES`; and ``played``, if verdicts came in an order. `DataError` is raised if a column is
+    missing, a word is not known, or an order of a pair stands twice.
     """
     by = [*pair_keys(verdicts), "first", "second", "aspect", "evaluator"]
     check_columns(verdicts, [*by, "order", "winner"])
@@ -113,6 +114,8 @@ def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:
     one, two = found["shown_first"], found["shown_second"] = shown[0::2], shown[1::2]
     twice = pd.Series(asked[0::2] & asked[1::2]).groupby(found["evaluator"].to_numpy()).transform("any")
     found["due"] = np.where(twice, 2, 1)
+    if PLAYED in verdicts:
+        found[PLAYED] = pd.to_numeric(verdicts[PLAYED].iloc[head]).to_numpy()
     only = np.where(asked[0::2], one, two)
     found["outcome"] = np.where(twice, outcomes(one, two), outcomes(only, only))
     return found

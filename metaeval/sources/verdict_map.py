@@ -7,6 +7,7 @@ What was shown first and second, and who won, one verdict per row::
 
 ``winner`` in place of ``reply`` is the name of a side, or one of the words. Of two columns, the second has
 the verdicts with the sides swapped. ``judge`` and ``group`` may be several columns, or none.
+``order: time`` names a column by which the verdicts came one after the other, as Elo takes them.
 ``reply: mt-bench`` in place of ``choices`` reads replies by a pattern that has verdicts;
 ``reply: {pattern: 'Winner: (?P<value>A|B)', take: last}``, beside ``choices``, by one of your own.
 
@@ -44,8 +45,10 @@ KEYS = ("user_id", "item_id")
 """The columns that name what a pair was written for; a file may have no users."""
 REPEAT = "repeat"
 """The column that numbers the times that a judge was asked the same."""
+PLAYED = "played"
+"""The column that numbers verdicts as they came one after the other."""
 LONG = (
-    *(*KEYS, REPEAT, FIRST, SECOND, "aspect", "evaluator", "order"),
+    *(*KEYS, REPEAT, PLAYED, FIRST, SECOND, "aspect", "evaluator", "order"),
     *("winner", "status", "call", "gold", "reason", "reply"),
 )
 """The columns of verdicts; the last two of those read from replies: why there is none, and such a reply."""
@@ -129,6 +132,7 @@ class VerdictColumns(Strict):
     reply: Names = Field(default_factory=list, max_length=2)
     judge: Names = Field(default_factory=list)
     repeat: Name | None = None
+    order: Name | None = None
     group: Names = Field(default_factory=list)
     task: Name | None = None
 
@@ -157,6 +161,8 @@ class VerdictMap(Strict):
         rest = {**given, "columns": {**columns}}
         if "evaluator" in rest:
             rest["columns"]["judge"] = rest.pop("evaluator")
+        if isinstance(rest.get("order"), str):
+            rest["columns"]["order"] = rest.pop("order")
         if isinstance(rest.get("pair"), dict):
             rest["columns"] |= rest.pop("pair")
         if isinstance(rest.get("winner"), dict):

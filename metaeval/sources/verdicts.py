@@ -19,7 +19,7 @@ from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.formats import read_any
 from metaeval.sources.tables.nested import flattened
 from metaeval.sources.tables.table import Quote, read_table
-from metaeval.sources.verdict_map import KEYS, LONG, REPEAT, Gold, VerdictMap, word
+from metaeval.sources.verdict_map import KEYS, LONG, PLAYED, REPEAT, Gold, VerdictMap, word
 
 Texts: TypeAlias = NDArray[np.object_]  # one per row
 
@@ -60,6 +60,7 @@ def import_verdicts(
     columns["aspect"] = how.aspect if isinstance(how.aspect, str) else reader.text(how.aspect.column)
     columns |= {"aspect": reader.text(of.task)} if of.task else {}
     columns["evaluator"] = reader.joined(of.judge, " ", JUDGE)
+    columns |= {PLAYED: reader.places(of.order)} if of.order else {}
     frame = sides = pd.DataFrame(columns, index=range(len(reader.table.frame)))
     if not again:
         same = frame[FIRST] == frame[SECOND]
@@ -164,6 +165,14 @@ class VerdictReader:
             self._texts[column], found = text_column(self.table, column)
             self.problems += found
         return self._texts[column]
+
+    def places(self, column: str) -> Texts:
+        """Return the place of each row by a column of numbers, or else of text such as dates."""
+        said = pd.Series(self.text(column))
+        self.report(said == "", column, lambda _: "is empty")
+        numbers = pd.to_numeric(said, errors="coerce")
+        place = (said if numbers.isna().any() else numbers).rank(method="dense").astype(int)
+        return np.array(list(map(str, place)), dtype=object)
 
     def joined(self, columns: Sequence[str], separator: str, without: str = "") -> Texts:
         """Join columns to one text, ``without`` any a given one; an empty cell is a problem."""

@@ -276,3 +276,13 @@ def test_real_replies_of_each_kind_are_read_by_one_line(real_data: Path, tmp_pat
             {"A>B": "first", "B>A": "second", "A=B": "tie", None: ""}[r["decision_unswapped"]] for r in rows
         ]
         assert shown.tolist() == published
+
+
+def test_verdicts_may_have_an_order(tmp_path: Path) -> None:
+    rows = "q,a,b,w,t\n0,x,y,x,10\n1,x,y,y,9\n2,x,y,x,2\n"
+    (tmp_path / "v.csv").write_text(rows, encoding="utf-8")
+    columns = "columns: {group: q, first: a, second: b, winner: w%s}\n%s"
+    for said in ((", order: t", ""), ("", "order: t\n")):
+        (tmp_path / "m.yaml").write_text(columns % said, encoding="utf-8")
+        found = import_verdicts(tmp_path / "v.csv", tmp_path / "m.yaml", winner_of="unswapped")
+        assert found["played"].tolist() == ["3", "2", "1"]  # numbers are no text

@@ -108,10 +108,10 @@ def _newton(points: Floats, tolerance: float) -> Floats:
             break
         if not left.all():
             todo, games, gained, strengths = todo[left], games[left], gained[left], strengths[left]
-    return _centred(np.where(there, found, np.nan))
+    return centred(np.where(there, found, np.nan))
 
 
-def _centred(values: Floats) -> Floats:
+def centred(values: Floats) -> Floats:
     """Return values with their mean 0 along the last axis, NaN left out."""
     there = ~np.isnan(values)
     mean = np.where(there, values, 0.0).sum(axis=-1) / np.maximum(1, there.sum(axis=-1))
@@ -149,6 +149,33 @@ def elo(games: Games, weights: ArrayLike) -> Floats:
         played[a] |= w > 0
         played[b] |= w > 0
     return np.where(played, ratings, np.nan).T
+
+
+def elo_spread(games: Games, seed: int, orders: int = 50) -> Floats:
+    """Return the standard deviation of each player's Elo rating over drawn orders of the comparisons.
+
+    Shape (n_players,); NaN for a player without a comparison.
+    """
+    order = np.random.default_rng(seed).permuted(np.tile(np.arange(len(games)), (orders, 1)), axis=1)
+    first, second, won = games.first[order], games.second[order], games.points[order]
+    ratings, each = np.full((orders, games.n_players), ELO_START), np.arange(orders)
+    for a, b, points in zip(first.T, second.T, won.T, strict=True):
+        expected = 1 / (1 + 10 ** ((ratings[each, b] - ratings[each, a]) / ELO_SCALE))
+        change = ELO_K * (points - expected)
+        ratings[each, a] += change
+        ratings[each, b] -= change
+    return np.where(np.isin(np.arange(games.n_players), games.met), ratings.std(axis=0), np.nan)
+
+
+def components(games: Games) -> Ints:
+    """Return the group of each player, shape (n_players,): those of two groups never met, at no remove."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    shape = (games.n_players, games.n_players)
+    met = csr_array((np.ones(len(games)), (games.first, games.second)), shape=shape)
+    group: Ints = connected_components(met, directed=False)[1].astype(np.int64)
+    return group
 
 
 CYCLES_BY_CHANCE = 0.25

@@ -16,6 +16,7 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.evaluators.strengths import BRADLEY_TERRY, ELO, METHODS, WIN_RATE, elo_order
 from metaeval.evaluators.verdicts import FLIP, FLIPS, OUTCOMES, Flips, comparisons_of, points
+from metaeval.sources.verdict_map import PLAYED
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking import comparisons as numbers
 from metaeval.stats.ranking.comparisons import ELO_K, PRIOR, Games
@@ -44,6 +45,10 @@ class Strengths:
     """Shape (methods, generators), the methods in the order of `METHODS`; NaN without a comparison."""
     low: Floats
     high: Floats
+    group: Ints
+    """Of each generator: those of two groups never met, so that nothing orders them."""
+    elo_spread: Floats
+    """Standard deviation of Elo over orders of the comparisons; NaN where verdicts have an order."""
     counts: pd.DataFrame
     """One row per generator: ``pairs``, ``won``, ``lost``, ``ties``, ``flips``, ``failed``."""
 
@@ -57,7 +62,8 @@ def rank_by_verdicts(
 
     With several aspects, their average is last. The comparisons are of one evaluator, as
     `metaeval.evaluators.verdicts.comparisons_of` returns them. A flip is half a point for each side
-    (``tie``), or not counted (``drop``). The seed also orders the comparisons for Elo.
+    (``tie``), or not counted (``drop``). Elo takes the comparisons in the order that they have (``played``),
+    or else in one that the seed draws.
     """
     cluster, n_clusters = clusters_of(comparisons)
     names = np.unique(comparisons[["first", "second"]].to_numpy(str))
@@ -65,11 +71,19 @@ def rank_by_verdicts(
     aspect_of = comparisons["aspect"].to_numpy(str)
     won = points(comparisons["outcome"].to_numpy(), flips)
     aspects = [str(a) for a in comparisons["aspect"].unique()]
-    of_aspects = []
+    of_aspects, groups, spreads = [], [], []
     for aspect in aspects:
         at = np.flatnonzero((aspect_of == aspect) & ~np.isnan(won))
         games = Games(first[at], second[at], won[at], len(names))
-        of_aspects.append(_Strengths.of(games, cluster[at], n_clusters, seed))
+        group, given = numbers.components(games), PLAYED in comparisons
+        order = (
+            np.argsort(comparisons[PLAYED].to_numpy()[at], kind="stable")
+            if given
+            else elo_order(len(games), seed)
+        )
+        of_aspects.append(_Strengths.of(games, cluster[at], n_clusters, group, order))
+        groups.append(group)
+        spreads.append(np.full(len(names), np.nan) if given else numbers.elo_spread(games, seed))
     statistic = WithAverage(Stack(of_aspects), values=len(METHODS) * len(names))
     found = bootstrap(statistic, Resampler(n_clusters, resamples, seed), stretch=False)
     shape = (-1, len(METHODS), len(names))
@@ -77,8 +91,13 @@ def rank_by_verdicts(
     counted = [(a, comparisons[aspect_of == a]) for a in aspects]
     if len(aspects) > 1:
         counted.append((AVERAGE, comparisons))
+        # Two are of one group on average if they are so in each aspect. Orders of aspects are drawn apart.
+        groups.append(np.unique(np.stack(groups), axis=1, return_inverse=True)[1].reshape(-1))
+        spreads.append(np.sqrt(np.square(spreads).sum(axis=0)) / len(aspects))
     return [
-        Strengths(aspect, tuple(names), values[i], low[i], high[i], _counts(part, names))
+        Strengths(
+            aspect, tuple(names), values[i], low[i], high[i], groups[i], spreads[i], _counts(part, names)
+        )
         for i, (aspect, part) in enumerate(counted)
     ]
 
@@ -93,17 +112,21 @@ class _Strengths:
     """The comparisons as Elo takes them."""
     cluster: Ints
     """Of each comparison in that order."""
+    group: Ints
 
     @classmethod
-    def of(cls, games: Games, cluster: Ints, n_clusters: int, seed: int) -> _Strengths:
-        order = elo_order(len(games), seed)
-        return cls(games.matrix(cluster, n_clusters), games.take(order), cluster[order])
+    def of(cls, games: Games, cluster: Ints, n_clusters: int, group: Ints, order: Ints) -> _Strengths:
+        return cls(games.matrix(cluster, n_clusters), games.take(order), cluster[order], group)
 
     def at(self, weights: Floats) -> Floats:
         """Return shape (methods × generators, columns), the methods in the order of `METHODS`."""
         points = np.einsum("cij,cb->bij", self.points, weights, optimize=True)
+        strengths = numbers.bradley_terry(points)
+        if self.group.any():  # each group has its own mean
+            for one in range(self.group.max() + 1):
+                strengths[:, self.group == one] = numbers.centred(strengths[:, self.group == one])
         of_method = {
-            BRADLEY_TERRY: numbers.bradley_terry(points),
+            BRADLEY_TERRY: strengths,
             ELO: numbers.elo(self.in_order, weights[self.cluster]),
             WIN_RATE: numbers.average_win_rate(points),
         }
@@ -144,10 +167,14 @@ _OF_PAIRS = (
 _OF_RANKING = (
     "Bradley–Terry: log strengths, their mean 0; a difference d is odds of exp(d) to 1 of winning.",
     f"Each generator is given {PRIOR:g} tie with an opponent of fixed strength, so that none is infinite.",
-    f"Elo: from 1000, K = {ELO_K:g}, comparisons in a drawn order; 400 points are odds of 10 to 1.",
+    f"Elo: from 1000, K = {ELO_K:g}; 400 points are odds of 10 to 1.",
     "Win rate: the mean over opponents of the share of points. A tie is half a point.",
     "Ranks begin at the best; equal strengths share one. A row of the average is the mean over aspects.",
 )
+
+
+_BY_DRAWN_ORDER = "the comparisons stand in a drawn order, and other orders give other ratings (SD over 50)."
+_BY_GIVEN_ORDER = "the comparisons stand in the order that the verdicts have."
 
 
 def pairwise_sheets(
@@ -179,14 +206,17 @@ def pairwise_sheets(
             frame = strengths.counts.assign(generator=list(strengths.generators))
             frame.insert(0, "evaluator", evaluator)
             frame.insert(1, "aspect", strengths.aspect)
+            met = strengths.counts["pairs"].to_numpy() > strengths.counts["failed"].to_numpy()
+            groups = rankdata(np.where(met, strengths.group, np.nan), "dense", nan_policy="omit")
+            frame["group"], frame["elo_spread"] = groups, strengths.elo_spread
             for m, method in enumerate(METHODS):
                 short = _SHORT[method]
-                frame[short] = strengths.estimate[m]
-                frame[f"{short}_low"], frame[f"{short}_high"] = strengths.low[m], strengths.high[m]
                 # Strengths that differ by rounding errors alone are tied, and NaN has no rank.
-                ranks = rankdata(-strengths.estimate[m].round(9), "min", nan_policy="omit")
-                frame[f"{short}_rank"] = ranks.astype(float)
-            ranked.append(frame.sort_values(["bt_rank", "generator"], kind="stable"))
+                value = strengths.estimate[m].round(9) + 0.0
+                frame[short] = np.where(value == 0, value, strengths.estimate[m])
+                frame[f"{short}_low"], frame[f"{short}_high"] = strengths.low[m], strengths.high[m]
+                frame[f"{short}_rank"] = pd.Series(value).groupby(groups).rank(ascending=False, method="min")
+            ranked.append(frame.sort_values(["group", "bt_rank", "generator"], kind="stable"))
     shown = simulated.among(map(str, found["evaluator"].unique()))
     frames = [pd.DataFrame(rows), pd.concat(ranked, ignore_index=True)]
     for frame in frames:
@@ -221,16 +251,20 @@ def _pairs_rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterato
 
 
 def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips], simulated: Simulation) -> Sheet:
+    drawn = frame["elo_spread"].notna().any()
     said = {"tie": "A flip is half a point for each side.", "drop": "A flip is not counted."}
+    apart = [*_apart(frame)]
     rule = said[next(iter(rules))] if len(rules) == 1 else "A flip counts as the evaluator's signature says."
     shown = [
         Column("evaluator", "Evaluator"),
         Column("aspect", "Aspect"),
         Column("generator", "Generator"),
+        *([Column("group", "Group", "count")] if apart else []),
         Column("bt_rank", "Rank", "count"),
         Column("bt", "Bradley–Terry", "number", "bt_low", "bt_high"),
         Column("elo_rank", "Rank", "count"),
         Column("elo", "Elo", "number", "elo_low", "elo_high"),
+        *([Column("elo_spread", "Elo's SD over orders", "number")] if drawn else []),
         Column("win_rate_rank", "Rank", "count"),
         Column("win_rate", "Win rate", "share", "win_rate_low", "win_rate_high"),
         *(Column(c, c.capitalize(), "count") for c in ("pairs", "won", "lost", "ties", "flips", "failed")),
@@ -240,6 +274,15 @@ def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips], simulated: 
         "Generators, as pairwise judges rank them",
         frame,
         tuple(shown),
-        (*_OF_RANKING, rule, how),
+        (*apart, *_OF_RANKING, f"Elo: {_BY_DRAWN_ORDER if drawn else _BY_GIVEN_ORDER}", rule, how),
         simulated,
     )
+
+
+def _apart(frame: pd.DataFrame) -> Iterator[str]:
+    """Yield which generators never met, over any others; nothing orders them."""
+    for (evaluator, aspect), rows in frame.groupby(["evaluator", "aspect"], sort=False):
+        names = [", ".join(map(str, own)) for _, own in rows.groupby("group")["generator"]]
+        if len(names) > 1:
+            of = f"{evaluator}{f', {aspect}' if aspect else ''}"
+            yield f"{of}: no pair connects {'; '.join(names)}. Each group is ranked by itself."

@@ -92,3 +92,36 @@ def test_sheets_are_the_same_every_time_and_say_what_is_simulated() -> None:
         assert set(first.frame["evaluator"]) == {"j (simulated)"}
     with pytest.raises(DataError, match="no verdicts"):
         pairwise_sheets(verdicts[:0])
+
+
+def test_generators_that_never_met_are_ranked_apart() -> None:
+    others = dict(zip("abcd", "wxyz", strict=True))
+    one, two = drawn(seed=3), drawn(seed=4).replace({"first": others, "second": others})
+    (alone,) = rank_by_verdicts(comparisons_of(one), resamples=40)
+    (both,) = rank_by_verdicts(comparisons_of(pd.concat([one, two])), resamples=40)
+    assert both.generators == tuple("abcdwxyz")
+    assert len(set(both.group[:4])) == len(set(both.group[4:])) == 1 != len(set(both.group))
+    at = METHODS.index("bradley-terry")
+    np.testing.assert_allclose(both.estimate[at, :4], alone.estimate[at], atol=1e-9)  # the mean of each is 0
+    _, ranking = pairwise_sheets(pd.concat([one, two]), resamples=40)
+    assert ranking.frame["bt_rank"].tolist() == [1, 2, 3, 4] * 2
+    assert any("no pair connects d, c, b, a; z, y, x, w" in note for note in ranking.notes)
+    assert not any("no pair connects" in note for note in pairwise_sheets(one, resamples=40)[1].notes)
+
+
+def test_elo_is_in_the_order_of_the_verdicts_or_its_spread_over_orders_is_told() -> None:
+    verdicts = drawn(20)
+    verdicts = verdicts[verdicts["order"] == "first"]
+    (found,) = rank_by_verdicts(comparisons_of(verdicts), resamples=10)
+    assert (found.elo_spread > 0).all()
+    played = np.random.default_rng(1).permutation(len(verdicts))
+    compared = comparisons_of(verdicts.assign(played=played))
+    (given,) = rank_by_verdicts(compared, resamples=10)
+    assert np.isnan(given.elo_spread).all()
+    elo = METHODS.index("elo")
+    assert given.estimate[elo] != pytest.approx(found.estimate[elo])
+    winners = [evalica.Winner.Draw, evalica.Winner.X, evalica.Winner.Y]
+    rows = compared.sort_values("played")
+    sides = (rows["first"].tolist(), rows["second"].tolist())
+    one_by_one = evalica.elo(*sides, [winners[o] for o in rows["outcome"]], initial=1000, k=4)
+    np.testing.assert_allclose(given.estimate[elo], one_by_one.scores.reindex(list("abcd")), atol=1e-6)
