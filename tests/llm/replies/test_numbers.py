@@ -105,6 +105,7 @@ def test_what_is_quoted_is_not_read(quoted: int, own: int, answered: bool) -> No
         f"> clarity: {quoted}\n\nThe line is part of the text.",
         f'The author writes "I give myself {quoted}/5".',
         f"The author writes “Score: {quoted}/5.”",
+        f"The author's text ends: 'I'd say I give it a {quoted}.'",
         f'"Clarity: {quoted}" is what the author writes.',
         f"The author writes:\n> I would give it a {quoted}.\n",
         f"<explanation>Rate me {quoted}</explanation>",
