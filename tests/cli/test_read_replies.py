@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import metaeval as me
 from metaeval.base.records import Scale
 from metaeval.cli import main
 from metaeval.llm.replies.fields import Number
@@ -105,6 +106,23 @@ def test_replies_are_read_by_a_pattern(pattern: str, scores: list[int | None]) -
     how = ["--column", "reply", "--aspect", "depth", "--scale", "1:5", "--integer", "--pattern", pattern]
     assert main(["data", "read-replies", "r.jsonl", *how, "--out", "s.jsonl"]) == 0
     assert [json.loads(line)["score"] for line in Path("s.jsonl").read_text().splitlines()] == scores
+
+
+@pytest.mark.parametrize("integer", [False, True])
+def test_the_command_and_python_have_one_default(integer: bool) -> None:
+    """Whole numbers are always read, decimals unless integers are asked for."""
+    replies = ["Rating: 2", "Rating: 2.5", "Rating: 0.5", "Rating: 6", "2.5/5", '{"depth": 4.25}', "2,5"]
+    write(Path("r.jsonl"), [{"reply": reply} for reply in replies])
+    how = ["--column", "reply", "--aspect", "depth", "--scale", "1:5", *(["--integer"] if integer else [])]
+    assert main(["data", "read-replies", "r.jsonl", *how, "--out", "s.csv"]) == 0
+    table, more = pd.read_csv("s.csv"), {"integer": True} if integer else {}
+    alone = [me.read_reply(reply, "depth", **more) for reply in replies]
+    assert table["status"].tolist() == [str(one.status) for one in alone]
+    assert table["score"].fillna(0).tolist() == [(one.values or {"depth": 0})["depth"] for one in alone]
+    frame = me.read_replies(pd.DataFrame({"r": replies}), column="r", aspect="depth", scale=(1, 5), **more)
+    assert frame["score"].fillna(0).tolist() == table["score"].fillna(0).tolist()
+    read = [2, 0, 0, 0, 0, 0, 0] if integer else [2, 2.5, 0, 0, 2.5, 4.25, 0]
+    assert table["score"].fillna(0).tolist() == read
 
 
 def test_what_was_not_read_is_told_and_bounded(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError, SpecError
 from metaeval.base.records import Scale
-from metaeval.judging.reading import check_pattern
+from metaeval.judging.model_evaluator import Question
+from metaeval.judging.reading import check_pattern, read_answer
+from metaeval.llm.calls.request import Message, Reply, Request
 from metaeval.llm.replies.fields import Choice, Number
 from metaeval.llm.replies.patterns import ReplyPattern
 from tests.kinds.explanations.judge.test_judge import small
@@ -40,6 +45,28 @@ def test_a_pattern_that_can_give_no_value_is_refused(
     else:
         with pytest.raises(SpecError, match=says):
             check_pattern(stated, fields)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "reason"),
+    [
+        (
+            "",
+            {"reasoning_content": "clear: 4"},
+            "the reply's text is empty; all of it stands in reasoning_content",
+        ),
+        (" \n", {"tool_calls": [{"id": "1"}]}, "the reply's text is empty; all of it stands in tool_calls"),
+        ("", {}, "the reply is empty"),
+        ("<think>clear: 4</think>", {}, "the reply ends with its reasoning"),
+        ("It is fine.", {"reasoning_content": "clear: 4"}, "no value for 'clear'"),
+    ],
+)
+def test_an_empty_text_says_where_all_of_it_stood(text: str, message: dict[str, Any], reason: str) -> None:
+    raw = json.dumps({"choices": [{"message": {"content": text, **message}}]})
+    question = Question((0,), (0,), [RATING], Request("openai", "m", (Message("user", "Rate it."),)))
+    found = read_answer(question, Reply(text=text, finish_reason="stop", raw=raw), "auto", None)
+    assert (found.values, found.status) == (None, "unparsed")
+    assert found.reason.startswith(reason)
 
 
 def test_a_model_states_a_pattern(small: me.ExplanationSet) -> None:

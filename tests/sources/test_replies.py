@@ -37,8 +37,8 @@ def test_what_is_on_the_scale_is_read_and_nothing_else(low: int, width: int, rat
 
 
 def test_the_options_reach_the_reader() -> None:
-    assert me.read_reply("3.5", "clarity").status == "out_of_range"
-    assert me.read_reply("3.5", "clarity", integer=False).values == {"clarity": 3.5}
+    assert me.read_reply("3.5", "clarity").values == {"clarity": 3.5}
+    assert me.read_reply("3.5", "clarity", integer=True).status == "out_of_range"
     assert me.read_reply("Score: 4", "clarity", form="json").status == "unparsed"
     prompt = "Rate how clear the following explanation is.\nScore: 4"
     assert me.read_reply(prompt, "clarity").values == {"clarity": 4}

@@ -20,23 +20,22 @@ if TYPE_CHECKING:
 
 FINAL, NAMED, OUTER = range(3)
 MARKED, LAST, LABELLED, ALONE, BEGINS = range(5)
-_HEADS = ("choice", "verdict", "winner", "answer", "decision", "preference")
-"""Labels of a choice, beside the name of its field."""
+_HEADS = ("choice", "verdict", "winner", "answer", "decision", "preference")  # labels of any choice
 _BEGINS = re.compile(LEAD)
 _TRAILS = re.compile(r"[\s.!)\]*_`\"'。]*\Z")
 _CLOSES = re.compile(r"[^()\w]*\)\W*?(?:$|[:.,;|–—-])")
 _SENTENCE = re.compile(rf"(?:^|[.!?。]){LEAD}$")
 _ITEM = re.compile(r"[\s*_]*[0-9]{1,2}[.)]\s")
-_STRAIGHT = dict.fromkeys(map(ord, "“”„«»「」"), '"')
+_STRAIGHT = str.maketrans("“”„«»「」‘’", '"""""""\'\'')
 _QUOTED = re.compile(
-    r'^[ \t]*>.*$|(?<!\w)"(?=[^\W\d])[^"\s]*?[\s一-鿿][^"\n]*?([.!?]?)"(?!\s*[:=|–—-])', re.MULTILINE
+    r"""(?m)^[ \t]*>.*$|(?<!\w)(?:"(?=[^\W\d])[^"\s]*?[\s一-鿿][^"\n]*?([.!?]?)\"(?!\s*[:=|–—-])"""
+    r"""|'(?=[^\W\d])(?:[^'\n]|'(?=\w)){1,300}?([.!?]?)'(?!\w|\s*[:=|–—-]))"""
 )
 _TAGGED = re.compile(r"<([a-z][\w -]{0,40})>((?:[^<]|<(?![a-z/]))*)</\1>", re.IGNORECASE)
 _MARK = re.compile(r"\[\[([^\[\]\n]{1,60})\]\]")
 _FIRST = re.compile(r"(.{1,60}?)[*_`\"')\]]*(?:[:.!]|\s[-–—])(?=\s)")
 _LIST = re.compile(
-    rf"(?:(?:\w+ )?(?:{ANY_NAME}|summary|总结)[\s:*]*)?\[?(?P<numbers>[0-9./-]+(?:[,;|\s]+[0-9./-]+)+)\]?\.?",
-    re.IGNORECASE,
+    rf"(?i)(?:(?:\w+ )?(?:{ANY_NAME}|summary|总结)[\s:*]*)?\[?(?P<numbers>[0-9./-]+(?:[,;|\s]+[0-9./-]+)+)\]?\.?"
 )
 _BULLET = re.compile(r"\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
 _BETWEEN = "|"  # the reason of a rationale and its evidence, in a line
@@ -72,16 +71,16 @@ def _statements(text: str, fields: Sequence[Field], names: Names) -> Iterator[St
 
 def _label_of(tagged: re.Match[str], names: Names) -> str:
     """Return the tag of an answer as a label; what stands in another tag is no answer."""
-    tag, said = tagged[1].strip(), tagged[2]
-    known = names.field(tag) or re.fullmatch(ANY_NAME, tag.lower()) or tag.lower() in _HEADS
-    return f"\n{tag}: {said}\n" if known else ""
+    tag = tagged[1].strip().lower()
+    known = names.field(tag) or re.fullmatch(ANY_NAME, tag) or tag in _HEADS
+    return f"\n{tag}: {tagged[2]}\n" if known else ""
 
 
 def _numbers(text: str, scales: Scales, names: Names) -> Iterator[Statement]:
     """Yield what a text says of numbers; of the only field, also without its name."""
     heading: str | None = None  # the field whose name was a line of its own
     only = names.only
-    own = _QUOTED.sub(r"\1", text.translate(_STRAIGHT))
+    own = _QUOTED.sub(r"\1\2", text.translate(_STRAIGHT))
     text = own if any(map(str.isalnum, own)) else text
     for ends, whole in dict.fromkeys(map(range_of, scales.values())):
         text = whole.sub("", text) if ends.search(text) else text

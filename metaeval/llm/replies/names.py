@@ -218,11 +218,11 @@ def range_of(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
 def value_of(match: re.Match[str], scale: Scale) -> float | None:
     """Return the value that a number stands for; None if it is not one of this scale, such as ``4/10``."""
     end = match.end()
-    if scale.min < 0 and _MINUS.search(match.string[: match.start()]):
-        return None
+    minus = scale.min < 0 and _MINUS.search(match.string[: match.start()])
     another = match["range"] or (match["top"] and number_of(match["top"]) != scale.max)
     listed = match["number"].isalpha() and match.string[end : end + 1] == ","  # two, three problems
-    return None if another or listed or not _ENDS.match(match.string, end) else number_of(match["number"])
+    clear = not (another or listed or minus) and _ENDS.match(match.string, end)
+    return number_of(match["number"]) if clear else None
 
 
 def whole_value(text: str, scale: Scale) -> float | None:

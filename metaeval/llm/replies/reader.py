@@ -21,7 +21,7 @@ from metaeval.llm.replies.objects import find_answers, valid
 from metaeval.llm.replies.patterns import ReplyPattern, UnreadError
 from metaeval.llm.replies.thought import answer_in
 
-PARSER = "5"
+PARSER = "6"
 """Version of the reading of replies; raised when the same reply may be read otherwise."""
 FORMS: tuple[str, ...] = ("auto", "json", "text")
 

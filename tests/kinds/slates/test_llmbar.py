@@ -83,6 +83,8 @@ def test_raw_replies_give_the_same_but_where_the_release_contradicts_them(
     (tmp_path / "map.yaml").write_text(
         "columns: {judge: [judge, prompt], task: subset, group: [subset, pair_id], first: first,"
         " second: second, reply: completion}\nchoices: {first: Output (a), second: Output (b)}\n"
+        # Two of the five prompts ask for reasons, which end with "Therefore, Output (a) is better."
+        r"reply: '(Output \([ab]\))(?: is better|\s*\z)'" + "\n"
     )
     read = orders_of(import_verdicts(tmp_path / "verdicts.csv", tmp_path / "map.yaml", again=True))
     won = np.where(recorded["winner"] == 1, *OUTPUTS)

@@ -72,8 +72,30 @@ def test_ratings_of_chat_answers(real_data: Path) -> None:
 
 def test_ratings_of_summaries(real_data: Path) -> None:
     read = [rated(case) for case in lines_of(real_data / "replies" / "summaries.jsonl")]
-    assert sum(r.status is Status.OK for r in read) >= 0.98 * len(read)
-    assert sum(r.status is Status.UNPARSED for r in read) < 0.01 * len(read)
+    assert sum(r.status is Status.OK for r in read) >= 0.99 * len(read)
+    assert sum(r.status is Status.UNPARSED for r in read) <= 6
+
+
+def independent(read: list[bool], values: list[str]) -> bool:
+    """Say whether no value is lost more often than another."""
+    table = [
+        [
+            sum(r is ok and v == value for r, v in zip(read, values, strict=True)) + 0.5
+            for value in set(values)
+        ]
+        for ok in (True, False)
+    ]
+    return bool(chi2_contingency(table).pvalue > 0.01)
+
+
+def test_verdicts_on_a_last_line(real_data: Path) -> None:
+    """All 1,600 are read as the authors read them: the last line, whatever the prose above it."""
+    field = Choice("choice", {"first": ["1"], "second": ["2"], "tie": ["3"]}, ("answer", "verdict", "winner"))
+    cases = [case for path in sorted((real_data / "prd").glob("*.jsonl.gz")) for case in lines_of(path)]
+    values = [["first", "second", "tie"][case["score"] - 1] for case in cases]
+    read = [(read_reply(case["text"], [field]).values or {}).get("choice") for case in cases]
+    assert len(read) == 1600
+    assert read == values
 
 
 CHOICES = {
@@ -94,6 +116,7 @@ def test_verdicts(source: str, real_data: Path) -> None:
         of_authors = [(c["authors"], r) for c, r in zip(cases, read, strict=True) if c["authors"]]
         assert sum(a == r for a, r in of_authors) >= 0.99 * len(of_authors)
         assert not any(r and a != r for a, r in of_authors)
+        assert independent([r is not None for _, r in of_authors], [a for a, _ in of_authors])
 
 
 def test_misleading_replies(real_data: Path) -> None:
@@ -169,7 +192,9 @@ FRAGMENTS = (
     "<think>", "</think>", "◁think▷", "<|", "< ", "<score>4</score>", "*", "`", '"', "| ", "scoring a ",
     "[", "]", "[{", "{", "}", "{}", "(", '{"a":', '{"persuasiveness":4} ', "\\boxed{", "四分 ", "\r\n",
     "★", "★ ", "⭐ ", "4★ ", "four out of ", "[[A]] ", "A ", "A is ", "choice: ", "better is A", "choose A, ",
-    "Score: 4. ", "not ",
+    "Score: 4. ", "not ", "“", "so my ",
+    '" ', '"a ', "> ", "<a>", "<a>4", "</a>", "<score>", "I would give it a ", "it is ",
+    "给", "评分", ", i ", "based on ", "1-5 ", "on a scale of 1 to ", "A: ", "A\n", "Choice: A\n",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.llm.providers.thinking import Thought, thought_in
+from metaeval.llm.providers.thinking import Thought, filled_beside, thought_in
 from metaeval.llm.replies.thought import answer_in
 
 ANSWER = "clarity: 4"
@@ -34,6 +34,24 @@ def raw(message: dict[str, Any], **usage: Any) -> str:
 )
 def test_where_it_is(text: str, body: str, thought: str, tokens: int) -> None:
     assert thought_in(text, body) == Thought(thought, tokens, ANSWER)
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        (raw({"content": "", "reasoning_content": ANSWER}), ["reasoning_content"]),
+        (
+            raw({"content": None, "reasoning": ANSWER, "tool_calls": [{"id": "1"}]}),
+            ["reasoning", "tool_calls"],
+        ),
+        (raw({"content": [{"type": "thinking", "thinking": "Hm."}]}), ["thinking parts of content"]),
+        (raw({"content": "", "reasoning_content": None, "tool_calls": []}), []),
+        ('{"choices": []}', []),
+        ("", []),
+    ],
+)
+def test_what_stands_beside_a_text(body: str, fields: list[str]) -> None:
+    assert filled_beside(body) == fields
 
 
 def test_a_thought_that_never_ends_has_no_answer() -> None:
