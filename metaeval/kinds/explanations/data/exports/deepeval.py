@@ -37,7 +37,7 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         more = case.get("additional_metadata") or case.get("additionalMetadata") or case.get("metadata") or {}
         fields = {
             "item_title": case.get("input"),
-            "output": case.get("actual_output") or case.get("actualOutput"),
+            "output": case.get("actual_output", case.get("actualOutput")),
             "reference": case.get("expected_output") or case.get("expectedOutput"),
             **own_fields(more),
         }

@@ -122,7 +122,7 @@ def own_fields(*places: object) -> dict[str, object]:
 
 def text_in(value: object) -> str:
     """Return the text in what a model was given or gave, which may be nested: the longest that it holds."""
-    return max((str(v) for v in flat(opened(value), "text").values()), key=len, default="")
+    return max((str(v) for v in flat([opened(value)], "text").values()), key=len, default="")
 
 
 @dataclass(slots=True)
@@ -223,9 +223,9 @@ def _units(judged: Sequence[Judged], generator: Callable[[], str]) -> tuple[pd.D
     for unit in judged:
         fields = {k: str(v) for k, v in unit.fields.items() if v not in (None, "")}
         own = {k: v for k, v in fields.items() if k in OWN}
-        told = unit.text if unit.text in fields else "explanation"
+        told = unit.text if unit.fields.get(unit.text or "") is not None else "explanation"
         longest = max(fields.keys() - {*OWN[:3]}, key=lambda k: len(fields[k]), default="")
-        name = told if told in fields else longest
+        name = told if unit.fields.get(told) is not None else longest  # it may be empty
         names[name] = names.get(name, 0) + 1
         rows.append({"item_id": unit.id, **own, "explanation": fields.get(name, "")})
     if not names or "" in names:
