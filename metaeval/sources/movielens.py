@@ -10,6 +10,7 @@ import pandas as pd
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import read_headerless, read_table
+from metaeval.sources.tables.times import time_column
 
 LICENCE = "research, no commercial use; see the README of the release"
 USER, ITEM = "user_id", "item_id"
@@ -84,7 +85,7 @@ def _read(folder: Path, name: str, columns: tuple[str, ...]) -> pd.DataFrame | N
     found: dict[str, Any] = {}
     problems: list[Problem] = []
     for column in columns:
-        read = number_column if column in _NUMBERS else text_column
+        read = {"timestamp": time_column, "rating": number_column}.get(column, text_column)
         found[_NAMES.get(column, column)], wrong = read(table, column)
         problems += wrong
     if problems:

@@ -21,7 +21,6 @@ A pair whose sides have one name in all rows, and a column that says which was s
     aspect: {column: criterion}               # or a name; left out: one verdict over all aspects
     gold: {column: gold, file: pairs.jsonl, first: "1", second: "2"}   # without `file`: of the table itself
     keep: [subset]                            # further columns to keep, to count by
-    quote: '"'                                # around fields of a TSV, which has no quotation by default
 
 Both forms may be mixed. A column in a nested file is a path: ``judgments.0.decision``. Words are compared
 without regard to case; an empty cell is a missing verdict.
@@ -39,7 +38,6 @@ from metaeval.base.validation import Strict
 from metaeval.llm.replies.fields import Choice, Given
 from metaeval.llm.replies.patterns import ReplyPattern
 from metaeval.sources.tables.entries import FromColumn, Name, Names
-from metaeval.sources.tables.table import Quote
 
 KEYS = ("user_id", "item_id")
 """The columns that name what a pair was written for; a file may have no users."""
@@ -149,7 +147,6 @@ class VerdictMap(Strict):
     aspect: str | FromColumn = ""
     gold: Gold | None = None
     keep: list[Name] = Field(default_factory=list)
-    quote: Quote | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -18,7 +18,7 @@ from metaeval.llm.replies.reader import Parsed, read_reply
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.formats import read_any
 from metaeval.sources.tables.nested import flattened
-from metaeval.sources.tables.table import Quote, read_table
+from metaeval.sources.tables.table import read_table
 from metaeval.sources.verdict_map import KEYS, LONG, PLAYED, REPEAT, Gold, VerdictMap, word
 
 Texts: TypeAlias = NDArray[np.object_]  # one per row
@@ -51,7 +51,7 @@ def import_verdicts(
     verdict, and ``reply``, such a reply.
     """
     source, how = Path(path), sound(read_model(Path(map_path), VerdictMap))
-    reader, of = VerdictReader(source, how.quote), how.columns
+    reader, of = VerdictReader(source), how.columns
     keys = {k: v for k, v in how.units if v} if how.units else {"item_id": of.group}
     columns: dict[str, Any] = {k: reader.joined(v, "/", ALL) for k, v in keys.items()}
     columns |= {REPEAT: reader.text(of.repeat)} if of.repeat else {}
@@ -138,11 +138,10 @@ def kept_columns(verdicts: pd.DataFrame) -> list[str]:
 class VerdictReader:
     """Reads columns of a table as text, and collects their problems."""
 
-    def __init__(self, path: Path, quote: Quote | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         if not path.is_file():
             raise DataError(f"there is no file {path}")
-        read = read_any(path) if path.suffix == ".json" else read_table(path, quote)
-        self.table = flattened(sound(read))
+        self.table = flattened(sound(read_any(path) if path.suffix == ".json" else read_table(path)))
         self.given = [str(c) for c in self.table.frame.columns]
         self.problems: list[Problem] = []
         self._texts: dict[str, Texts] = {}

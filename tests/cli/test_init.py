@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import openpyxl
+import pandas as pd
 import pytest
 
 import metaeval as me
@@ -253,6 +254,44 @@ def test_the_scale_is_that_of_people_not_of_tools(here: Path) -> None:
     assert set(data.scores["score"]) == {97}
     first = (here / "my table" / "map.yaml").read_text(encoding="utf-8").splitlines()[1]
     assert main(shlex.split(first.removeprefix("#   metaeval"))) == 0  # as the comment says
+
+
+def test_a_system_that_wrote_nothing_keeps_its_ratings_in_a_run(here: Path, capsys) -> None:
+    rows = [
+        [
+            f"u{u}",
+            f"f{f}",
+            s,
+            "" if s == "A" and u < 2 else f"a film {u} {f}",
+            f"a film {u}",
+            str((u + f) % 5 + 1),
+        ]
+        for u in range(6)
+        for f in range(2)
+        for s in "AB"
+    ]
+    head = ["user", "item", "system", "text", "reference", "trust"]
+    (here / "t.csv").write_text("\n".join(map(",".join, [head, *rows])), encoding="utf-8")
+    assert main(["init", "t.csv", "--yes"]) == 0
+    assert "24 units, 4 empty texts, 6 users" in capsys.readouterr().out
+    empty = me.load("t/data").explanations["explanation"] == ""
+    assert empty.sum() == 4
+    judges = ["Judge('simulated/one')", "Judge('simulated/one', examples='shuffled')"]
+    pairs = ["Pairwise('simulated/one')", "Pairwise('simulated/one', per='generator')"]
+    zero = ["BLEU()", "ROUGE('1')", "ROUGE('2')", "ROUGE('L')", "ChrF()", "Length()"]
+    lines = "".join(f"  - {json.dumps(spec)}\n" for spec in (*zero, *judges, *pairs))
+    study = f'dataset: t/data\ntruth: "User()"\nlevels: [dataset, user]\nevaluators:\n{lines}'
+    (here / "s.yaml").write_text(study, encoding="utf-8")
+    assert main(["run", "s.yaml", "--out", "run"]) == 0
+    assert (here / "run" / "report.html").is_file()
+    found = pd.read_parquet("run/scores.parquet")
+    of_empty = found.merge(me.load("t/data").units[empty])
+    scores = of_empty[of_empty["evaluator"].isin(zero)]
+    assert (len(scores), set(scores["score"]), set(scores["status"])) == (4 * len(zero), {0.0}, {"ok"})
+    left_out = of_empty[of_empty["evaluator"].isin([*judges, *pairs])]
+    assert left_out["score"].isna().all()
+    assert set(left_out["status"]) <= {"missing", "example"}
+    assert main(["details", "run"]) == main(["biases", "run"]) == main(["data", "show", "t/data"]) == 0
 
 
 @pytest.mark.parametrize(

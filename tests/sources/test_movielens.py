@@ -45,6 +45,14 @@ def test_both_forms_of_a_release_are_read_alike(tmp_path: Path) -> None:
     ]
 
 
+def test_times_of_another_unit_than_of_a_release_are_named(tmp_path: Path) -> None:
+    wrong = CSV | {"ratings.csv": CSV["ratings.csv"].replace("978302109", "978302109000")}
+    with pytest.raises(
+        DataError, match=r"ratings\.csv, row 3, column 'timestamp': is 978302109000, as millisec"
+    ):
+        read_movielens(write(tmp_path / "new", wrong, "utf-8"))
+
+
 def test_a_line_of_1m_that_is_wrong_is_named(tmp_path: Path) -> None:
     folder = write(
         tmp_path / "1m", FILES | {"ratings.dat": "1::10::5::9\n1::20::good::8\n2::10\n"}, "latin-1"

@@ -20,6 +20,7 @@ from metaeval.base.keys import noun
 from metaeval.base.records import Scale
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.times import time_column
 
 
 class DataColumn(NamedTuple):
@@ -36,11 +37,15 @@ class DataColumn(NamedTuple):
     """Says which numbers are wrong."""
     says: str = ""
     """What is said of one, such as ``the weight {} is not above 0``."""
+    time: bool = False
+    """Whether it is a time: seconds since 1970, or a date."""
 
 
 NAME, NUMBER = DataColumn(), DataColumn(number=True)
 FURTHER = DataColumn(number=True, needed=False, filled=False)
 """A number that need not be known."""
+WHEN = FURTHER._replace(time=True)
+"""A time that need not be known."""
 
 
 class DataTable(NamedTuple):
@@ -85,16 +90,16 @@ class TableChecker:
     def read(
         self,
         kind: str,
-        first: Sequence[str],
-        numbers: Collection[str],
+        specified: Mapping[str, DataColumn],
         texts: Callable[[Table, str], tuple[Any, list[Problem]]] = text_column,
     ) -> pd.DataFrame:
-        """Return a table: some columns are numbers, ``texts`` reads the others; some columns come first."""
+        """Return a table, the columns that are specified first; ``texts`` reads those that are no numbers."""
         table = self.tables[kind]
         columns: dict[str, Any] = {}
-        own = [c for c in first if c in table.frame.columns]
+        own = [c for c in specified if c in table.frame.columns]
         for column in dict.fromkeys([*own, *table.frame.columns]):
-            read = number_column if column in numbers else texts
+            of = specified.get(column, NAME)
+            read = time_column if of.time else number_column if of.number else texts
             columns[column], problems = read(table, column)
             self.problems += problems
         return pd.DataFrame(columns, index=pd.RangeIndex(len(table.frame)), copy=False)
@@ -115,9 +120,7 @@ class TableChecker:
             return {}
         frames = {}
         for kind in self.tables:
-            columns = specified[kind].columns
-            numbers = [name for name, column in columns.items() if column.number]
-            frames[kind] = self.read(kind, [*columns], numbers, partial(texts, kind))
+            frames[kind] = self.read(kind, specified[kind].columns, partial(texts, kind))
         for kind, frame in frames.items():
             self._check_specified(kind, frame, specified[kind])
         for kind, frame in frames.items():

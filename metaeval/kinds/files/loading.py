@@ -16,7 +16,7 @@ from metaeval.base.validation import Line, Strict, read_model
 from metaeval.kinds.files.folder import DataFolder, checked_by, folder_of, kind_of
 from metaeval.kinds.kind import kind_named
 from metaeval.sources.hub import any_table
-from metaeval.sources.tables.table import Quote, Table, read_headerless, read_table
+from metaeval.sources.tables.table import Table, read_headerless, read_table
 
 if TYPE_CHECKING:
     import datasets
@@ -115,11 +115,8 @@ def table_importer(
         def read_mapped(source: str | os.PathLike[str], place: Path) -> Files:
             table_map: Any = sound(read_model(place, model))
             header, quote = getattr(table_map, "header", None), table_map.quote
-            table = (
-                sound(read_headerless(Path(source), header, quote=quote or ""))
-                if header
-                else any_table(source, table_map.split, quote=quote)
-            )
+            bare = read_headerless(Path(source), header, quote=quote or "") if header else None
+            table = sound(bare) if bare else any_table(source, table_map.split, quote=quote)
             beside = {str(k): _beside(place.parent, file) for k, file in table_map.tables.items()}
             return read(table, table_map, place.name, beside)
 
@@ -161,7 +158,6 @@ class TableFile(Strict):
     file: Line
     columns: dict[Line, Line] = Field(default_factory=dict)
     """Our name of a column → its name in the file; no others are read. All, if left out."""
-    quote: Quote | None = None
     header: list[Line] | None = None
     """Names of the columns of a file without a header, tabs between them."""
 
@@ -171,9 +167,7 @@ def _beside(folder: Path, given: str | TableFile) -> Table:
     if isinstance(given, str):
         return sound(read_table(folder / given))
     path = folder / given.file
-    quote = given.quote
-    read = read_headerless(path, given.header, quote=quote or "") if given.header else read_table(path, quote)
-    table = sound(read)
+    table = sound(read_headerless(path, given.header)) if given.header else sound(read_table(path))
     if problems := absent_columns(table, given.columns):
         raise DataError([Problem(given.file, None, None, text) for text in problems])
     return renamed(table, given.columns) if given.columns else table

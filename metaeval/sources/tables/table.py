@@ -167,7 +167,7 @@ def read_delimited(
 
     def ragged(fields: int) -> str:
         hint = "too few" if fields < len(header) else "too many; quote a text that holds the delimiter"
-        hint += "" if quote else "; quotation is read if a map says `quote: '\"'`"
+        hint += "" if quote else "; if texts are quoted, say `quote: '\"'` in a map, or save it as CSV"
         return f"has {fields} fields, the header has {len(header)}: {hint}"
 
     columns = [h if h.strip() else f"column {n}" for n, h in enumerate(header, start=1)]

@@ -85,6 +85,14 @@ def test_a_long_text_is_folded_and_unfolds(show: Show, width: int) -> None:
     assert text.bounding_box()["height"] > 5 * folded  # type: ignore[index]
 
 
+def test_an_empty_text_is_said_to_be_one(show: Show) -> None:
+    page = show(payload(9, 4, texts={0: " "}), "#/unit?unit=0")
+    assert "The text is empty." in page.locator("main").inner_text()
+    page.goto(page.url.replace("unit=0", "unit=1"))
+    page.get_by_text("Text 1:").first.wait_for()
+    assert "The text is empty." not in page.locator("main").inner_text()
+
+
 @pytest.mark.parametrize("width", [360, 768, 1400])
 def test_a_long_spec_does_not_break_the_layout(show: Show, width: int) -> None:
     given = payload(9, 8, names={0: SPEC, 7: SPEC.replace("an_", "the")}, texts={0: "y" * 3000})

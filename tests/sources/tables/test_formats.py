@@ -84,7 +84,7 @@ def test_between_tabs_a_quotation_mark_is_text(tmp_path_factory, rows) -> None:
 def test_quotation_between_tabs_is_stated_by_the_header_or_the_caller(tmp_path) -> None:
     path, two = tmp_path / "t.tsv", 'u1\t"One ""two""\nthree"\t4\n'
     path.write_text(f"user\ttext\tmark\n{two}", encoding="utf-8")
-    assert "quotation is read if a map says `quote: '\"'`" in str(read_any(path)[1][0])
+    assert "if texts are quoted, say `quote: '\"'` in a map" in str(read_any(path)[1][0])
     assert sound(read_any(path, quote='"')).frame["text"].tolist() == ['One "two"\nthree']
     path.write_text(f'"user"\t"text"\t"mark"\n{two}', encoding="utf-8")
     assert sound(read_any(path)).frame.to_numpy().tolist() == [["u1", 'One "two"\nthree', "4"]]

@@ -85,9 +85,10 @@ class _Checker(TableChecker):
             return {}
         units = frames["explanations"]
         if self.manifest.texts:
-            self.report(
-                "explanations", "explanation", blank(units["explanation"]), "is empty; it needs a text"
-            )
+            rated = frames["ratings"].dropna(subset=["rating"])[list(self.keys)]
+            known = pd.MultiIndex.from_frame(units[list(self.keys)]).isin(pd.MultiIndex.from_frame(rated))
+            message = "is empty, and nobody rated it; it needs a text"
+            self.report("explanations", "explanation", blank(units["explanation"]) & ~known, message)
         for kind in (k for k in _VALUES if k in frames):
             self.check_words(kind, frames[kind]["aspect"], [*self.manifest.aspects])
             self._check_units(kind, frames[kind], units)

@@ -76,7 +76,8 @@ class ExplanationSet(KeyedUnits):
     def counts(self) -> dict[str, int]:
         """What there is, in the singular → how many; no users is said too."""
         none = {} if self.named_by else {noun(k): 0 for k in KEYS}
-        return {"unit": len(self)} | none | counts_of(self)
+        empty = int((self.explanations["explanation"].str.strip() == "").sum()) if self.texts else 0
+        return {"unit": len(self)} | ({"empty text": empty} if empty else {}) | none | counts_of(self)
 
     def _repr_html_(self) -> str:
         """Show a notebook what there is of each, and the first explanations."""

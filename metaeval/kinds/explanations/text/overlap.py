@@ -41,12 +41,14 @@ Pair: TypeAlias = "tuple[str, tuple[str, ...]]"
 class PairEvaluator(BaseEvaluator):
     """An evaluator that compares a text with its references, each unit by itself.
 
-    Units without an explanation or without a reference are ``missing``. Equal pairs are scored once. The work
-    is spread over the cores where there are many pairs (`metaeval.base.parallel`).
+    Units without an explanation or without a reference are ``missing``; an empty text has the score
+    ``blank``, if there is one. Equal pairs are scored once. The work is spread over the cores where there
+    are many pairs (`metaeval.base.parallel`).
     """
 
     kind: ClassVar[Kind] = Kind.REFERENCE
     needs: ClassVar[str] = "texts and references"
+    blank: ClassVar[float | None] = None
 
     @abstractmethod
     def score_pair(self, explanation: str, references: Sequence[str]) -> float | None:
@@ -58,7 +60,7 @@ class PairEvaluator(BaseEvaluator):
 
     def score_pairs(self, pairs: Sequence[Pair]) -> list[float | None]:
         """Return the score of each pair; runs in the worker processes."""
-        return [self.score_pair(explanation, references) for explanation, references in pairs]
+        return [self.score_pair(text, references) if text else self.blank for text, references in pairs]
 
     def check(self, data: ExplanationSet, aspects: Sequence[str]) -> None:
         """Raise `DataError` if the data set has no reference."""
@@ -68,8 +70,12 @@ class PairEvaluator(BaseEvaluator):
         """Return one score per unit, the same for every aspect."""
         pairs = zip(explanations_of(data, self), references_of(data, self), strict=True)
         positions: dict[Pair, int] = {}
+        without = (None, "") if self.blank is None else (None,)
         pair_of = np.array(
-            [positions.setdefault((text, of), len(positions)) if text and of else -1 for text, of in pairs],
+            [
+                -1 if t in without or not of else positions.setdefault((t, of), len(positions))
+                for t, of in pairs
+            ],
             dtype=np.intp,
         )
         results = spread(self.score_pairs, list(positions), str(self))
@@ -107,6 +113,8 @@ class BLEU(PairEvaluator):
     lowercase
         Whether case is ignored.
     """
+
+    blank = 0.0
 
     n: int = 4
     tokenize: str = "auto"
@@ -170,6 +178,8 @@ class ChrF(PairEvaluator):
         Whether case is ignored.
     """
 
+    blank = 0.0
+
     char_order: int = 6
     word_order: int = 0
     beta: int = 2
@@ -230,6 +240,8 @@ class ROUGE(PairEvaluator):
     use_stemmer
         Whether English words are cut by Porter's stemmer.
     """
+
+    blank = 0.0
 
     variant: str
     measure: str = "f"

@@ -132,7 +132,7 @@ _ENOUGH = 0.1  # of a text's letters: a film title in another script does not ma
 
 
 def explanations_of(data: ExplanationSet, evaluator: object) -> list[str | None]:
-    """Return the explanation of each unit; None where there is no text.
+    """Return the explanation of each unit: "" where a generator wrote nothing, None where there is no text.
 
     `DataError` is raised if the data set holds no texts.
     """
@@ -167,7 +167,7 @@ def references_of(data: ExplanationSet, evaluator: object) -> list[tuple[str, ..
             f"or 'reference_2', …{nearest('reference', others)}"
         )
     by_column = [_texts(data.explanations[c], evaluator) for c in columns]
-    return [tuple(t for t in texts if t is not None) for texts in zip(*by_column, strict=True)]
+    return [tuple(filter(None, texts)) for texts in zip(*by_column, strict=True)]
 
 
 def _texts(column: pd.Series[Any], evaluator: object) -> list[str | None]:
@@ -176,7 +176,7 @@ def _texts(column: pd.Series[Any], evaluator: object) -> list[str | None]:
         if absent:
             texts.append(None)
         elif isinstance(value, str):
-            texts.append(value if value.strip() else None)
+            texts.append(value if value.strip() else "")
         else:
             raise DataError(f"{evaluator} reads texts, and column {column.name!r} holds {shown(value)}")
     return texts
@@ -184,7 +184,7 @@ def _texts(column: pd.Series[Any], evaluator: object) -> list[str | None]:
 
 def script_shares(texts: Iterable[str | None]) -> dict[str, float]:
     """Return the share of texts by script (see `script_of`), most frequent first, to four decimals."""
-    return dict(_shares(tuple(t for t in texts if t is not None)))
+    return dict(_shares(tuple(filter(None, texts))))
 
 
 @lru_cache(maxsize=2)  # each of many evaluators asks for those of the same texts

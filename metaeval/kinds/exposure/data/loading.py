@@ -48,8 +48,9 @@ from metaeval.kinds.files.checks import (
 )
 from metaeval.kinds.files.folder import DataFolder
 from metaeval.kinds.files.manifest import About, DataManifest, ScaleModel, about
-from metaeval.sources.tables.columns import number_column, text_column
+from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.table import Table
+from metaeval.sources.tables.times import time_column
 
 POLICIES = "policies"
 """The folder of a data set with policies that came with it: `metaeval.kinds.exposure.off_policy.rounds`."""
@@ -99,7 +100,6 @@ class LogManifest(DataManifest, Described):
 
 
 _TIMES = (TIME, "released")
-_EPOCH = pd.Timestamp(0, tz="UTC")
 _TRUE = ("log", "pairs", "test")
 """Tables that truths are made of."""
 
@@ -294,30 +294,6 @@ def category_column(table: Table, column: str) -> tuple[pd.Series[Any], list[Pro
     texts, problems = text_column(values, column)
     again, names = pd.factorize(pd.Series(texts, dtype="str"))
     return pd.Series(pd.Categorical.from_codes(again[codes], pd.Index(names, dtype="str"))), problems
-
-
-def time_column(table: Table, column: str) -> tuple[NDArray[np.float64], list[Problem]]:
-    """Return a column as seconds since 1970, NaN where there is none.
-
-    A cell is a number of seconds, or a date with or without a time and a zone; without one it is UTC.
-    """
-    values = table.frame[column]
-    seconds = np.full(len(values), np.nan)
-    filled = values.notna().to_numpy()
-    if not pd.api.types.is_datetime64_any_dtype(values):
-        seconds, problems = number_column(table, column)
-        mixed = values.dtype == object and any(isinstance(v, int | float | np.number) for v in values[filled])
-        if mixed or not problems:
-            return seconds, problems
-        filled = filled & (values.astype("str") != "").to_numpy(dtype=bool)
-    if np.isnan(seconds).all():  # no cell is a number, so they are dates
-        times = pd.to_datetime(values.where(filled), utc=True, errors="coerce", format="ISO8601")
-        seconds = ((times - _EPOCH) / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64)
-    message = "it may be seconds since 1970, or a date such as 2024-05-31 or 2024-05-31T12:30:00+00:00"
-    wrong = np.flatnonzero(np.isnan(seconds) & filled).tolist()
-    return seconds.astype(np.float64), [
-        table.problem(i, column, f"is {shown(values.iloc[i])}; {message}") for i in wrong
-    ]
 
 
 def pairs_of(data: LogSet) -> pd.DataFrame | None:

@@ -18,6 +18,7 @@ from metaeval.kinds.files.checks import (
     FURTHER,
     NAME,
     NUMBER,
+    WHEN,
     DataColumn,
     DataTable,
     TableChecker,
@@ -113,7 +114,7 @@ _SPECIFIED = {
         {**dict.fromkeys((USER, SLATE, ITEM), NAME), POSITION: NUMBER}, row="the item of the slate"
     ),
     "items": DataTable({ITEM: NAME}, row="the item"),
-    "histories": DataTable({USER: NAME, ITEM: NAME, "rating": FURTHER, "timestamp": FURTHER}),
+    "histories": DataTable({USER: NAME, ITEM: NAME, "rating": FURTHER, "timestamp": WHEN}),
     "profiles": DataTable(
         {USER: NAME},
         row="the user",

@@ -22,7 +22,6 @@ CASES = {
     "id is text": (RATINGS, "u1,007,b", "u1,7,b", 4, "item_id", ["'7'"]),
     "duplicate rating": (RATINGS, "u1,007,b,1,clarity,2", "u1,007,a,user,clarity,2", 4, None,
         ["rater 'user'", "already in row 2"]),
-    "empty text": (EXPLANATIONS, "One text", "  ", 2, "explanation", ["is empty"]),
     "column missing": (EXPLANATIONS, ",explanation", ",explnation", None, "explanation",
         ["is missing", "did you mean 'explnation'"]),
     "user_id spelt otherwise": (EXPLANATIONS, "user_id", "userid", None, "user_id",
@@ -64,6 +63,19 @@ def test_a_wrong_cell_is_named(tiny, case):
         loading.load(tiny.folder)
     assert caught.value.problems == tuple(problems)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\N{NO-BREAK SPACE}"])
+def test_an_empty_text_is_a_unit_if_people_rated_it(tiny, blank):
+    tiny.replace(EXPLANATIONS, "One text", blank)
+    data = inspect(tiny.folder).data
+    assert (len(data), data.counts["empty text"], data.explanations["explanation"][0]) == (3, 1, blank)
+    assert loading.load(data.save(tiny.folder / "again", "csv")).fingerprint == data.fingerprint
+    tiny.replace(RATINGS, "clarity,4", "clarity,")  # asked and not answered
+    (problem,) = inspect(tiny.folder).problems
+    assert str(problem) == (
+        "explanations.csv, row 2, column 'explanation': is empty, and nobody rated it; it needs a text"
+    )
 
 
 def test_a_row_is_counted_as_a_spreadsheet_does(tiny):

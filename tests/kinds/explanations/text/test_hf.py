@@ -75,6 +75,14 @@ A_LIST = (
 DATA = make_set(["a", "b", "c", None], ["a", "x", "c", "c"])
 
 
+def test_a_module_is_not_asked_about_an_empty_text(module):
+    table = me.score(
+        make_set(["a", "", " "], ["a", "a", "a"]), {"hf": f"HF({module(LENGTHS, ALONE, 'predictions')!r})"}
+    )
+    assert next(iter(scores_of(table, "hf").values())) == (1, "ok")
+    assert [status for _, status in scores_of(table, "hf").values()] == ["ok", "missing", "missing"]
+
+
 def test_an_aggregate_is_asked_unit_by_unit(module):
     spec = f"HF({module(AGGREGATE)!r})"
     table = me.score(DATA, {"hf": spec})

@@ -15,6 +15,7 @@ from sacrebleu.metrics.bleu import BLEU as SACRE
 import metaeval as me
 from metaeval.base import parallel
 from metaeval.base.errors import SpecError
+from metaeval.kinds.explanations.text.overlap import ROUGE
 from metaeval.kinds.explanations.text.texts import rouge_tokenizer
 from metaeval.kinds.registry import build
 from tests.evaluators.making import make_set, scores_of
@@ -144,11 +145,20 @@ def test_statuses(spec):
     table = me.score(data, [spec])
     found = scores_of(table, spec)
     emoji = "untokenizable" if spec.startswith("ROUGE") else "ok"
-    assert [s for _, s in found.values()] == ["ok", "missing", "missing", emoji, "ok", "missing", "missing"]
-    assert (found["i0"][0], found["i4"][0]) == pytest.approx((100, 100))
+    assert [s for _, s in found.values()] == ["ok", "missing", "ok", emoji, "ok", "missing", "ok"]
+    assert [found[f"i{n}"][0] for n in (0, 2, 4, 6)] == pytest.approx([100, 0, 100, 0])
     assert all(np.isnan(score) == (status != "ok") for score, status in found.values())
     wide = table.frame.pivot_table(index="item_id", columns="aspect", values="score")
     assert (wide["clear"] == wide["true"]).all()
+
+
+def test_an_empty_text_has_a_score_only_where_the_evaluator_says_which():
+    class Edits(ROUGE):
+        blank = None
+
+    found = Edits("1").grid(make_set(["good", "", "  "], ["good", "x", "x"]), ["clear"])
+    assert found.scores[:, 0].tolist()[0] == 100
+    assert np.isnan(found.scores[1:, 0]).all()
 
 
 def test_references_are_found_by_name_and_number():

@@ -34,10 +34,10 @@ def test_script_of_a_text(text, script):
 
 
 def test_length_counts_what_a_reader_sees():
-    texts = ["abc", "电影", "e\u0301", "👨‍👩‍👧", "한국", "a\r\nb", "", None]
+    texts = ["abc", "电影", "e\u0301", "👨‍👩‍👧", "한국", "a\r\nb", "", " \n", None]
     found = scores_of(me.score(make_set(texts), ["Length()"]), "Length()")
-    assert [s for s, _ in found.values()][:6] == [3, 2, 1, 1, 2, 3]
-    assert [t for _, t in found.values()][6:] == ["missing", "missing"]
+    assert [s for s, _ in found.values()][:8] == [3, 2, 1, 1, 2, 3, 0, 0]
+    assert [t for _, t in found.values()][8:] == ["missing"]
 
 
 def test_a_data_set_of_another_kind_has_no_texts():

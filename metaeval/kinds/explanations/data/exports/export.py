@@ -110,7 +110,7 @@ def own_fields(*places: object) -> dict[str, object]:
 
 def text_in(value: object) -> str:
     """Return the text in what a model was given or gave, which may be nested: the longest that it holds."""
-    return max((str(v) for v in flat(opened(value), "text").values()), key=len, default="")
+    return max((str(v) for v in flat([opened(value)], "text").values()), key=len, default="")
 
 
 @dataclass(slots=True)

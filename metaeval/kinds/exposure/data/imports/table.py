@@ -10,10 +10,11 @@ from pydantic import Field
 from metaeval.base.errors import DataError, Problem
 from metaeval.base.validation import Strict
 from metaeval.kinds.exposure.data.loading import FOLDER, Described
-from metaeval.kinds.exposure.data.log_set import ITEM, USER
+from metaeval.kinds.exposure.data.log_set import ITEM, TIME, USER
 from metaeval.kinds.files.loading import Files, TableFile, absent_columns, once, renamed, table_importer
 from metaeval.sources.tables.entries import Name
 from metaeval.sources.tables.table import Quote, Table
+from metaeval.sources.tables.times import TimeUnit, timed
 
 
 class LogColumns(Strict):
@@ -38,6 +39,8 @@ class LogMap(Described):
     header: list[Name] | None = None
     """Names of the columns of a table without a header, tabs between them."""
     split: Name | None = None
+    time_unit: TimeUnit | None = None
+    """That of timestamps which are numbers; what their range shows, if left out."""
     quote: Quote | None = None
 
     def about(self) -> dict[str, Any]:
@@ -64,8 +67,10 @@ def import_table(table: Table, table_map: LogMap, map_name: str, beside: Mapping
     ]
     if problems:
         raise DataError([Problem(map_name, None, None, text) for text in problems])
-    tables = {"log": renamed(table, {**columns, **table_map.context})}
+    tables, notes = {"log": renamed(table, {**columns, **table_map.context})}, []
+    if TIME in columns:
+        tables["log"], notes = timed(tables["log"], TIME, table_map.time_unit)
     for kind, key, fields in (("items", ITEM, table_map.items), ("profiles", USER, table_map.users)):
         if fields:
             tables[kind] = once(renamed(table, {key: columns[key], **fields}), key)
-    return Files(table_map.about(), {**tables, **beside})
+    return Files(table_map.about(), {**tables, **beside}, notes)

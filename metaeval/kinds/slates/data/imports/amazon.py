@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from metaeval.base.counts import counted
@@ -15,7 +16,8 @@ from metaeval.base.errors import DataError, Problem
 from metaeval.kinds.slates.data.imports.collecting import Candidates, importer_of_duels, newest, refuse_lines
 from metaeval.kinds.slates.data.sampling import GAIN, Sampling, rescaled
 from metaeval.kinds.slates.data.slate_set import ITEM, Domain
-from metaeval.sources.tables.table import json_lines
+from metaeval.sources.tables.table import Table, json_lines
+from metaeval.sources.tables.times import timed
 
 PRODUCTS = Domain(
     platform="a large e-commerce catalogue",
@@ -50,6 +52,8 @@ def import_amazon(file: Path, how: Sampling, *, meta: str | os.PathLike[str] | N
     if not frames:
         raise DataError([Problem(file.name, None, None, "holds no reviews")])
     reviews = pd.concat(frames, ignore_index=True).rename(columns={"parent_asin": ITEM})
+    table, _ = timed(Table(file.name, reviews, np.arange(1, len(reviews) + 1)), "timestamp", None)
+    reviews = table.frame
     reviews[GAIN] = rescaled(reviews["rating"].to_numpy(), _LOW, _HIGH)
     candidates, histories = newest(reviews, "timestamp", how)
     named = set(candidates[ITEM]) | set(histories[ITEM])

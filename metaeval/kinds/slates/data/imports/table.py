@@ -23,9 +23,10 @@ from metaeval.kinds.slates.data.imports.collecting import Candidates, duels_of, 
 from metaeval.kinds.slates.data.loading import FOLDER, DomainModel
 from metaeval.kinds.slates.data.sampling import GAIN, Sampling, by_position, rescaled, similarities
 from metaeval.kinds.slates.data.slate_set import DUEL, ITEM, POSITION, QUESTION, SLATE, USER
-from metaeval.sources.tables.columns import number_column, text_column
+from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.entries import Name
 from metaeval.sources.tables.table import Quote, Table
+from metaeval.sources.tables.times import TimeUnit, timed
 
 _TIME = "timestamp"
 _UTILITIES = (f"utility_{FIRST}", f"utility_{SECOND}")
@@ -84,6 +85,8 @@ class SlateMap(About):
     statement: Name = QUESTION
     missing: list[str] = Field(default_factory=list)
     split: Name | None = None
+    time_unit: TimeUnit | None = None
+    """That of timestamps which are numbers; what their range shows, if left out."""
     quote: Quote | None = None
 
     @model_validator(mode="after")
@@ -139,15 +142,6 @@ class _Checker(TableChecker):
         return frames[""]
 
 
-def _seconds(table: Table) -> Table:
-    """Return a table whose times are numbers: dates as seconds since 1970; NaN where there is none."""
-    numbers, wrong = number_column(table, _TIME)
-    if wrong:
-        dates = pd.to_datetime(table.frame[_TIME], errors="coerce", utc=True, format="ISO8601")
-        numbers = np.asarray((dates - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), np.float64)
-    return replace(table, frame=table.frame.assign(**{_TIME: numbers}))
-
-
 def _drawn(
     table: Table, table_map: SlateMap, items: pd.DataFrame | None, profiles: pd.DataFrame | None
 ) -> Files:
@@ -163,8 +157,9 @@ def _drawn(
     elif worth == GAIN:
         below = "is below 0; a gain is 0 or more"
         specified[worth] = specified[worth]._replace(wrong=lambda n: n < 0, says=below)
+    notes = []
     if _TIME in table.frame:
-        table = _seconds(table)
+        table, notes = timed(table, _TIME, table_map.time_unit)
         specified[_TIME] = DataColumn(number=True, filled=False)
     checker = _Checker(table, table_map.missing, specified)
     if _TIME in specified:
@@ -172,7 +167,6 @@ def _drawn(
         checker.report("", _TIME, table.frame[_TIME].isna().to_numpy(), message)
     frame = checker.frame()
     there = frame[frame[worth].notna()]
-    notes = []
     if lacking := len(frame) - len(there):
         notes.append(f"{counted(lacking, 'row')} without a {worth}, left out")
     if scale is not None:

@@ -76,6 +76,7 @@ function UnitTexts({ units, u }) {
     ({ i, title, texts, text }) => html`<div key=${i}>
       <h3><${Words}>${capital(title)}</${Words}></h3>
       ${texts[u] < 0 && html`<p class="note">The data set has no text of this unit.</p>`}
+      ${texts[u] >= 0 && !text.trim() && html`<p class="note">The text is empty.</p>`}
       ${texts[u] >= 0 && html`<${LongText} text=${text} what=${`the ${title}`} />`}
     </div>`,
   )}</div>`)}</div>`

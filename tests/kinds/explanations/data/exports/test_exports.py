@@ -256,6 +256,19 @@ def test_every_tool_is_tried() -> None:
     assert {export.name for export in EXPORTS} == {tool for tool, *_ in CASES.values()}
 
 
+@pytest.mark.parametrize("name", [n for n in CASES if n not in ("inspect.eval", "otel.jsonl")])
+def test_an_empty_output_that_people_rated_is_the_text_and_no_other_field(name: str, tmp_path: Path) -> None:
+    text = file_of(name, tmp_path).read_text(encoding="utf-8")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / name).write_text(text.replace(ITEMS[0]["text"], ""), encoding="utf-8")
+    arguments = ["init", str(tmp_path / "new" / name), "--yes", "--out", str(tmp_path / "out")]
+    assert main([*arguments, *CASES[name][3]]) == 0
+    texts = me.load(tmp_path / "out" / "data").explanations.set_index("item_id")["explanation"]
+    assert {item: text.strip('"') for item, text in texts.items()} == {
+        item["item_id"]: item["text"] if n else "" for n, item in enumerate(ITEMS)
+    }
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_an_export_becomes_a_study_without_a_question(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

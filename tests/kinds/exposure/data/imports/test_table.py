@@ -1,12 +1,13 @@
 """Any table becomes a log by a map; what is wrong is said of the table's own rows and columns."""
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from metaeval.base.errors import DataError
 from metaeval.cli import cli
 from metaeval.kinds.exposure.data.imports.table import import_table
-from metaeval.kinds.exposure.data.loading import load
+from metaeval.kinds.exposure.data.loading import load, save
 from tests.docs.pages import blocks
 
 MAP = """kind: exposure
@@ -46,6 +47,33 @@ def test_columns_are_renamed_and_items_and_users_stand_once(shop):
     assert data.items["price"].tolist()[0] == 9.5
     assert data.profiles.to_numpy().tolist() == [["ann", "Rome"], ["bob", "Oslo"]]
     assert len(data.test) == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "unit", "said"),
+    [
+        (("1717156800000", "1717200000000", "1717286400000"), "milliseconds", "2024-05-31 to 2024-06-02"),
+        (("45443.5", "45444", "45445"), "excel", "2024-05-31 to 2024-06-02"),
+        (("2024", "2023", "2024"), "years", "2023-01-01 to 2024-01-01"),
+    ],
+)
+def test_times_in_another_unit_are_read_and_said_and_a_data_set_has_none(shop, times, unit, said):
+    table = TABLE
+    for old, new in zip(("2024-05-31T12:00:00Z", "2024-06-01", "2024-06-02"), times, strict=True):
+        table = table.replace(old, new)
+    (shop / "table.csv").write_text(table)
+    done = import_table(shop / "table.csv", shop / "map.yaml", shop / "out")
+    assert done.lines()[1:] == [f"timestamp in {unit}: {said}"]
+    assert done.data.log["timestamp"].tolist()[1] == (1672531200 if unit == "years" else 1717200000)
+    (shop / "map.yaml").write_text(f"{MAP}time_unit: {unit}\n")
+    again = import_table(shop / "table.csv", shop / "map.yaml", shop / "again")
+    assert again.data.fingerprint == done.data.fingerprint == load(shop / "out").fingerprint
+    save(done.data, shop / "log", "csv")
+    log = pd.read_csv(shop / "log" / "log.csv").assign(timestamp=times)
+    log.to_csv(shop / "log" / "log.csv", index=False)
+    checked = CliRunner().invoke(cli, ["data", "check", str(shop / "log")])
+    assert checked.exit_code == 1
+    assert f"log.csv, row 2, column 'timestamp': is {times[0]}, as {unit} are; write" in checked.output
 
 
 def test_yahoo_r3_as_released(shop):
@@ -89,6 +117,12 @@ def test_kuairec_as_released(shop):
     ("file", "old", "new", "says"),
     [
         ("table.csv", "0.5,phone", "0,phone", "table.csv, row 2, column 'p': the propensity 0 is not"),
+        (
+            "table.csv",
+            "2024-05-31T12:00:00Z",
+            "17",
+            "table.csv, row 3, column 'at': is '2024-06-01'; it may be",
+        ),
         ("table.csv", "bob,007,0", "bob,007,x", "table.csv, row 3, column 'clicked': is 'x'"),
         ("table.csv", "2024-06-01", "June", "table.csv, row 3, column 'at': is 'June'"),
         ("map.yaml", "sku", "skuu", "map.yaml: the column 'skuu' is not in the table; did you mean 'sku'?"),

@@ -98,6 +98,11 @@ def test_what_is_odd_is_said_and_counted(folder: Path) -> None:
         ({"s.run": "u9 Q0 a 1 9 s\n"}, {}, "s.run: names none of the users of the qrels"),
         ({"items.csv": "title\nA\n"}, {}, "items.csv, column 'item_id': is missing"),
         ({"histories.csv": "user_id,item_id,rating\nu1,a,good\n"}, {}, "histories.csv, row 2"),
+        (
+            {"histories.csv": "user_id,item_id,timestamp\nu1,h,1714546800000\n"},
+            {},
+            "histories.csv, row 2, column 'timestamp': is 1714546800000, as milliseconds are",
+        ),
         ({}, {"qrels": ["human=nowhere"]}, "there is no qrels file 'nowhere'; give NAME=FILE"),
         ({}, {"runs": ["nowhere"]}, "there is no run file 'nowhere'"),
         ({}, {"relevant": 7}, "relevant: 7 is not on the scale; allowed are integers from 0 to 3"),

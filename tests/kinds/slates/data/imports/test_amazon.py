@@ -66,6 +66,7 @@ def test_reviews_and_products(tmp_path: Path, suffix: str) -> None:
     assert sorted(data.slates["item_id"].unique()) == ["B5", "B6", "B7", "B8", "B9"]
     assert sorted(data.histories["item_id"].unique()) == ["B0", "B1", "B2", "B3", "B4"]
     assert data.histories["rating"].between(1, 5).all()
+    assert data.histories["timestamp"].between(1588687728, 1588687730).all()  # the release has milliseconds
     told = data.items.set_index("item_id").loc["B0"].to_dict()
     assert told == {
         "title": "Brush 0",

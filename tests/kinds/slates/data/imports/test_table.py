@@ -59,6 +59,17 @@ def test_interactions_with_ratings_and_dates(tmp_path: Path) -> None:
         assert unit.utility_first == pytest.approx(sum((s - 1) / 4 / 3 for s in stars))
 
 
+def test_times_in_milliseconds_are_seconds_and_places_in_an_order_need_a_unit(tmp_path: Path) -> None:
+    rows = [f"{user},s{n},{n % 5 + 1},{1704844800000 + n},Toy,Town" for user in range(2) for n in range(9)]
+    found = interactions(tmp_path, rows=rows)
+    assert "timestamp in milliseconds: 2024-01-10 to 2024-01-10" in found.lines()
+    assert found.data.histories["timestamp"].min() == 1704844800
+    rows = [row.replace("17048448000", "") for row in rows]
+    with pytest.raises(DataError, match=r"toys\.csv, row 2, column 'day': is 0; write seconds since 1970 or"):
+        interactions(tmp_path, rows=rows)
+    assert interactions(tmp_path, f"{MAP}time_unit: seconds\n", rows).data.histories["timestamp"].max() == 4
+
+
 def test_positions_are_a_reference_order(tmp_path: Path) -> None:
     changed = MAP.replace("rating: stars, timestamp: day", "position: place").replace(
         "scale: {min: 1, max: 5}\n", ""
@@ -76,7 +87,8 @@ def test_positions_are_a_reference_order(tmp_path: Path) -> None:
     ("row", "said"),
     [
         ("2,s1,6,2024-01-01,x,y", "column 'stars': is not on the scale; allowed are integers from 1 to 5"),
-        ("2,s1,4,soon,x,y", "column 'day': is not a time; it may be a number, or a date such as"),
+        ("2,s1,4,soon,x,y", "column 'day': is 'soon'; it may be seconds since 1970, or a date such as"),
+        ("2,s1,4,,x,y", "column 'day': is not a time; it may be a number, or a date such as"),
         ("2,,4,2024-01-01,x,y", "column 'sku': is empty"),
         ("2,s1,4", "has 3 fields, the header has 6"),
     ],
