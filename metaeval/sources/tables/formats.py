@@ -166,7 +166,7 @@ def _records(content: Any) -> list[dict[str, Any]] | str:  # noqa: ANN401 - any 
         lists = [value for value in content.values() if _are_records(value)]
     if len(lists) == 1 and _are_records(lists[0]):
         return list(lists[0])
-    return "must hold one list of objects; a table is one, such as [{…}, {…}]"
+    return "must hold one list of objects; a table is one, such as [{…}, {…}] (pandas: orient='records')"
 
 
 def _are_records(value: object) -> bool:
