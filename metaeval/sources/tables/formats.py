@@ -22,6 +22,7 @@ from metaeval.base.errors import DataError, Problem, one_of
 from metaeval.sources.tables.table import (
     SUFFIXES,
     Table,
+    check_text,
     content_of,
     frame_of,
     header_problems,
@@ -134,7 +135,9 @@ def _with_points(table: Table, *, comma: bool) -> Table:
 
 def _read_json(name: str, text: bytes) -> tuple[Table | None, list[Problem]]:
     try:
-        records = _records(json.loads(text))
+        content = json.loads(text)
+        check_text(content, text.decode())
+        records = _records(content)
     except (ValueError, RecursionError) as error:
         if b"\n" in text.strip():  # one object per line, in a file with the suffix of the other format
             table, _ = read_content(name, text, ".jsonl")

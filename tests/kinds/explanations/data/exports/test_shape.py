@@ -109,7 +109,7 @@ LIKE_EXPORTS: dict[str, tuple[Any, str]] = {
     ),
     "half a character": (
         [{"id": 1, "data": {"text": "\ud800"}, "annotations": []}],
-        "half of a surrogate pair",
+        "surrogates not allowed",
     ),
 }
 
