@@ -337,6 +337,13 @@ def test_annotations_of_a_span_that_is_not_there_are_counted() -> None:
     assert any("not in the file" in note for note in made.notes)
 
 
+def test_ratings_of_other_records_than_those_with_texts_are_refused() -> None:
+    events = _opentelemetry([("ann", True, 1)], 1, None)["resourceLogs"][0]["scopeLogs"][0]["logRecords"]
+    text = {"gen_ai.response.id": "other", "gen_ai.output.messages": "a text"}
+    with pytest.raises(DataError, match="no text of the OpenTelemetry export has a rating"):
+        read([events[1], {**events[0], "attributes": text}])
+
+
 def test_a_text_that_is_not_there_is_not_taken_from_elsewhere() -> None:
     records = [_langfuse([("ann", True, n)], n, None) for n in range(3)]
     records.append({"id": "t3", "input": "a long question", "output": None, "scores": []})
