@@ -35,7 +35,8 @@ _TAGGED = re.compile(r"<([a-z][\w -]{0,40})>((?:[^<]|<(?![a-z/]))*)</\1>", re.IG
 _MARK = re.compile(r"\[\[([^\[\]\n]{1,60})\]\]")
 _FIRST = re.compile(r"(.{1,60}?)[*_`\"')\]]*(?:[:.!]|\s[-–—])(?=\s)")
 _LIST = re.compile(
-    rf"(?i)(?:(?:\w+ )?(?:{ANY_NAME}|summary|总结)[\s:*]*)?\[?(?P<numbers>[0-9./-]+(?:[,;|\s]+[0-9./-]+)+)\]?\.?"
+    rf"(?i)(?:(?:\w+ )?(?:{ANY_NAME}|summary|总结)[\s:*]*)?"
+    r"\[?(?P<numbers>[0-9./-]+(?:[,;|\s]+[0-9./-]+)+)\]?\.?"
 )
 _BULLET = re.compile(r"\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
 _BETWEEN = "|"  # the reason of a rationale and its evidence, in a line

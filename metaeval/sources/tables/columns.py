@@ -31,6 +31,7 @@ DATE = re.compile(
 )
 SERIAL = re.compile(r"([34]\d{4}|5[0-4]\d{3})(\.\d+)?")
 """A day from 1982 to 2050 as spreadsheets count them."""
+_MOST = float(np.finfo(np.float64).max)
 _EXACT = 2.0**53  # above it a float64 no longer names one whole number
 
 
@@ -76,7 +77,8 @@ def number_column(
         return numbers + 0.0, problems
     families = {k: _family(k) for k in kinds}
     if set(families.values()) == {"number"}:
-        numbers = np.array([np.nan if c is None else float(c) + 0.0 for c in cells], dtype=np.float64)
+        given = [np.nan if c is None else np.inf if abs(c) > _MOST else float(c) + 0.0 for c in cells]
+        numbers = np.array(given, dtype=np.float64)
         return numbers, _infinite(table, column, numbers)
     numbers = np.full(len(cells), np.nan)
     if set(families.values()) == {"number", "text"}:

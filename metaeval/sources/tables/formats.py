@@ -23,6 +23,7 @@ from metaeval.sources.tables.table import (
     SUFFIXES,
     Quote,
     Table,
+    check_text,
     content_of,
     frame_of,
     header_problems,
@@ -159,7 +160,9 @@ def _with_points(table: Table, *, comma: bool) -> Table:
 
 def _read_json(name: str, text: bytes) -> tuple[Table | None, list[Problem]]:
     try:
-        records = _records(json.loads(text))
+        content = json.loads(text)
+        check_text(content, text.decode())
+        records = _records(content)
     except (ValueError, RecursionError) as error:
         if b"\n" in text.strip():  # one object per line, in a file with the suffix of the other format
             table, _ = read_content(name, text, ".jsonl")
@@ -191,7 +194,7 @@ def _records(content: Any) -> list[dict[str, Any]] | str:  # noqa: ANN401 - any 
         lists = [value for value in content.values() if _are_records(value)]
     if len(lists) == 1 and _are_records(lists[0]):
         return list(lists[0])
-    return "must hold one list of objects; a table is one, such as [{…}, {…}]"
+    return "must hold one list of objects; a table is one, such as [{…}, {…}] (pandas: orient='records')"
 
 
 def _are_records(value: object) -> bool:

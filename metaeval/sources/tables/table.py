@@ -297,10 +297,14 @@ def json_object(line: bytes) -> dict[str, Any]:
     record = _DECODER.decode(text)
     if not isinstance(record, dict):
         raise ValueError(f"the line holds {text.strip()[:40]!r}; each line is one object in braces")  # noqa: TRY004 one kind of error for the caller
-    if "\\u" in text:
-        # A lone half of a surrogate pair can be escaped in JSON, but is no text.
-        json.dumps(record, ensure_ascii=False).encode("utf-8")
+    check_text(record, text)
     return record
+
+
+def check_text(value: object, json_text: str) -> None:
+    """Raise `ValueError` if JSON has an escape of half of a surrogate pair alone, which is no text."""
+    if "\\u" in json_text:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
 def _refuse_constant(word: str) -> float:

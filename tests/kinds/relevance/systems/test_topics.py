@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.base.errors import DataError
+from metaeval.base.errors import DataError, MetaevalError
 from metaeval.kinds.relevance.systems.agreement import system_agreement
 from metaeval.kinds.relevance.systems.topics import topic_values
 
@@ -78,3 +78,20 @@ def test_topics_may_differ_between_evaluators():
     assert (row["tau"], row["n_users"], row["n_own"]) == (1, 0, 30)
     with pytest.raises(DataError, match="there is no evaluator 'people'"):
         me.order_systems(topics, "people")
+
+
+@pytest.mark.parametrize("given", [["a.txt", "b.txt"], [], None, 3, pd.DataFrame({"topic": [1]}), "", "a\0"])
+def test_what_is_no_path_is_refused(given):
+    with pytest.raises(MetaevalError, match="a file of values by topic is given by its path, not by"):
+        me.read_topics(given)
+
+
+def test_a_folder_is_no_file_of_topics(tmp_path):
+    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+        me.read_topics(tmp_path)
+
+
+@pytest.mark.parametrize("given", [[], "topics.csv", None, pd.DataFrame({"topic": [1]})])
+def test_topics_are_a_table(given):
+    with pytest.raises(DataError, match="topics is a table with evaluator, measure, system, topic and value"):
+        me.order_systems(given, "human")

@@ -191,6 +191,10 @@ def data_set(
         status = failed if isinstance(failed, Status) else Status.TRANSPORT if failed else word
         why = {"status": status, "why": status if failed else mark.value}
         scores.append(row | {"evaluator": who, "score": value if status == Status.OK else None} | why)
+    if not ratings:
+        raise DataError(
+            f"no text of the {export.name} export has a rating: the records that have one have no text"
+        )
     if max(nth.values(), default=0) > 1:
         notes.append("Raters without a name are others for each mark of a record, numbered from 2 on.")
     rated = _once(pd.DataFrame(ratings), notes)

@@ -15,8 +15,8 @@ from typing import Annotated, Any, NotRequired, Required
 from pydantic import BeforeValidator, ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data.recorded.inspect_logs import log_of
+from metaeval.sources.tables.table import check_text
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".eval")
 _CONFIG = ConfigDict(extra="allow", coerce_numbers_to_str=True)
@@ -53,8 +53,7 @@ def opened(cell: object) -> Any:  # noqa: ANN401 - whatever JSON holds
 def content_of(path: Path) -> list[Any]:
     """Return what a file holds: JSON, JSON lines, a log of inspect, or a CSV table, one object a row.
 
-    Nothing is returned of a file of another kind, or that cannot be read: it may be a table. `DataError` is
-    raised of a log that is damaged, and of JSON with half a character.
+    Nothing is returned of a file of another kind, or that cannot be read: it may be a table.
     """
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES or not path.is_file():
@@ -68,13 +67,9 @@ def content_of(path: Path) -> list[Any]:
             return [{k: v for k, v in row.items() if k} for row in rows]
         lines = [text] if suffix == ".json" else text.splitlines()
         found = [json.loads(line) for line in lines if line.strip()]
+        check_text(found, text)
     except (OSError, ValueError, RecursionError, csv.Error):
         return []
-    try:
-        json.dumps(found if "\\ud" in text.lower() else "", ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        half = ascii(error.object[error.start])
-        raise DataError(f"{path.name} holds {half}, half of a surrogate pair, which is not text") from error
     return found
 
 

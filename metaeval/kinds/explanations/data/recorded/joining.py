@@ -45,11 +45,12 @@ def join(
     problems: list[Problem] = []
     keys, labels = _keys_of(table, score_map, data, map_name, problems)
     units = _units_of(table, keys, labels, data, problems)
-    long = Stacker(table, table_map, keys, labels, problems).long_table(sources, EVALUATOR, SCORE)
+    statuses = pd.Series([*(recording.statuses or [None] * len(keys))], index=keys.index, dtype=object)
+    known = keys.assign(unit=units, status=statuses)
+    long = Stacker(table, table_map, known, labels, problems).long_table(sources, EVALUATOR, SCORE)
     long, wrong = coded(long, SCORE, data.scale)
     problems += wrong
-    statuses = pd.Series([*(recording.statuses or [None] * len(keys))] * len(sources), dtype=object)
-    rows = long.frame.assign(unit=np.tile(units, len(sources)), status=statuses)
+    rows = long.frame
     if recording.statuses is not None:
         wanted = _wanted(rows)
         labels_of = None if long.value_labels is None else long.value_labels[wanted]
@@ -142,7 +143,7 @@ def _key(cell: object) -> object:
     """Return numbers as text, whole ones without ``.0``; other values unchanged."""
     if isinstance(cell, bool) or not isinstance(cell, int | float | np.integer):
         return cell
-    return str(int(cell)) if float(cell).is_integer() else repr(float(cell))
+    return repr(float(cell)) if isinstance(cell, float) and not cell.is_integer() else str(int(cell))
 
 
 def _from_id(table: Table, template: str, problems: list[Problem]) -> dict[str, NDArray[np.object_]]:

@@ -18,7 +18,7 @@ from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import Status
 from metaeval.kinds.explanations.data.recorded.recording import EVALUATOR, SCORE, Recording, Rows, ScoreMap
 from metaeval.sources.tables.entries import FromColumn, ScoreEntry
-from metaeval.sources.tables.table import read_table
+from metaeval.sources.tables.table import check_text, read_table
 
 _ERROR = 2  # ResultFailureReason.ERROR: the provider failed; 1 is an assertion that did not hold
 _NOTHING_ASSERTED = "No assertions"  # promptfoo gives such a test the score 1
@@ -66,7 +66,9 @@ def _jsonl(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], object]:
 
 def _json(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], object]:
     try:
-        content = json.loads(path.read_bytes().decode("utf-8-sig"))
+        text = path.read_bytes().decode("utf-8-sig")
+        content = json.loads(text)
+        check_text(content, text)
     except (OSError, ValueError) as error:
         message = f"is not a JSON file: {error}; promptfoo writes one with -o results.json"
         raise DataError([Problem(path.name, None, None, message)]) from error

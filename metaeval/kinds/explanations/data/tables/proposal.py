@@ -199,7 +199,7 @@ class Proposal:
         lines += [("ratings", self._values(self.people)), ("scores", self._values(self.tools))]
         rest = {"profile": self.profiles, "not used": self.unused, "unknown": self.unknown}
         lines += [(name, ", ".join(columns)) for name, columns in rest.items()]
-        width = max(len(name) for name, columns in lines if columns) + 2
+        width = max((len(name) for name, columns in lines if columns), default=0) + 2
         return [f"  {name:<{width}}{columns}" for name, columns in lines if columns]
 
     def _values(self, cells: Sequence[Cell]) -> str:

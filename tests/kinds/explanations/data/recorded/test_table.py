@@ -159,3 +159,16 @@ def test_scores_of_metaeval_itself_keep_their_reasons(data, tmp_path):
     first = (table["item_id"][0], table["generator"][0], table["aspect"][0])
     assert statuses(made, "Length()")[first] == "refused"
     assert list(statuses(made, "Length()").values()).count("ok") == len(table) - 1
+
+
+def test_a_row_of_nobody_and_nothing_is_no_score(add):
+    made = add(f"{LONG}u2,8,a,,,\n")
+    assert cells(made, "rough") == {("007", "a", ""): 3.0, ("007", "b", ""): 4.0, ("8", "a", ""): 5.0}
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"), [("1" + "0" * 400, "is inf"), ('"\\ud800"', "surrogates not allowed")]
+)
+def test_json_that_is_no_number_or_text_is_refused(add, cell, said):
+    row = '{"user_id": "u1", "item_id": "007", "generator": "a", "evaluator": "fine", "score": %s}'
+    assert said in problems(add, f"[{row % cell}]", suffix=".json")[1]
