@@ -175,7 +175,8 @@ _importer(
         metavar="[RATER=]MIN:MAX",
     ),
     several("--label labels", "Name of a label.", read=_names, metavar="LABEL=NAME"),
-    option("--relevant", "Lowest relevant label.  [default: the second of the scale]", float),
+    option("--relevant", "Lowest relevant label.  [default: 1; of fractions, the lowest above 0]", float),
+    option("--unjudged", "Label that says that nobody judged, such as -1.", float),
     option(
         "--depth",
         "Number of items per list that are judged, too.",

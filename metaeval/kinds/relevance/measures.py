@@ -97,6 +97,8 @@ def _by_library(measure: Any, lists: JudgedLists, rel: float | None) -> Floats: 
     run: dict[str, dict[str, float]] = {}
     qrels: dict[str, dict[str, int]] = {}
     for i, row in enumerate(lists.labels):
+        if not lists.counts[i, lists.grades >= 0].any():
+            continue  # trec_eval crashes on it
         if lists.lengths[i]:
             run[str(i)] = {str(at): 1 / (at + 1) for at in range(int(lists.lengths[i]))}
         qrels[str(i)] = {str(at): whole(row[at]) for at in np.flatnonzero(~np.isnan(row))}

@@ -18,7 +18,7 @@ from metaeval.stats.coefficients.tables import Floats, Ints
 
 _EPSILON = 0.00001  # trec_eval's smoothing of inferred average precision
 POOLED = -1.0
-"""The label of what was pooled and not judged, by TREC's convention."""
+"""The label of what was pooled and not judged, by TREC's convention; trec_eval reads all below 0 so."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,16 +43,16 @@ class JudgedLists:
         return self.first(cutoff) >= rel
 
     def irrelevant(self, rel: float) -> NDArray[np.bool_]:
-        """Say which items of the lists are judged and not relevant, shape (lists, depth)."""
-        return np.asarray((self.labels < rel) & (self.labels != POOLED))
+        """Say which items of the lists are judged, 0 or more, and not relevant, shape (lists, depth)."""
+        return np.asarray((self.labels < rel) & (self.labels >= 0))
 
     def n_relevant(self, rel: float) -> Ints:
         """Return how many relevant items are known, in the list or not."""
         return np.asarray(self.counts[:, self.grades >= rel].sum(axis=1))
 
     def condensed(self) -> JudgedLists:
-        """Return the lists without their unjudged items."""
-        judged = ~np.isnan(self.labels)
+        """Return the lists without their unjudged items, and those with a label below 0."""
+        judged = self.labels >= 0
         order = np.argsort(~judged, axis=1, kind="stable")
         packed = np.take_along_axis(self.labels, order, axis=1)
         return JudgedLists(packed, judged.sum(axis=1), self.grades, self.counts)
@@ -140,7 +140,7 @@ def bpref(lists: JudgedLists, *, rel: float = 1) -> Floats:
     """Share of judged irrelevant items that rank below relevant ones (Buckley & Voorhees 2004)."""
     hits, misses = lists.relevant(rel), lists.irrelevant(rel)
     n = lists.n_relevant(rel)
-    n_not = lists.counts[:, (lists.grades < rel) & (lists.grades != POOLED)].sum(axis=1)
+    n_not = lists.counts[:, (lists.grades < rel) & (lists.grades >= 0)].sum(axis=1)
     above = np.minimum(np.cumsum(misses, axis=1), n[:, None])
     lost = np.divide(above, np.minimum(n, n_not)[:, None], out=np.zeros(above.shape), where=above > 0)
     return _over((hits * (1 - lost)).sum(axis=1), n)
@@ -149,26 +149,25 @@ def bpref(lists: JudgedLists, *, rel: float = 1) -> Floats:
 def inferred_ap(lists: JudgedLists, *, rel: float = 1) -> Floats:
     """Average precision inferred where only a sample of the pool was judged (Yilmaz & Aslam 2006).
 
-    What was pooled and not judged has the label -1. What was not pooled counts as not relevant.
+    What was pooled and not judged has a label below 0. What was not pooled counts as not relevant.
     """
     hits, misses = lists.relevant(rel), lists.irrelevant(rel)
     good: Ints = np.cumsum(hits, axis=1) - hits  # above each rank
-    bad, pooled = np.cumsum(misses, axis=1), np.cumsum(lists.labels == POOLED, axis=1)
+    bad, pooled = np.cumsum(misses, axis=1), np.cumsum(lists.labels < 0, axis=1)
     share = (good + _EPSILON) / (good + bad + 2 * _EPSILON)
     at = (1 + (good + bad + pooled) * share) / np.arange(1, hits.shape[1] + 1)
     return _over((at * hits).sum(axis=1), lists.n_relevant(rel))
 
 
 def compatibility(
-    lists: JudgedLists, *, p: float = 0.95, normalize: bool = True, depth: int | str = 1000
+    lists: JudgedLists, *, p: float = 0.95, normalize: bool = True, depth: int | str = "longest"
 ) -> Floats:
     """Rank-biased overlap with the nearest ideal list (Clarke, Vtyurina & Smucker 2021, TOIS 39, 2).
 
     The ideal list has all items with a label above 0, the higher ones first; items of one label come in the
-    order of the list, then those that are not in it. Both are compared down to ``depth``, beyond their ends
-    too, as the authors' program does it; if it is ``longest``, to the end of the longer one. ``p`` is the
-    weight of each further rank; if ``normalize``, the overlap is divided by that of the ideal list with
-    itself.
+    order of the list, then those that are not in it. Both are compared to the end of the longer one, or down
+    to a ``depth`` beyond their ends, which is 1,000 in the authors' program. ``p`` is the weight of each
+    further rank; if ``normalize``, the overlap is divided by that of the ideal list with itself.
     """
     positive = np.flatnonzero(lists.grades > 0)
     n = lists.counts[:, positive].sum(axis=1)

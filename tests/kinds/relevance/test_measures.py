@@ -40,6 +40,16 @@ def test_the_lowest_relevant_label_is_that_of_the_collection_unless_the_name_has
     assert measure_named("P(rel=1)@4", relevant=2).values(LISTS) == pytest.approx([0.5, 0.25])
 
 
+def test_a_topic_of_negative_labels_alone_is_worth_nothing_and_crashes_nothing():
+    """trec_eval reads beyond its memory where another topic follows such a one."""
+    lists = JudgedLists(
+        np.array([[-2.0, -1.0], [1.0, -1.0]] * 60), np.full(120, 2), np.array([-2.0, -1.0, 1.0]),
+        np.array([[1, 1, 0], [0, 1, 1]] * 60),
+    )  # fmt: skip
+    for name in ("Rprec", "SetP", "IPrec@0.1", "ERR@2"):
+        assert (measure_named(name).values(lists) > 0).tolist() == [False, True] * 60, name
+
+
 def test_the_twin_of_judged_items_alone():
     twin = measure_named("P@1").judged_only()
     assert twin is not None

@@ -67,6 +67,8 @@ class CollectionManifest(DataManifest):
                 raise ValueError(f"labels: {label} is not on the scale; allowed are {scale}")
         if self.relevant not in scale:
             raise ValueError(f"relevant: {exact(self.relevant)} is not on the scale; allowed are {scale}")
+        if self.relevant < 0:
+            raise ValueError(f"relevant: {exact(self.relevant)} is below 0, and no such label is relevant")
         return self
 
     @classmethod

@@ -191,10 +191,11 @@ class Systems:
     def measured(self, evaluator: str, labels: Floats, measures: Sequence[SystemMeasure]) -> Effectiveness:
         """Measure the systems by labels on the scale of an evaluator.
 
-        On a scale of its own, every label above the lowest is relevant, unless the measure's name says more.
+        On a scale of its own, every label above the lowest and above 0 is relevant, unless the measure's name
+        says more.
         """
         if evaluator in self.judgements.own:
-            lowest = float(np.nextafter(self.judgements.own[evaluator], np.inf))
+            lowest = float(np.nextafter(max(self.judgements.own[evaluator], 0.0), np.inf))
             measures = [replace(measure, relevant=lowest) for measure in measures]
         return effectiveness(self.runs, labels, measures, leave_out=self.leave_out)
 

@@ -35,6 +35,7 @@ def import_collection(
     scale: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None,
     labels: Mapping[int, str] | None = None,
     relevant: float | None = None,
+    unjudged: float | None = None,
     depth: int = 0,
     statement: str = QUESTION,
     columns: Mapping[str, str] | None = None,
@@ -58,8 +59,10 @@ def import_collection(
     labels
         Label → its name.
     relevant
-        The lowest label of people that counts as relevant; the second of the scale if left out. By a scale of
-        its own, each label above the lowest is relevant.
+        The lowest label of people that counts as relevant; 1 if left out, or of fractions the lowest above 0.
+        By a scale of its own, each label above the lowest and above 0 is relevant.
+    unjudged
+        The label, such as -1, that says that nobody judged: its rows are left out.
     depth
         The first how many items of each list are judged even if no one labelled them.
     statement
@@ -75,7 +78,7 @@ def import_collection(
     """
     raters = _raters(qrels)
     people = next(iter(raters))
-    labels_of, problems = _labels(raters, columns)
+    labels_of, problems = _labels(raters, columns, unjudged)
     truth = labels_of[people]
     given = scale if isinstance(scale, Mapping) else {people: scale} if scale else {}
     wanted = {rater or people: ends for rater, ends in given.items()}
@@ -108,6 +111,15 @@ def import_collection(
     if problems:
         raise DataError(problems)
     notes = [] if people in wanted else notes
+    above = truth["label"][truth["label"] > 0]
+    lowest = relevant if relevant is not None else 1 if ends.integer or above.empty else float(above.min())
+    if relevant is None and (ends.min < 0 or not ends.integer):
+        notes.append(
+            f"relevant is a label of {lowest:g} or more, never one below 0; --relevant gives another"
+        )
+    notes += [f"labels of {unjudged:g} mean not judged, and are left out"] if unjudged is not None else []
+    if (truth["label"] == -1).any():
+        notes.append("-1 is a label like others; --unjudged=-1 says that it means not judged")
     notes += filter(None, (_odd(r, f, truth, people, scales.get(r, ends)) for r, f in labels_of.items()))
     says = "a scale of its own, {}; --scale {}=MIN:MAX gives another"
     notes += [f"{rater}: {says.format(own, rater)}" for rater, own in scales.items()]
@@ -120,7 +132,6 @@ def import_collection(
         rater: {"tool": "qrels", "file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
         for rater, file in raters.items()
     }
-    lowest = _second(truth["label"], ends) if relevant is None else relevant
     with_runs = f" and {counted(len(files), 'run file')}" if files else ""
     about = {
         "source": f"qrels file {raters[people].name}{with_runs}",
@@ -159,7 +170,7 @@ def _stems(pattern: str) -> dict[str, Path]:
 
 
 def _labels(
-    raters: Mapping[str, Path], columns: Mapping[str, str] | None
+    raters: Mapping[str, Path], columns: Mapping[str, str] | None, unjudged: float | None
 ) -> tuple[dict[str, pd.DataFrame], list[Problem]]:
     """Return the key columns, ``rater``, ``label``, ``text`` (as it was) and ``line`` of each rater."""
     frames, problems = {}, []
@@ -168,7 +179,8 @@ def _labels(
         problems += wrong
         frame = frame.rename(columns={"query": KEYS[0], "document": KEYS[1], "label": "text"})
         numbers = pd.to_numeric(frame["text"], errors="coerce").astype(float)
-        frames[rater] = frame.assign(rater=rater, label=numbers.where(np.isfinite(numbers)))
+        frame = frame.assign(rater=rater, label=numbers.where(np.isfinite(numbers)))
+        frames[rater] = frame if unjudged is None else frame[numbers != unjudged].reset_index(drop=True)
     return frames, problems
 
 
@@ -176,13 +188,8 @@ def _scale(frame: pd.DataFrame, wanted: tuple[float, float] | None) -> Scale:
     """Return the scale that is wanted, or that of the labels; of numbers, if any label is a fraction."""
     labels = frame["label"].dropna()
     low = min([0.0, *labels])
-    least, most = wanted or (low, max([low + 1, *labels]))
+    least, most = wanted or (low, max([1.0, *labels]))
     return Scale(least, most, bool((labels % 1 == 0).all()))
-
-
-def _second(labels: pd.Series[float], scale: Scale) -> float:
-    """Return the lowest label above the lowest of the scale."""
-    return int(scale.min) + 1 if scale.integer else float(labels[labels > scale.min].min())
 
 
 def _off(frame: pd.DataFrame, scale: Scale) -> pd.Series[bool]:

@@ -129,6 +129,35 @@ def test_fractions_are_labels_of_people_and_of_models(folder: Path) -> None:
     assert "model: 2 labels on the scale, 1 not on the scale" in "\n".join(stated.notes)
 
 
+@pytest.mark.parametrize(
+    ("people", "options", "relevant", "notes"),
+    [
+        ("u 0 a -2\nu 0 b 1\nu 0 c -1\n", {}, 1, ["relevant is a label of 1 or more", "--unjudged=-1"]),
+        ("u 0 a -2\nu 0 b -1\n", {}, 1, ["integers from -2 to 1", "never one below 0"]),
+        ("u 0 a -2\nu 0 b 3\n", {"relevant": 2}, 2, ["integers from -2 to 3"]),
+        ("u 0 a 1\nu 0 b 5\n", {"scale": (1, 5)}, 1, []),
+        ("u 0 a -0.5\nu 0 b 0.25\nu 0 c 1\n", {"scale": (-1, 1)}, 0.25, ["a label of 0.25 or more"]),
+    ],
+)
+def test_no_grade_below_0_is_relevant_and_the_import_says_what_is(
+    folder: Path, people, options, relevant, notes
+) -> None:
+    (folder / "people").write_text(people)
+    result = imported(folder, qrels=[f"human={folder / 'people'}"], runs=(), **options)
+    assert load(folder / "out").relevant == result.data.relevant == relevant
+    said = "\n".join(result.notes)
+    assert all(note in said for note in notes), said
+
+
+def test_what_means_not_judged_is_stated(folder: Path) -> None:
+    (folder / "people").write_text("u 0 a -2\nu 0 b 1\nu 0 c -1\n")
+    given = {"qrels": [f"human={folder / 'people'}"], "runs": ()}
+    data = imported(folder, **given, unjudged=-1).data
+    assert data.ratings["rating"].tolist() == [-2, 1]
+    with pytest.raises(DataError, match="relevant: -1 is below 0, and no such label is relevant"):
+        imported(folder, **given, relevant=-1, force=True)
+
+
 def test_two_files_of_one_name_are_two_raters_only_if_named(folder: Path) -> None:
     (folder / "more").mkdir()
     (folder / "more" / "model.qrels").write_text(MODEL)
