@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from metaeval.llm.calls.client import Client
     from metaeval.llm.calls.limits import Limits
+    from metaeval.llm.calls.request import Reply
 
 Where: TypeAlias = tuple[str, str]
 """Provider and address."""
@@ -106,6 +107,8 @@ class Address:
         """A request has one of these from when it is taken up until it is answered."""
         self.under_way: dict[str, asyncio.Event] = {}
         """Key of a request that is being sent → set when that is over."""
+        self.failed: dict[str, Reply] = {}
+        """Key of a request → why it has no reply: what is equal is not asked again in the same run."""
         self._first: dict[str, asyncio.Event] = {}
         """Group of requests → set when the first of them is over."""
         self.held_back = 0

@@ -9,12 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING
+
+from metaeval.llm.calls.client import TOO_MANY
 
 if TYPE_CHECKING:
     from metaeval.llm.calls.client import RetryableError
 
+_FIRST = 4  # times that a request meets a limit and goes first all the same
+_LEAST = 0.5  # of the room for calls: below one, a pause comes before each
 _EARLY = 3  # requests under way at once to a model that has not answered yet
 _TRIES = 3  # failures with no answer between them, after which the model counts as silent
 _REQUESTS = 3  # requests that must have failed, so that it is the model's fault and not theirs
@@ -51,7 +56,10 @@ class Breaker:
         self.tries = 0  # failures since the last answer
         self.error: RetryableError | None = None  # the first of the last failures of one code
         self.asked = 0.0  # seconds that the provider last asked to wait
-        self._doubts = 0  # calls that brought no answer, ever
+        self._room: float = _EARLY  # calls that may be under way
+        self._halved = 0.0  # when that was last halved
+        self._answers = 0
+        self._limited: tuple[float, int] | None = None  # the time, and the answers before, of the first 429
         self._failed: set[str] = set()
         self._since = 0.0  # when the first of these failures was sent
         self._asked_until = 0.0
@@ -59,14 +67,23 @@ class Breaker:
         self._pauses = 0
         self._quiet_since = 0.0
         self._under_way = 0
-        self._fresh = 0  # requests that wait and were never sent
+        self._waiting = Counter[int]()  # requests, by rank: below 0 those that go first, 0 fresh ones
         self._trying = self._ended = False
         self._changed = asyncio.Event()
 
     @property
     def silent(self) -> bool:
-        """Whether the model stopped answering, so that one request is sent at a time."""
-        return self._network and self.tries >= _TRIES
+        """Whether the model stopped answering, or one at a time is too many: so one is sent after a pause."""
+        return self._network and (self.tries >= _TRIES or self._room < 1)
+
+    @property
+    def limit(self) -> str:
+        """What to do about a limit of the server's, and how many calls it answered since that was met."""
+        since, before = self._limited or (0.0, self._answers)
+        if not (answers := self._answers - before):
+            return "set judging.requests_per_minute"
+        rate = 60 * answers / max(self._clock() - since, 1.0)
+        return f"it answered {rate:.0f} a minute: set judging.requests_per_minute below that"
 
     @property
     def seconds(self) -> float:
@@ -79,7 +96,7 @@ class Breaker:
         return self._asked_until > self._since + self._patience
 
     @contextlib.asynccontextmanager
-    async def place(self, *, fresh: bool) -> AsyncIterator[float]:
+    async def place(self, *, fresh: bool, limited: int = 0) -> AsyncIterator[float]:
         """Wait until a request may be sent, and hold its place for the length of a block.
 
         It waits for calls under way, each of which has a time limit, and for the pause before the next try.
@@ -89,18 +106,21 @@ class Breaker:
         fresh
             Whether the request was never sent. Fresh ones go first, because others may fail through their own
             fault. While too few have failed to blame the model, a fresh one is sent even if the time is up.
+        limited
+            How often it met a limit of the server's: those that did go first, up to a number of times.
 
         Yields
         ------
         float
             Seconds that the try may take, infinite for no limit; 0 if the request must not be sent.
         """
-        self._fresh += fresh
+        rank = (-limited if limited <= _FIRST else 0) if limited else 1 - fresh
+        self._waiting[rank] += 1
         try:
-            while self._full(fresh):
+            while self._full(rank):
                 await self._changed.wait()
         finally:
-            self._fresh -= fresh
+            self._waiting[rank] -= 1
         if self._ended or self._over(fresh):
             yield 0.0
             return
@@ -121,12 +141,14 @@ class Breaker:
 
     def answer(self) -> None:
         """Note that the model answered."""
+        self._room = self._room + 1 / max(self._room, 1) if self.answered else math.inf
+        self._answers += 1
         self.answered = True
         self._alive()
 
     def refuse(self) -> None:
         """Note that the server answered by refusing a request."""
-        self._doubts += 1
+        self._doubt()
         self._alive()
 
     def unsent(self) -> None:
@@ -138,13 +160,17 @@ class Breaker:
         if self.tries == 0:
             self._since = sent
         self.tries += 1
-        self._doubts += 1
+        self._doubt()
+        if error.status == TOO_MANY:
+            self._limited = self._limited or (self._clock(), self._answers)
+            if self.answered and sent >= self._halved:
+                self._room, self._halved = max(min(self._room, self._under_way) / 2, _LEAST), self._clock()
         if self.tries == 1 or self.error is None or self.error.code != error.code:
             self.error = error
         self._failed.add(key)
         if error.retry_after is not None:
             self.asked = error.retry_after
-            self._asked_until = self._clock() + self.asked
+            self._asked_until = self._clock() + 1.05 * self.asked  # servers round
 
     def end(self) -> None:
         """Let no further request pass, and wake all that wait."""
@@ -165,18 +191,22 @@ class Breaker:
 
     def _alive(self) -> None:
         self.tries = self._pauses = 0
+        self._room = max(self._room, 1)
         self._asked_until = 0.0
         self._failed.clear()
         self._quiet_since = self._clock()
         self._wake()
 
-    def _full(self, fresh: bool) -> bool:
-        """Say whether a request must wait for those under way, or for fresh ones."""
-        if self._ended or not self._network:
+    def _doubt(self) -> None:
+        if not self.answered:
+            self._room = max(self._room - 1, 1)
+
+    def _full(self, rank: int) -> bool:
+        """Say whether a request must wait for those under way, or for others that go first."""
+        if self._ended or not self._network or (self._room == math.inf and not self.silent):
             return False
-        if self.silent:
-            return self._trying or (self._fresh > 0 and not fresh)
-        return not self.answered and self._under_way >= max(_EARLY - self._doubts, 1)
+        full = self._trying if self.silent else self._under_way + 1 > self._room
+        return full or any(n for other, n in self._waiting.items() if other < rank)
 
     def _over(self, fresh: bool) -> bool:
         enough = not fresh or len(self._failed) >= _REQUESTS
@@ -192,6 +222,7 @@ class Breaker:
     async def _pause(self) -> None:
         now = self._clock()
         pause = min(_FIRST_PAUSE * 2 ** min(self._pauses, 10), _LONGEST_PAUSE)
+        pause *= self._pauses > 0 or self._asked_until <= now  # a server that says when is believed once
         self._pauses += 1
         self._try_at = min(max(now + pause, self._asked_until), now + self._left())
         await self._sleep(self._try_at - now)

@@ -15,6 +15,7 @@ from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.llm.calls.address import Address, Where
 from metaeval.llm.calls.breaker import Breaker
 from metaeval.llm.calls.client import (
+    TOO_MANY,
     CallError,
     Client,
     DeniedError,
@@ -125,7 +126,8 @@ class Caller:
         left, retry = self.limits.call_seconds, 0
         last: CallError | None = None
         while True:
-            async with model.breaker.place(fresh=last is None) as seconds:
+            limited = retry if last is not None and last.status == TOO_MANY else 0
+            async with model.breaker.place(fresh=last is None, limited=limited) as seconds:
                 self._check_stopped(request, model)
                 if not seconds:
                     if last is None or last.code == "connect":
@@ -147,8 +149,11 @@ class Caller:
                     if retry == self.limits.retries or left <= 0:
                         return self._given_up(request, model, outcome)
                     retry += 1
-            # A silent model's pauses are the breaker's; here the others get their turn.
-            await (asyncio.sleep(0) if model.breaker.silent else self.sleep(wait))
+            # A silent model's pauses are the breaker's; here the others get their turn, but at a limit.
+            if not model.breaker.silent:
+                await self.sleep(wait)
+            elif outcome.status != TOO_MANY:
+                await asyncio.sleep(0)
 
     def stop(self, error: BaseException) -> None:
         """Send nothing more, for any run; requests that wait raise the error."""
@@ -264,7 +269,8 @@ class Caller:
         kind: FailureKind = "transport"
         if not isinstance(error, RetryableError):
             kind = "denied" if denied else "rejected"
-        return Reply(error=CallFailure(kind, str(error), error.code))
+        limit = f"; {model.breaker.limit}" if error.status == TOO_MANY else ""
+        return Reply(error=CallFailure(kind, f"{error}{limit}", error.code))
 
     def address(self, request: Request) -> Address:
         """Return the address that a request is sent to."""
@@ -304,6 +310,8 @@ class Caller:
             why = f"{asked}, and `judging.patience_seconds` is {patience:g}"
         else:
             why = f"{breaker.tries} calls failed in {breaker.seconds:.0f} s"
+            if breaker.error.status == TOO_MANY:
+                why += f"; {breaker.limit}"
             if breaker.error.code == "timeout":
                 why += f"; if it is slow, raise `judging.reply_seconds` ({self.limits.reply_seconds:g})"
         return _stopped(request.name, what, breaker.error, why)

@@ -154,7 +154,9 @@ _EMPTY_ACCOUNT = {
     "prepaidbilloverdue",
 }
 _TOO_LONG = {"413", "context_length_exceeded", "string_above_max_length", "badrequest.toolarge"}
-_RETRYABLE = {408, 409, 429}
+TOO_MANY = 429
+"""The status of a server that takes fewer calls than it gets."""
+_RETRYABLE = {408, 409, TOO_MANY}
 _NEVER_SERVED = {501, 505}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -92,6 +92,11 @@ class _Item:
         """The attempt that is due."""
         return self.request.again(self.request.attempt + len(self.replies))
 
+    @property
+    def last(self) -> Request:
+        """The attempt that was made last."""
+        return self.request.again(self.request.attempt + len(self.replies) - 1)
+
 
 @dataclass(eq=False)
 class Work:
@@ -122,6 +127,7 @@ class Work:
         self._aside = 0  # requests that others send too, or that wait for the first of a group
         self._moved = self._clock()  # when a request was last answered
         self._sent: set[str] = set()  # keys, in this run
+        self._lost: list[_Item] = []  # whose last reply is a failure
         self._online = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._over = asyncio.Event()  # no task is left, or one has failed
@@ -168,6 +174,8 @@ class Work:
             await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._error is not None:
             raise self._error
+        found = self.store.get_many(item.last.key for item in self._lost)
+        self.emit([self._late(item, found) for item in self._lost])
         self.caller.check(self.tally.models)
 
     def waiting(self) -> str:
@@ -247,9 +255,17 @@ class Work:
         self.tally.failed += not item.usable
         error = item.replies[-1].error
         unsent = error is not None and error.kind == "budget"
-        last = item.request.again(item.request.attempt + len(item.replies) - 1).key
-        self.tally.from_store += not (item.sent or unsent or last in self._sent)
+        self.tally.from_store += not (item.sent or unsent or item.last.key in self._sent)
         return Answer(item.position, item.request, tuple(item.replies), not item.sent)
+
+    def _late(self, item: _Item, found: Mapping[str, Reply]) -> Answer:
+        """Return the answer to a lost request; someone else may have put its reply into the store since."""
+        failure, reply = item.replies[-1], found.get(item.last.key)
+        if reply is not None and reply.final:
+            item.replies[-1] = reply
+            if not self._ended(item):
+                item.replies[-1] = failure
+        return self._answer(item)
 
     async def _reply_to(self, item: _Item, address: Address) -> None:
         """Get the replies of a request that has a place at its address."""
@@ -259,6 +275,9 @@ class Work:
             over = False
             while not over:
                 request = item.next
+                if failure := address.failed.get(request.key):
+                    item.replies.append(failure)
+                    break
                 taken = None if request.key in address.under_way else await self._claim(request.key)
                 if taken is not None and taken.reply is not None:
                     item.replies.append(taken.reply)
@@ -274,7 +293,11 @@ class Work:
                     continue
                 item.since = self._clock()
             self._moved = item.since
-            self.emit([self._answer(item)])
+            error = item.replies[-1].error
+            if error is not None and error.kind == "transport":
+                self._lost.append(item)
+            else:
+                self.emit([self._answer(item)])
 
     def _check_trial(self, item: _Item) -> None:
         reply = item.replies[-1]
@@ -332,6 +355,8 @@ class Work:
                 self.tally.usd += usd or 0.0
                 self.tally.unpriced += usd is None
                 reply = await self.store.put_soon(request, reply)
+                if not reply.final:
+                    address.failed[request.key] = reply
         finally:
             if not kept:
                 self.store.release(request.key)

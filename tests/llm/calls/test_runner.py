@@ -506,7 +506,8 @@ def test_an_error_in_a_body_of_status_200_is_waited_for_and_not_charged(store: S
     with serving(always(busy)) as server:
         time = FakeTime()
         work = run(server, store, 4, provider, clock=time.clock, sleep=time.sleep, **options)
-        assert {a.reply.error for a in work} == {("transport", "Provider returned error", "429")}
+        limit = "Provider returned error; set judging.requests_per_minute"
+        assert {a.reply.error for a in work} == {("transport", limit, "429")}
         assert time.now > 0
         assert (work.tally.usd, len(server.log)) == (0.0, 8)
         server.behave = always(ANSWER)
