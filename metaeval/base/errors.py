@@ -29,6 +29,9 @@ T = TypeVar("T")
 KEPT = "; what was answered is kept, and the same command goes on from there"
 """How the sentence of a model that answers no more ends."""
 
+FOREIGN = (Exception, SystemExit)
+"""What code of someone else may raise when it is imported or called."""
+
 _NEAR = 0.65  # difflib's ratio: '.docx' is not '.md'
 _BEGUN = 3  # letters
 _GIVEN = re.compile(r"""'[^']*'|"[^"]*"|[-+]?\d[\d.]*""")

@@ -13,7 +13,7 @@ from importlib import metadata
 from pkgutil import resolve_name
 from typing import NamedTuple, TypeVar, cast
 
-from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.errors import FOREIGN, MetaevalError, one_of
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class Plugin(NamedTuple):
             raise MetaevalError(f"{whose}, which cannot both have that name; uninstall one of them")
         try:
             found = self.point.load()
-        except Exception as error:  # whatever a package of someone else does when it is imported
+        except FOREIGN as error:
             raise MetaevalError(
                 f"{whose}, but {self.point.value} cannot be loaded: {type(error).__name__}: {error}"
             ) from error
@@ -119,8 +119,9 @@ class Registry(dict[str, T]):
             return thing
         try:
             found = resolve_name(thing)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise MetaevalError(f"{self.noun}: {thing!r} cannot be imported: {error}") from error
+        except FOREIGN as error:
+            why = f"{type(error).__name__}: {error}"
+            raise MetaevalError(f"{self.noun}: {thing!r} cannot be imported: {why}") from error
         if not isinstance(found, self.sort):
             raise MetaevalError(f"{self.noun}: {thing!r} is not {self._what} but {found!r}")
         return found

@@ -64,6 +64,10 @@ COMMANDS = {
     "providers": "catalogue",
 }
 """Command → the module of this package that has it, in the order of the help."""
+_NO_DOCSTRINGS = (
+    "Python runs without docstrings, of which the help and the figures are made; set PYTHONOPTIMIZE to 1 or "
+    "not at all, and leave -OO out"
+)
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -76,6 +80,8 @@ class Commands(Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command; None if there is no such command."""
+        if sys.flags.optimize > 1:
+            raise MetaevalError(_NO_DOCSTRINGS)
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"metaeval.cli.{COMMANDS[cmd_name]}")
@@ -115,8 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = DONE
     except click.exceptions.Exit as stop:
         code = stop.exit_code
-    except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else DONE
+    except SystemExit:
+        code = _say("code of someone else called sys.exit, which ends no command; leave it out", WRONG_INPUT)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "", err=True)
         code = WRONG_INPUT
@@ -137,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         code = _say(f"{where}{error.strerror or error}", WRONG_INPUT)
-    except Exception as error:  # noqa: BLE001 - the one place for what nobody foresaw
+    except BaseException as error:  # noqa: BLE001 - the one place for what nobody foresaw
         with tempfile.NamedTemporaryFile(
             "w", prefix="metaeval-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
         ) as file:

@@ -341,4 +341,4 @@ def calibrate(
     states = states_of(folder, check, only=only)
     tell_sheets([state_sheet(states.items())], suffix, out)
     tell_lost(folder)
-    raise SystemExit(0 if all(map(is_calibrated, states.values())) else 1)
+    raise click.exceptions.Exit(0 if all(map(is_calibrated, states.values())) else 1)

@@ -144,7 +144,7 @@ def check(files: tuple[Path, ...]) -> None:
                 click.echo(f"{file}: {problem.message}")
             if not problems and not is_on("quiet"):
                 click.echo(f"{file}: no problems")
-    raise SystemExit(1 if any(problems_of.values()) else 0)
+    raise click.exceptions.Exit(1 if any(problems_of.values()) else 0)
 
 
 @click.group(cls=Group)

@@ -123,7 +123,7 @@ def check(folder: Path) -> None:
     for line in inspection.lines():
         tell(line)
     tell_json(inspection.to_dict())
-    raise SystemExit(1 if inspection.problems else 0)
+    raise click.exceptions.Exit(1 if inspection.problems else 0)
 
 
 @data.command()

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, SpecError, shown
+from metaeval.base.errors import FOREIGN, DataError, SpecError, shown
 from metaeval.base.frames import row_text
 from metaeval.base.records import DataOfKind, Kind
 from metaeval.base.spec import EvaluatorSpec
@@ -98,7 +98,7 @@ class Function(BaseEvaluator):
             unit.__dict__.update(zip(names, values, strict=True))
             try:
                 yield self._called(unit)
-            except Exception as error:
+            except FOREIGN as error:
                 have = f"; a unit has {', '.join(names)}" if isinstance(error, AttributeError) else ""
                 raise DataError(
                     f"the function {self.name!r} failed at the unit with {row_text(frame, row, data.keys)}: "
@@ -108,7 +108,7 @@ class Function(BaseEvaluator):
     def _of_frame(self, frame: pd.DataFrame) -> list[Any]:
         try:
             found = self._called(frame.copy())
-        except Exception as error:
+        except FOREIGN as error:
             have = f"; the columns are {', '.join(frame.columns)}" if isinstance(error, KeyError) else ""
             raise DataError(f"the function {self.name!r} failed: {_said(error)}{have}") from error
         if isinstance(found, pd.Series) and found.index.is_unique and set(found.index) == set(frame.index):
@@ -169,7 +169,7 @@ def units_frame(data: DataOfKind) -> pd.DataFrame:
     return frame.assign(**{c: frame[c].astype(object).where(frame[c].notna(), None) for c in texts})
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
@@ -221,7 +221,7 @@ def _function(place: str, folder: Path) -> FileFunction:
     logging.getLogger("metaeval").warning("metaeval: %s is run: it is code of this study", path)
     try:
         found = runpy.run_path(str(path)).get(name)
-    except Exception as error:  # whatever the user's code does
+    except FOREIGN as error:
         raise SpecError(f"{PYTHON}({place!r}): {path} cannot be run: {_said(error)}") from error
     if not callable(found) and not isinstance(found, OfFrame):
         raise SpecError(f"{PYTHON}({place!r}): {path} has no function {name!r}")

@@ -296,26 +296,19 @@ class Batches:
         the call that makes it may have been under way.
         """
         for batch in self.ledger.batches(DRAFT):
-            endpoint = self.endpoint(batch)
-            made = self._listed(batch, endpoint)
+            endpoint, asked = self.endpoint(batch), min(float(batch.id or 0), time.time())
+            with progress("looking for a batch that may have been made"):
+                while (made := endpoint.find(batch.name, batch.file)) is None:
+                    if (left := asked + _LISTED - time.time()) <= 0:
+                        break
+                    time.sleep(min(self.poll_seconds, left))
             if made is None:
                 endpoint.delete_files(batch.name)
-                made = endpoint.find(batch.name, batch.file) if batch.file else None
+                made = endpoint.find(batch.name, batch.file)
             if made is None:
                 self.ledger.give_up(batch)
             else:
                 self.ledger.note(batch._replace(state=SENT, id=made))
-
-    def _listed(self, batch: Batch, endpoint: Endpoint) -> str | None:
-        """Return the provider's name of a batch, which is looked for until it would be in the list."""
-        with progress("looking for a batch whose sending was not answered"):
-            while batch.file:
-                left = min(float(batch.id or 0), time.time()) + _LISTED - time.time()
-                made = endpoint.find(batch.name, batch.file)
-                if made is not None or left <= 0:
-                    return made
-                time.sleep(min(self.poll_seconds, left))
-        return None
 
     def endpoint(self, asks: Batch | Request) -> Endpoint:
         """Return where a batch or a request is sent."""

@@ -78,14 +78,13 @@ def _collect(
     left = ledger.requests(batch)
     # What is missing beyond those that the batch did not come to was answered, and is paid for.
     missing = len(left) - (0 if state.over == "completed" else batch.requests - state.done)
-    later = UNDER_WAY[UNDER_WAY.index(batch.state) + 1 :]
+    tries = UNDER_WAY.index(batch.state) + 1
     if missing > 0:
-        lack = f"lack {missing:,} of {counted(batch.requests, 'row')}"
-        then = f"they are fetched again by the same command, {counted(len(later), 'time')} at most"
-        then = then if later else "these requests are sent again"
-        _log.warning("metaeval: the results of a batch to %s %s; %s", batch.model, lack, then)
-        if later:
-            ledger.note(batch._replace(state=later[0]))
+        lack = f"a batch to {batch.model} lacks {missing:,} of {counted(batch.requests, 'row')}"
+        then = "looked for again by the same command" if tries < len(UNDER_WAY) else "sent again"
+        _log.warning("metaeval: %s (try %d of %d); they are %s", lack, tries, len(UNDER_WAY), then)
+        if tries < len(UNDER_WAY):
+            ledger.note(batch._replace(state=UNDER_WAY[tries]))
             return
     lost = failure("transport", f"the batch {state.over} without a reply to it", f"batch_{state.over}")
     for keys in _chunks(left):

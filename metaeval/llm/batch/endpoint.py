@@ -140,9 +140,9 @@ class Endpoint:
 
     @_in_time
     def find(self, name: str, file: str) -> str | None:
-        """Return the provider's name of the batch that we called so, or made of this file."""
+        """Return the provider's name of the batch that we called so, or made of this file; "" is none."""
         for made in self._sdk.batches.list(limit=_PAGE):
-            if (made.metadata or {}).get(_METADATA) == name or made.input_file_id == file:
+            if (made.metadata or {}).get(_METADATA) == name or (file and made.input_file_id == file):
                 return made.id
         return None
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from metaeval.base.errors import KEPT, MetaevalError, StoppedError
+from metaeval.base.errors import FOREIGN, KEPT, MetaevalError, StoppedError
 from metaeval.llm.calls.address import Address, Where
 from metaeval.llm.calls.breaker import Breaker
 from metaeval.llm.calls.client import (
@@ -256,7 +256,7 @@ class Caller:
             return RetryableError(f"no reply within {seconds:.3g} seconds", "timeout", sent=True)
         except MetaevalError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a client does is a failed call, not a broken run
+        except FOREIGN as error:  # whatever a client does is a failed call, not a broken run
             return RejectedError(f"{type(error).__name__}: {error}", "unexpected", sent=True)
 
     def _given_up(self, request: Request, model: _Model, error: CallError) -> Reply:

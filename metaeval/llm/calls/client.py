@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol, cast
 
-from metaeval.base.errors import MetaevalError
+from metaeval.base.errors import FOREIGN, MetaevalError
 from metaeval.llm.calls.request import Reply, Request, well_formed
 from metaeval.llm.providers import Connection, provider_named
 
@@ -76,11 +76,14 @@ def client_for(connection: Connection) -> Client:
     module, _, name = where.partition(":")
     try:
         factory = cast("Callable[[Connection], Client]", getattr(importlib.import_module(module), name))
-    except (ImportError, AttributeError, ValueError) as error:
+        return factory(connection)
+    except MetaevalError:
+        raise
+    except FOREIGN as error:
         raise MetaevalError(
-            f"the client {where} of provider {connection.provider!r} cannot be loaded: {error}"
+            f"the client {where} of provider {connection.provider!r} cannot be loaded: "
+            f"{type(error).__name__}: {error}"
         ) from error
-    return factory(connection)
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from metaeval.base.counts import graphemes, plural_of
-from metaeval.base.errors import MetaevalError
+from metaeval.base.errors import FOREIGN, MetaevalError
 from metaeval.base.plugins import Plugin, clash, plugins
 from metaeval.base.records import DataOfKind, Status
 from metaeval.base.simulation import Simulation
@@ -120,7 +120,7 @@ def _tried(factory: Callable[..., Any], data: DataOfKind) -> str | None:
         evaluator.score(data.without(data.cluster, list(cluster[1:])), tuple(data.aspects))
     except MetaevalError as error:
         return f"no: {str(error).removeprefix(f'{evaluator.spec}: ')}"
-    except Exception as error:  # noqa: BLE001 - one of a package, made for another kind of study
+    except FOREIGN as error:  # one of a package, made for another kind of study
         return f"no: {type(error).__name__}: {error}"
     return "yes"
 

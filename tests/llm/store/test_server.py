@@ -267,13 +267,13 @@ def secret(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     passwords.write_text(f"*:*:*:*:{SECRET}\n")
     passwords.chmod(0o600)
     services.write_text(f"[prod]\nhost=127.0.0.1\npassword={SECRET}\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(services))
     match request.param:
         case "variable":
             monkeypatch.setenv("PGPASSWORD", SECRET)
         case "file":
             monkeypatch.setenv("PGPASSFILE", str(passwords))
         case "service":
-            monkeypatch.setenv("PGSERVICEFILE", str(services))
             monkeypatch.setenv("PGSERVICE", "prod")
     return str(passwords)
 
@@ -288,6 +288,7 @@ def secret(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
         "postgresql://me@db.example.org/x?%68ost=127.0.0.1&port={port}",
         "postgresql://me@127.0.0.1:{port}/x?passfile={passwords}",
         "postgresql://me:@127.0.0.1:{port}/x",
+        "postgresql://me@/x?service=prod&port={port}",
         "postgresql://me@db.example.org:1,127.0.0.1:{port}/x?hostaddr=127.0.0.1,127.0.0.1",
     ],
 )

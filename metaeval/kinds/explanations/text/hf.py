@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from metaeval.base.errors import SpecError, nearest, shown
+from metaeval.base.errors import FOREIGN, SpecError, nearest, shown
 from metaeval.base.progress import progress
 from metaeval.base.records import Kind
 from metaeval.evaluators.base import BaseEvaluator, check_text
@@ -109,7 +109,7 @@ class HF(BaseEvaluator):
                 f"{self}: there is no module {self.path!r}, neither here nor (if it could be reached) on the "
                 "Hugging Face hub; give a local path or a name such as 'exact_match'"
             ) from error
-        except (ImportError, ValueError, KeyError, TypeError) as error:
+        except FOREIGN as error:
             raise SpecError(f"{self}: the module cannot be loaded: {_first_line(error)}") from error
         inputs = list(_features(module))
         if set(inputs) - {"references"} != {"predictions"}:
@@ -150,7 +150,7 @@ class HF(BaseEvaluator):
         of_form = {"none": None, "all": [list(r) for _, r in pairs], "first": [r[0] for _, r in pairs]}
         try:
             result = module.compute(predictions=[text for text, _ in pairs], references=of_form[takes])
-        except (ValueError, TypeError, ArithmeticError, LookupError) as error:
+        except FOREIGN as error:
             raise SpecError(f"{self}: the module fails on these texts: {_first_line(error)}") from error
         entries = result if isinstance(result, dict) else {}
         keys = list(map(str, entries))
@@ -205,5 +205,5 @@ def _is_list(feature: object) -> bool:
     return feature is not None and not isinstance(feature, Value)
 
 
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+def _first_line(error: BaseException) -> str:
+    return ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])

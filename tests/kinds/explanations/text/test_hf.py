@@ -145,7 +145,9 @@ def test_a_list_is_asked_for_once_and_no_number_is_missing(module, arguments, ke
         ("return {'x': [1, 2, 3, 4]}", ONE, "", "a list of 4 values for 1 units"),
         ("return {'x': [1.0]}", ONE, "", "a list of 1 values for 3 units"),
         ("return {'x': [1.0] if len(predictions) == 1 else 2.0}", ONE, "", "not one each for 3"),
-        ("raise ValueError('no such\\nthing')", ONE, "", "fails on these texts: no such$"),
+        ("raise ValueError('no such\\nthing')", ONE, "", "fails on these texts: ValueError: no such$"),
+        ("raise RuntimeError", ONE, "", "fails on these texts: RuntimeError$"),
+        ("raise SystemExit(0)", ONE, "", "fails on these texts: SystemExit: 0$"),
         ("return 3", ONE, "", "gives no result by name"),
         (AGGREGATE, SOURCES, "", "asks for predictions, sources; only modules of predictions"),
     ],
@@ -153,3 +155,14 @@ def test_a_list_is_asked_for_once_and_no_number_is_missing(module, arguments, ke
 def test_results_that_cannot_be_used(module, body, features, more, said):
     with pytest.raises(SpecError, match=said):
         me.score(DATA, [f"HF({module(body, features)!r}{more})"])
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("raise SystemExit(0)", "SystemExit: 0"), ("1 / 0", "ZeroDivisionError"), ("(", "SyntaxError")],
+)
+def test_a_module_that_cannot_be_loaded(module, line, said):
+    path = module(AGGREGATE)
+    Path(path).write_text(f"{Path(path).read_text(encoding='utf-8')}\n{line}\n", encoding="utf-8")
+    with pytest.raises(SpecError, match=f"the module cannot be loaded: {said}"):
+        me.score(DATA, [f"HF({path!r})"])
