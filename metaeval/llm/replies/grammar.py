@@ -35,8 +35,7 @@ _TAGGED = re.compile(r"<([a-z][\w -]{0,40})>((?:[^<]|<(?![a-z/]))*)</\1>", re.IG
 _MARK = re.compile(r"\[\[([^\[\]\n]{1,60})\]\]")
 _FIRST = re.compile(r"(.{1,60}?)[*_`\"')\]]*(?:[:.!]|\s[-–—])(?=\s)")
 _LIST = re.compile(
-    rf"(?i)(?:(?:\w+ )?(?:{ANY_NAME}|summary|总结)[\s:*]*)?"
-    r"\[?(?P<numbers>[0-9./-]+(?:[,;|\s]+[0-9./-]+)+)\]?\.?"
+    rf"(?i)(?:(?:\w+ )?(?:{ANY_NAME}|summary|总结)[\s:*]*)?\[?([0-9./-]+(?:[,;|\s]+[0-9./-]+)+)\]?\.?"
 )
 _BULLET = re.compile(r"\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
 _BETWEEN = "|"  # the reason of a rationale and its evidence, in a line
@@ -100,7 +99,7 @@ def _numbers(text: str, scales: Scales, names: Names) -> Iterator[Statement]:
     elif len(seen) >= len(scales):
         for part in (text, *lines):
             if len(part) < 200 and (row := _LIST.fullmatch(part.strip())):
-                numbers = [NUMBER.fullmatch(n) for n in re.split(r"[,;|\s]+", row["numbers"].rstrip("."))]
+                numbers = [NUMBER.fullmatch(n) for n in re.split(r"[,;|\s]+", row[1].rstrip("."))]
                 for (name, scale), number in zip(scales.items(), numbers, strict=False):
                     value = value_of(number, scale) if number and len(numbers) == len(scales) else None
                     yield (name, value, NAMED)
