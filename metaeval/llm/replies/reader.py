@@ -180,7 +180,7 @@ def _checked(read: Mapping[str, Given | None], fields: Sequence[Field]) -> Parse
         if value is None:
             raise UnreadError(f"no clear value for {field.name!r}")
         if isinstance(field, Number) and float(value) not in field.scale:
-            reason = f"{field.name!r} is {exact(value)}; asked for were {field.scale}"
+            reason = f"{field.name!r} is {exact(float(value))}; asked for were {field.scale}"
             raise UnreadError(reason, Status.OUT_OF_RANGE)
         values[field.name] = value
     return Parsed(values, Status.OK)

@@ -74,7 +74,7 @@ class Described(About):
     def _success_is_possible(self) -> Self:
         if not self.outcome.min < self.least_positive <= self.outcome.max:
             raise ValueError(
-                f"positive: {exact(self.positive)} does not split the outcomes; give a value above "
+                f"positive: {exact(self.least_positive)} does not split the outcomes; give a value above "
                 f"{self.outcome.min:g} and {self.outcome.max:g} at most"
             )
         return self
