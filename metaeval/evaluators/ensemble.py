@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,9 @@ from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
 from metaeval.base.spec import Argument, EvaluatorSpec
 from metaeval.evaluators.base import BaseEvaluator, check_flag
 from metaeval.evaluators.grid import CODES, NO_ROW, OK, FloatArray, Grid, frame_of, grid_of
+from metaeval.stats.coefficients.tables import exact_mean
 
 _EXAMPLE = CODES[Status.EXAMPLE]
-_SMALL = 2.0**40  # sums of integers below this are exact
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -123,8 +122,7 @@ class Ensemble(BaseEvaluator):
 class Mean(Ensemble):
     """The mean of other evaluators' scores.
 
-    Sums are rounded once, from their exact value, so that means that are equal in exact arithmetic tie
-    whatever the order of the parts.
+    Means that are equal on paper tie, whatever the parts and their order.
     """
 
     def middle(self, values: FloatArray, *, words: bool) -> FloatArray:
@@ -164,17 +162,3 @@ class Majority(Ensemble):
         distinct = np.where(repeated, np.nan, winners)
         found = exact_mean(distinct)
         return np.where((~np.isnan(distinct)).sum(axis=0) > 1, np.nan, found) if words else found
-
-
-def exact_mean(values: FloatArray) -> FloatArray:
-    """Return the mean of each column (none is all NaN) without NaN, from the exactly rounded sum."""
-    given = ~np.isnan(values)
-    counts = np.count_nonzero(given, axis=0)
-    filled = np.where(given, values, 0.0)
-    small = float(np.abs(filled).max(initial=0.0)) < _SMALL
-    if len(filled) <= 2 or (small and bool((filled == np.rint(filled)).all())):
-        sums = filled.sum(axis=0)  # one addition is exactly rounded, and sums of integers are exact
-    else:
-        sums = np.array([math.fsum(column) for column in zip(*filled.tolist(), strict=True)])
-    means: FloatArray = sums / counts
-    return means

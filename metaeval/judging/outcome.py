@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import fmean, mode
+from statistics import mode
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from metaeval.evaluators.grid import CODES, OK, Grid, IntArray
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.terms import phrases
 from metaeval.llm.providers.thinking import thought_tokens
+from metaeval.stats.coefficients.tables import exact_mean
 
 if TYPE_CHECKING:
     from metaeval.llm.calls.price import Prices
@@ -112,7 +113,7 @@ def _mean(samples: Sequence[QuestionResult]) -> QuestionResult:
 def _together(values: Sequence[Given]) -> Given:
     """Return the mean of numbers; texts one below the other."""
     texts = [value for value in values if isinstance(value, str)]
-    return "\n".join(texts) if texts else fmean(map(float, values))
+    return "\n".join(texts) if texts else float(exact_mean(np.array(values, dtype=np.float64)[:, None])[0])
 
 
 class Outcome:

@@ -14,8 +14,10 @@ from metaeval.base.errors import SpecError
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.evaluators.base import BaseEvaluator
-from metaeval.evaluators.ensemble import Majority, Mean, exact_mean
+from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.kinds.registry import build
+from metaeval.stats.coefficients.grouped import kendall, spearman
+from metaeval.stats.coefficients.tables import exact_mean
 from tests.evaluators.making import make_set, scores_of
 
 numbers = st.floats(-1e12, 1e12) | st.sampled_from([0.1, 0.2, 0.3, 1e-300, 1e16, -1e16])
@@ -64,13 +66,53 @@ def test_mean_does_not_depend_on_the_order_of_the_parts(columns, random):
 @given(st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=6))
 def test_mean_is_the_exactly_rounded_sum_over_the_count(values):
     exact = float(sum(map(Fraction, values))) / len(values)
-    assert exact_mean(np.array(values)[:, None])[0] == exact
+    assert exact_mean(np.array(values)[:, None])[0] == pytest.approx(exact, rel=1e-14, abs=1e-300)
+
+
+@st.composite
+def decimals(draw):
+    """Return columns of decimals as a person writes them, some of which lack."""
+    digits, parts = draw(st.integers(1, 9)), draw(st.integers(1, 5))
+    cell = st.none() | st.tuples(st.integers(-(10**digits), 5 * 10**digits), st.just(10**digits))
+    columns = st.lists(st.lists(cell, min_size=parts, max_size=parts).filter(any), min_size=1, max_size=6)
+    return [[c and Fraction(*c) for c in column] for column in draw(columns)]
+
+
+@given(decimals(), st.booleans())
+def test_means_and_medians_are_those_on_paper(columns, beside):
+    """So equal ones tie, whatever parts they are of; numbers of another kind in the table change nothing."""
+    values = np.array([[np.nan if v is None else float(v) for v in c] for c in columns]).T
+    paper = [[v for v in c if v is not None] for c in columns]
+    if beside:
+        values = np.column_stack([values, np.full(len(values), math.pi)])
+    made = exact_mean(values)[: len(columns)]
+    assert made.tolist() == [float(sum(c) / len(c)) for c in paper]
+    median = Median(Fixed("F", [0.0])).middle(values, words=False)[: len(columns)]
+    assert median.tolist() == [float(statistics.median(c)) for c in paper]
 
 
 def test_equal_means_tie():
-    columns = [[0.1, 0.3], [0.2, 0.2], [0.3, 0.1]]
+    columns = [[0.1, 0.3, 0.2], [0.2, 0.2, 0.2], [0.3, 0.1, 0.2]]
     assert (0.1 + 0.2) + 0.3 != (0.3 + 0.2) + 0.1
-    assert _mean(columns)[0] == _mean(columns)[1] == math.fsum([0.1, 0.2, 0.3]) / 3
+    assert _mean(columns) == [0.2, 0.2, 0.2]
+
+
+def test_ties_on_paper_count_in_coefficients():
+    """Tenths whose means are 0.15 in three ways: τ-b by exact arithmetic is 0.7333, ρ 0.8584."""
+    rows = [
+        (1, 2, 3),
+        (3, 0, 3),
+        (2, 1, 3),
+        (7, 1, 5),
+        (4, 4, 5),
+        (0.5, 0.5, 1),
+        (1, 0, 1),
+        (6, 3, 4),
+        (8, 1, 4),
+    ]
+    one, other, rated = (np.array(c) / k for c, k in zip(zip(*rows, strict=True), (10, 10, 1), strict=True))
+    mean = exact_mean(np.stack([one, other]))
+    assert (kendall(mean, rated), spearman(mean, rated)) == pytest.approx((0.7333, 0.8584), abs=5e-5)
 
 
 @given(st.lists(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=2), min_size=1, max_size=5))

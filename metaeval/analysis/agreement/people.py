@@ -20,6 +20,7 @@ from metaeval.engine.correlation import correlated
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sentences import GENERATOR_INTERVALS
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.coefficients.tables import GroupSums
 
 MOST_IN_PAIRS = 8
 """Annotators up to which every pair has a row."""
@@ -143,9 +144,11 @@ def _lines(
 
     def mean(of: Sequence[str]) -> pd.DataFrame:
         # Only units that all of them rated: means of fewer ratings are noisier.
-        ratings = asked[asked["rater"].isin(of)].groupby(by, sort=False, observed=True)["rating"]
-        whole = ratings.mean()[ratings.size() == len(of)]
-        return whole.reset_index()
+        some = asked[asked["rater"].isin(of)]
+        units = some.groupby(by, sort=False, observed=True)["rating"]
+        size = units.size()
+        means = GroupSums.of(some["rating"].to_numpy(float), units.ngroup().to_numpy(), len(size)).means()
+        return size.to_frame("rating").assign(rating=means)[size == len(of)].reset_index()
 
     def line(who: str, against: str, scores: pd.DataFrame, ratings: pd.DataFrame) -> Line:
         return Line(who, against, scores.rename(columns={"rating": "score"}), ratings)

@@ -146,8 +146,8 @@ class DashScopeClient:
             output = content.get("output") or {}
             choices = output.get("choices") or []
             failed = content if content.get("code") and not (choices or output.get("text")) else None
-            if error := failed or failure_in(content, [*choices, {}][0]):
-                return answered(200, json.dumps({"error": error}), {})
+            if wrong := failed or failure_in(content, [*choices, {}][0]):
+                return answered(200, json.dumps({"error": wrong}), {})
             return _read(content, raw)
         except MISREAD as error:
             raise unreadable(error, raw, _WHAT) from None

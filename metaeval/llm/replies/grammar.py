@@ -162,11 +162,11 @@ def _without_texts(text: str, names: Names, texts: Mapping[str, Text]) -> tuple[
         field = names.field(match["name"]) if match else None
         if match or not line.strip():
             within = kept
-        if match and field in texts:
+        if match and field is not None and field in texts:
             within = []
             said.append((field, within))
         within.append(line[match.end() :] if match and within is not kept else line)
-    found = [(field, text_value("\n".join(lines), texts[field]), NAMED) for field, lines in said]
+    found: list[Statement] = [(f, text_value("\n".join(lines), texts[f]), NAMED) for f, lines in said]
     return "\n".join(kept), found
 
 

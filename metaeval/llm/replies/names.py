@@ -118,13 +118,13 @@ class Names:
         says, links = (_SAYS, _SENTENCE) if self.only else (ANY_NAME, _LINKS)
         named = rf"(?:{name.lower()})(?:[ _]?{_SUFFIX})?"
         # Groups within a possessive repetition are wrong in Python 3.11, so the words are looked for again.
-        words = rf"(?P<words>(?:(?:{named}|{_FINAL}|{says}|{links})(?![a-z]){_MARKS})*+)"
+        before = rf"(?P<words>(?:(?:{named}|{_FINAL}|{says}|{links})(?![a-z]){_MARKS})*+)"
         numbered = rf"{LEAD}(?:[0-9]{{1,2}}[.)] *)?{_MARKS}"
         self._word = re.compile(
             rf"(?:(?P<name>{named})|(?P<final>{_FINAL})|(?P<says>{says})|{links})(?![a-z])"
         )
-        self._place = re.compile(rf"{_BEGINS}{words}{_BEFORE_VALUE}")
-        self._alone = re.compile(rf"{numbered}{words}[\W_]*")
+        self._place = re.compile(rf"{_BEGINS}{before}{_BEFORE_VALUE}")
+        self._alone = re.compile(rf"{numbered}{before}[\W_]*")
         self.line = re.compile(rf"{numbered}(?P<name>{name}){_MARKS}[:=][*_` ]*", re.IGNORECASE)
 
     def field(self, name: str) -> str | None:

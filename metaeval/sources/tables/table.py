@@ -178,7 +178,7 @@ def read_delimited(
 
 def split_records(text: str, delimiter: str, quote: Quote) -> Iterator[list[str]]:
     """Yield the fields of each record; `csv.Error` is raised where quotation is not as it should be."""
-    style = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    style: Literal[0, 3] = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
     lines = io.StringIO(text, newline="")
     yield from csv.reader(lines, delimiter=delimiter, quotechar=quote or None, quoting=style, strict=True)
 

@@ -50,8 +50,10 @@ def timed(table: Table, column: str, unit: TimeUnit | None) -> tuple[Table, list
     if problems:
         raise DataError(problems)
     table = replace(table, frame=table.frame.assign(**{column: seconds}))
-    days = np.array([np.nanmin(seconds), np.nanmax(seconds)]).astype("M8[s]").astype("M8[D]") if found else []
-    return table, [f"{column} in {found}: {days[0]} to {days[1]}"] if found not in (None, "seconds") else []
+    if found in (None, "seconds"):
+        return table, []
+    first, last = np.array([np.nanmin(seconds), np.nanmax(seconds)]).astype("M8[s]").astype("M8[D]")
+    return table, [f"{column} in {found}: {first} to {last}"]
 
 
 def _times(
@@ -113,7 +115,7 @@ def _seconds(numbers: NDArray[np.float64], unit: TimeUnit) -> NDArray[np.float64
     if unit == "excel":
         return (numbers - 25_569) * 86_400  # 25,569 is 1970-01-01
     if unit not in _WRITTEN:
-        return numbers / (_RANGES[unit][0] / _RANGES["seconds"][0])
+        return np.asarray(numbers / (_RANGES[unit][0] / _RANGES["seconds"][0]), dtype=np.float64)
     texts = pd.Series(np.char.mod("%.0f", numbers)).where(numbers % 1 == 0)
     times = pd.to_datetime(texts, format=_WRITTEN[unit], errors="coerce", utc=True)
     return ((times - _EPOCH) / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64)

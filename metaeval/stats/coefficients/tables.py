@@ -229,6 +229,25 @@ class GroupSums:
         )
 
 
+def exact_mean(values: Floats) -> Floats:
+    """Return the mean of each column without NaN, of which one is all: equal means on paper are equal.
+
+    Values count as the fractions over one denominator, else as the decimals, that they are the nearest floats
+    to, and the quotient is rounded once; in a column with other values, the sum and the quotient are.
+    """
+    there = ~np.isnan(values)
+    counts, filled = there.sum(axis=0), np.where(there, values, 0.0)
+    most = len(filled) * max(1.0, float(np.abs(filled).max(initial=0.0)))
+    of_all = common_denominator(filled)
+    denominator = float(of_all or 10.0 ** max(0, math.floor(math.log10(_EXACT / most))))
+    whole = np.rint(filled * denominator)
+    exact = (whole / denominator == filled).all(axis=0) & (most * denominator < _EXACT)
+    means: Floats = whole.sum(axis=0) / (denominator * counts)
+    for i in np.flatnonzero(~exact):
+        means[i] = math.fsum(filled[:, i].tolist()) / counts[i]
+    return means
+
+
 def common_denominator(values: Floats) -> int | None:
     """Return the least d that makes each value the float nearest to a fraction over d; None above 2**20."""
     distinct = np.unique(values)

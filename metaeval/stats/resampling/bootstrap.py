@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ class Estimate(Generic[V]):
     def __post_init__(self) -> None:
         if self.n < FEWEST_CLUSTERS:
             for end in ("low", "high"):
-                object.__setattr__(self, end, np.multiply(self.value, np.nan))
+                object.__setattr__(self, end, np.multiply(cast("Any", self.value), np.nan))
 
     def row(self, name: str) -> dict[str, V]:
         """Return the cells of a table: ``name``, ``name_low`` and ``name_high``."""

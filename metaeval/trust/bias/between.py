@@ -12,7 +12,7 @@ import numpy as np
 
 from metaeval.engine.alignment.aligned import Bools
 from metaeval.stats.coefficients.grouped import kendall
-from metaeval.stats.coefficients.tables import Floats, Ints
+from metaeval.stats.coefficients.tables import Floats, GroupSums, Ints
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio, with_average
 from metaeval.stats.resampling.paired import sign_test
@@ -163,10 +163,9 @@ def _tau(scores: Floats, use: Bools, data: JudgedUnits) -> Floats:
     n = max(len(data.generators), 1)
     found = np.full((len(data.aspects), 1), np.nan)
     for a, there in enumerate(use):
-        counts = np.bincount(data.generator[there], minlength=n)
-        seen = counts > 0
-        means = [np.bincount(data.generator[there], x[a, there], n)[seen] / counts[seen] for x in scores]
-        if seen.sum() > 1:
+        means = [GroupSums.of(x[a, there], data.generator[there], n).means() for x in scores]
+        means = [mean[~np.isnan(mean)] for mean in means]
+        if len(means[0]) > 1:
             found[a] = np.mean([kendall(x, y) for x, y in combinations(means, 2)])
     return with_average(found)[:, 0]
 

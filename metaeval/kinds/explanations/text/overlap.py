@@ -73,7 +73,7 @@ class PairEvaluator(BaseEvaluator):
         without = (None, "") if self.blank is None else (None,)
         pair_of = np.array(
             [
-                -1 if t in without or not of else positions.setdefault((t, of), len(positions))
+                -1 if t is None or t in without or not of else positions.setdefault((t, of), len(positions))
                 for t, of in pairs
             ],
             dtype=np.intp,

@@ -19,6 +19,7 @@ from metaeval.kinds.explanations.data.tables.importer import Stacker, sources_of
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.entries import FromColumn, fill, pattern_of, placeholders
 from metaeval.sources.tables.table import Table
+from metaeval.stats.coefficients.tables import exact_mean
 
 _MAX_HINTED = 5000  # the search for the nearest name is quadratic, so it is left out for huge sets
 
@@ -230,8 +231,9 @@ def _one_each(long: Table, keys: list[str], problems: list[Problem], *, mean: bo
         first = scored[0] if scored else min(rows, key=lambda i: str(frame["status"].iloc[i] or ""))
         kept.append(first)
         numbers = [float(scores[i]) for i in scored]
-        # An exact sum: promptfoo writes its lines in the order in which the tests were done.
-        values.append(math.fsum(numbers) / len(numbers) if len(set(numbers)) > 1 else float(scores[first]))
+        # Exact: promptfoo writes its lines in the order in which the tests were done.
+        several = len(set(numbers)) > 1
+        values.append(float(exact_mean(np.array(numbers)[:, None])[0] if several else scores[first]))
         for i in scored if not mean else []:
             if scores[i] != scores[first]:
                 unit = f"{row_text(frame, first, keys)}, evaluator {evaluator!r}"

@@ -67,7 +67,8 @@ def import_table(table: Table, table_map: LogMap, map_name: str, beside: Mapping
     ]
     if problems:
         raise DataError([Problem(map_name, None, None, text) for text in problems])
-    tables, notes = {"log": renamed(table, {**columns, **table_map.context})}, []
+    notes: list[str] = []
+    tables = {"log": renamed(table, {**columns, **table_map.context})}
     if TIME in columns:
         tables["log"], notes = timed(tables["log"], TIME, table_map.time_unit)
     for kind, key, fields in (("items", ITEM, table_map.items), ("profiles", USER, table_map.users)):

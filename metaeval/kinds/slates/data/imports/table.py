@@ -157,7 +157,7 @@ def _drawn(
     elif worth == GAIN:
         below = "is below 0; a gain is 0 or more"
         specified[worth] = specified[worth]._replace(wrong=lambda n: n < 0, says=below)
-    notes = []
+    notes: list[str] = []
     if _TIME in table.frame:
         table, notes = timed(table, _TIME, table_map.time_unit)
         specified[_TIME] = DataColumn(number=True, filled=False)
