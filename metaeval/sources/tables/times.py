@@ -118,4 +118,4 @@ def _seconds(numbers: NDArray[np.float64], unit: TimeUnit) -> NDArray[np.float64
         return np.asarray(numbers / (_RANGES[unit][0] / _RANGES["seconds"][0]), dtype=np.float64)
     texts = pd.Series(np.char.mod("%.0f", numbers)).where(numbers % 1 == 0)
     times = pd.to_datetime(texts, format=_WRITTEN[unit], errors="coerce", utc=True)
-    return ((times - _EPOCH) / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64)
+    return np.asarray((times - _EPOCH) / pd.Timedelta(seconds=1), dtype=np.float64)
