@@ -38,14 +38,12 @@ class DataColumn(NamedTuple):
     says: str = ""
     """What is said of one, such as ``the weight {} is not above 0``."""
     time: bool = False
-    """Whether it is a time: seconds since 1970, or a date."""
+    """Whether a number is a time, which may be written as a date."""
 
 
 NAME, NUMBER = DataColumn(), DataColumn(number=True)
 FURTHER = DataColumn(number=True, needed=False, filled=False)
 """A number that need not be known."""
-WHEN = FURTHER._replace(time=True)
-"""A time that need not be known."""
 
 
 class DataTable(NamedTuple):

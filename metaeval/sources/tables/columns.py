@@ -18,19 +18,17 @@ from numpy.typing import NDArray
 from metaeval.base.errors import Problem, shown
 from metaeval.sources.tables.table import Table
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_MONTH = (  # as spreadsheets write it: in English, German, Dutch, French, Spanish, Portuguese and Italian
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?|jän|mär|märz|mrz|mrt|mai|mei|okt|dez|janv|févr|mars|avr|juin|juil|août|déc"
-    r"|ene|abr|ago|dic|fev|set|out|gen|mag|giu|lug|ott)\.?"
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_MONTH = (  # as spreadsheets write it, in English, German, Dutch, French, Spanish, Portuguese, Italian
+    r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|jän|mär|märz|mrz|mrt|mai|mei|okt|dez|janv|févr|mars|avr"
+    r"|juin|juil|août|déc|ene|abr|ago|dic|fev|set|out|gen|mag|giu|lug|ott)\.?"
 )
 DATE = re.compile(
-    rf"\d{{1,4}}[-./ ]+{_MONTH}([-./ ]+\d{{2,4}})?|{_MONTH}[-./ ]+\d{{1,4}}"
-    r"|(\d{4}年)?\d{1,2}月\d{1,2}日|\d{1,4}([-./])\d{1,2}\3 ?\d{1,4}([T ]+\d{1,2}:.*)?",
+    rf"\d{{1,4}}[-./ ]+{_MONTH}([-./ ]+\d{{2,4}})?|{_MONTH}[-./ ]+\d{{1,4}}|"
+    r"(\d{4}年)?\d{1,2}月\d{1,2}日|\d{1,4}([-./])\d{1,2}\3 ?\d{1,4}([T ]+\d{1,2}:.*)?",
     re.IGNORECASE,
 )
-SERIAL = re.compile(r"([34]\d{4}|5[0-4]\d{3})(\.\d+)?")
-"""A day from 1982 to 2050 as spreadsheets count them."""
+SERIAL = re.compile(r"([34]\d{4}|5[0-4]\d{3})(\.\d+)?")  # a day from 1982 to 2050, as spreadsheets count
 _MOST = float(np.finfo(np.float64).max)
 _EXACT = 2.0**53  # above it a float64 no longer names one whole number
 
@@ -117,13 +115,14 @@ def _parse(
         numbers = pc.cast(pa.array(stripped, pa.string()), pa.float64()).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, UnicodeEncodeError):
         numbers = np.array(
-            [float(s) if s is not None and _NUMBER.fullmatch(s) else np.nan for s in stripped],
+            [float(s) if s is not None and NUMBER.fullmatch(s) else np.nan for s in stripped],
             dtype=np.float64,
         )
     unread = [i for i in np.flatnonzero(~np.isfinite(numbers)).tolist() if stripped[i] is not None]
     may = "it may be a finite number, or empty where there is none"
+    dates = {p.row: p for p in date_problems(table, column)} if unread else {}
     problems = [table.problem(i, column, f"is {stripped[i]!r}; {may}") for i in unread]
-    problems = (problems and date_problems(table, column)) or problems
+    problems = [dates.get(p.row, p) for p in problems]
     return np.where(np.isfinite(numbers), numbers, np.nan), problems
 
 

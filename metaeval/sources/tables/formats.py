@@ -29,7 +29,6 @@ from metaeval.sources.tables.table import (
     header_problems,
     read_content,
     read_delimited,
-    split_records,
     suffix_of,
     unknown_suffix,
 )
@@ -52,9 +51,8 @@ def read_any(
 ) -> tuple[Table | None, list[Problem]]:
     """Read a table with one of `ALL_SUFFIXES`; ``read_as`` says which separator and encoding were found out.
 
-    ``part`` is the sheet of a workbook; the first that is not empty, if left out. ``quote`` is that of
-    `metaeval.sources.tables.table.read_table`; if it is left out, a table of which quotation marks may hold
-    whole rows is refused.
+    ``part`` is the sheet of a workbook; the first that is not empty, if left out. Without a ``quote``, a
+    table is refused of which quotation marks may hold whole rows.
     """
     suffix = suffix_of(path)
     if suffix not in ALL_SUFFIXES:
@@ -131,14 +129,13 @@ def _rows_in_quotation(table: Table, content: bytes, separator: str) -> list[Pro
     broken = [
         any("\n" in cell or "\r" in cell for cell in row) for row in table.frame.itertuples(index=False)
     ]
-    lines = [r for r in split_records(content.decode(), separator, "") if r] if any(broken) else []
+    text = io.StringIO(content.decode() if any(broken) else "", newline="")
+    lines = [line for line in csv.reader(text, delimiter=separator, quoting=csv.QUOTE_NONE) if line]
     if {len(line) for line in lines} != {table.frame.shape[1]}:
         return []
-    message = (
-        f"is one of {counted(len(broken), 'row')} by its quotation marks, and without them there are "
-        f"{len(lines) - 1}; double the marks inside of texts, or say in a map `quote: ''` or `quote: '\"'`"
-    )
-    return [table.problem(broken.index(True), None, message)]
+    says = f"is one of {counted(len(broken), 'row')} by its quotation marks, of {len(lines) - 1} without them"
+    allowed = "double the marks inside of texts, or say in a map `quote: ''` or `quote: '\"'`"
+    return [table.problem(broken.index(True), None, f"{says}; {allowed}")]
 
 
 def _with_points(table: Table, *, comma: bool) -> Table:

@@ -64,20 +64,16 @@ def from_frame(frame: pd.DataFrame, name: str) -> Table:
     return Table(name, plain, np.arange(2, len(plain) + 2))
 
 
-def read_table(path: Path, quote: Quote | None = None) -> tuple[Table | None, list[Problem]]:
+def read_table(path: Path) -> tuple[Table | None, list[Problem]]:
     """Read a table; the format follows the suffix, one of `SUFFIXES`, before ``.gz`` if it is gzip'ed.
 
-    ``quote``, if left out, is ``"``; of fields between tabs none, unless the header stands in ``"``.
-
-    The table is None if it cannot be used. Problems are of encoding, ragged rows and broken lines.
+    It is None if it cannot be used. Problems are those of the file: encoding, ragged rows, broken lines.
     """
     suffix = suffix_of(path)
     if suffix not in SUFFIXES:
         raise unknown_suffix(path, SUFFIXES)
     content = content_of(path)
-    return (
-        (None, [content]) if isinstance(content, Problem) else read_content(path.name, content, suffix, quote)
-    )
+    return (None, [content]) if isinstance(content, Problem) else read_content(path.name, content, suffix)
 
 
 def suffix_of(path: Path) -> str:
@@ -105,15 +101,13 @@ def content_of(path: Path) -> bytes | Problem:
     return content if content.strip() else empty
 
 
-def read_content(
-    name: str, content: bytes, suffix: str, quote: Quote | None = None
-) -> tuple[Table | None, list[Problem]]:
+def read_content(name: str, content: bytes, suffix: str) -> tuple[Table | None, list[Problem]]:
     """Read the content of a file; see `read_table`."""
     if suffix == ".parquet":
         return _read_parquet(name, content)
     if suffix == ".jsonl":
         return _read_jsonl(name, content)
-    return read_delimited(name, content, "\t" if suffix == ".tsv" else ",", quote)
+    return read_delimited(name, content, "\t" if suffix == ".tsv" else ",")
 
 
 def _read_parquet(name: str, content: bytes) -> tuple[Table | None, list[Problem]]:
@@ -139,7 +133,10 @@ def arrow_frame(table: pa.Table) -> pd.DataFrame:
 def read_delimited(
     name: str, content: bytes, delimiter: str, quote: Quote | None = None
 ) -> tuple[Table | None, list[Problem]]:
-    """Read fields that are separated by ``delimiter``, in UTF-8, below a header; see `read_table`."""
+    """Read fields that are separated by ``delimiter``, in UTF-8, below a header; see `read_table`.
+
+    ``quote``, if left out, is ``"``; between tabs it is nothing, unless the header stands in ``"``.
+    """
     content = content.removeprefix(_BOM)
     try:
         text = content.decode()
@@ -149,7 +146,9 @@ def read_delimited(
     if quote is None:
         head = text.partition("\n")[0].rstrip("\r").split(delimiter)
         quote = '"' if delimiter != "\t" or all(h[:1] == h[-1:] == '"' for h in head) else ""
-    records = split_records(text, delimiter, quote)
+    style = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    lines = io.StringIO(text, newline="")
+    records = csv.reader(lines, delimiter=delimiter, quotechar=quote or None, quoting=style, strict=True)
     blank: list[int] = []
     number = 0
     try:
@@ -174,13 +173,6 @@ def read_delimited(
     frame, rows, problems = _fields(name, content, columns, delimiter, ragged, quote=quote)
     kept = (rows > 1) & ~np.isin(rows, blank)
     return Table(name, frame[kept].reset_index(drop=True), rows[kept]), problems
-
-
-def split_records(text: str, delimiter: str, quote: Quote) -> Iterator[list[str]]:
-    """Yield the fields of each record; `csv.Error` is raised where quotation is not as it should be."""
-    style: Literal[0, 3] = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
-    lines = io.StringIO(text, newline="")
-    yield from csv.reader(lines, delimiter=delimiter, quotechar=quote or None, quoting=style, strict=True)
 
 
 def read_headerless(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from metaeval.base.errors import DataError, Problem, shown
-from metaeval.sources.tables.columns import DATE, number_column
+from metaeval.base.errors import Problem, sound
+from metaeval.sources.tables.columns import NUMBER, number_column
 from metaeval.sources.tables.table import Table
 
 TimeUnit: TypeAlias = Literal[
@@ -27,8 +28,9 @@ _RANGES: dict[TimeUnit, tuple[float, float]] = {
     "nanoseconds": (3e17, 4.2e18),
 }
 """Unit → which numbers show it; no two overlap."""
+_HEAD = re.compile("; |, a date")
+_MAY = "it may be seconds since 1970, or a date such as 2024-05-31 or 2024-05-31T12:30:00+00:00"
 _WRITTEN: dict[TimeUnit, str] = {"years": "%Y", "yyyymmdd": "%Y%m%d"}
-_EPOCH = pd.Timestamp(0, tz="UTC")
 
 
 def time_column(table: Table, column: str) -> tuple[NDArray[np.float64], list[Problem]]:
@@ -47,58 +49,39 @@ def timed(table: Table, column: str, unit: TimeUnit | None) -> tuple[Table, list
     ``unit``, if left out, is the one that the range of all numbers shows, or `DataError` is raised.
     """
     seconds, found, problems = _times(table, column, unit)
-    if problems:
-        raise DataError(problems)
-    table = replace(table, frame=table.frame.assign(**{column: seconds}))
+    table = replace(table, frame=table.frame.assign(**{column: sound((seconds, problems))}))
     if found in (None, "seconds"):
         return table, []
-    first, last = np.array([np.nanmin(seconds), np.nanmax(seconds)]).astype("M8[s]").astype("M8[D]")
-    return table, [f"{column} in {found}: {first} to {last}"]
+    days = np.array([np.nanmin(seconds), np.nanmax(seconds)]).astype("M8[s]").astype("M8[D]")
+    return table, [f"{column} in {found}: {days[0]} to {days[1]}"]
 
 
 def _times(
     table: Table, column: str, unit: TimeUnit | None
 ) -> tuple[NDArray[np.float64], TimeUnit | None, list[Problem]]:
     """Return seconds since 1970, the unit of the numbers, and what is no time."""
-    numbers, dated, problems = _read(table, column)
-    if dated or problems or np.isnan(numbers).all():
-        return numbers, None, problems
+    values = table.frame[column]
+    texts = None if pd.api.types.is_numeric_dtype(values) else values.astype("str").str.strip()
+    if texts is not None and not any(map(NUMBER.fullmatch, texts.dropna())):
+        given = values.where(values.notna() & (texts != ""))
+        seconds = _since_1970(given, "ISO8601")
+        wrong = np.flatnonzero(np.isnan(seconds) & given.notna()).tolist()
+        return seconds, None, [table.problem(i, column, f"is {values.iloc[i]!r}; {_MAY}") for i in wrong]
+    numbers, problems = number_column(table, column)
+    if problems or np.isnan(numbers).all():
+        return numbers, None, [p._replace(message=f"{_HEAD.split(p.message)[0]}; {_MAY}") for p in problems]
     seen = _unit_of(numbers)
     found = unit or seen or _unit_of(np.array([np.nanmedian(numbers)])) or "seconds"
-    seconds = _seconds(numbers, found)
     low, high = _RANGES[found]
     if seen is None and unit is not None:  # old times, or times since another day
         low, high = -np.inf, _RANGES["milliseconds"][0] if unit == "seconds" else np.inf
+    seconds = _to_seconds(numbers, found)
     wrong = (np.isnan(seconds) & ~np.isnan(numbers)) | (numbers < low) | (numbers > high)
     for at in np.flatnonzero(wrong)[:1].tolist():
         as_ = f", as {other} are" if (other := _unit_of(numbers[at : at + 1])) else ""
         allowed = f"seconds since 1970 or dates, or say `time_unit` in a map: {', '.join(_RANGES)}"
         problems = [table.problem(at, column, f"is {numbers[at]:.15g}{as_}; write {allowed}")]
     return seconds, found, problems
-
-
-def _read(table: Table, column: str) -> tuple[NDArray[np.float64], bool, list[Problem]]:
-    """Return numbers as they are, or dates as seconds since 1970, and whether they are dates."""
-    values = table.frame[column]
-    seconds = np.full(len(values), np.nan)
-    filled = values.notna().to_numpy()
-    first = values[filled].iloc[0] if filled.any() else None
-    if not pd.api.types.is_datetime64_any_dtype(values):
-        if not (isinstance(first, str) and DATE.fullmatch(first.strip())):
-            seconds, problems = number_column(table, column)
-            mixed = values.dtype == object and any(
-                isinstance(v, int | float | np.number) for v in values[filled]
-            )
-            if mixed or not problems:
-                return seconds, False, problems
-        filled = filled & (values.astype("str") != "").to_numpy(dtype=bool)
-    if dated := bool(np.isnan(seconds).all()):  # no cell is a number
-        times = pd.to_datetime(values.where(filled), utc=True, errors="coerce", format="ISO8601")
-        seconds = ((times - _EPOCH) / pd.Timedelta(seconds=1)).to_numpy(dtype=np.float64)
-    message = "it may be seconds since 1970, or a date such as 2024-05-31 or 2024-05-31T12:30:00+00:00"
-    wrong = np.flatnonzero(np.isnan(seconds) & filled).tolist()
-    problems = [table.problem(i, column, f"is {shown(values.iloc[i])}; {message}") for i in wrong]
-    return seconds.astype(np.float64), dated, problems
 
 
 def _unit_of(numbers: NDArray[np.float64]) -> TimeUnit | None:
@@ -110,12 +93,15 @@ def _unit_of(numbers: NDArray[np.float64]) -> TimeUnit | None:
     return None
 
 
-def _seconds(numbers: NDArray[np.float64], unit: TimeUnit) -> NDArray[np.float64]:
+def _to_seconds(numbers: NDArray[np.float64], unit: TimeUnit) -> NDArray[np.float64]:
     """Return seconds since 1970; NaN for what is no time in the unit."""
     if unit == "excel":
         return (numbers - 25_569) * 86_400  # 25,569 is 1970-01-01
     if unit not in _WRITTEN:
         return np.asarray(numbers / (_RANGES[unit][0] / _RANGES["seconds"][0]), dtype=np.float64)
-    texts = pd.Series(np.char.mod("%.0f", numbers)).where(numbers % 1 == 0)
-    times = pd.to_datetime(texts, format=_WRITTEN[unit], errors="coerce", utc=True)
-    return np.asarray((times - _EPOCH) / pd.Timedelta(seconds=1), dtype=np.float64)
+    return _since_1970(pd.Series(np.char.mod("%.0f", numbers)).where(numbers % 1 == 0), _WRITTEN[unit])
+
+
+def _since_1970(dates: pd.Series[Any], written: str) -> NDArray[np.float64]:
+    times = pd.to_datetime(dates, utc=True, errors="coerce", format=written)
+    return np.asarray((times - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), dtype=np.float64)

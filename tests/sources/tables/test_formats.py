@@ -97,7 +97,7 @@ def test_quotation_marks_that_may_hold_rows_are_refused_unless_stated(tmp_path, 
     rows = [["user", "text", "mark"], ["u0", "plain", "1"], ["u1", '"He said', "4"], ["u2", "on", "2"]]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(map(separator.join, [*rows, ["u3", 'she said"', "5"]])), encoding="utf-8")
-    said = "t.csv, row 3: is one of 2 rows by its quotation marks, and without them there are 4"
+    said = "t.csv, row 3: is one of 2 rows by its quotation marks, of 4 without them; double the"
     assert str(read_any(path)[1][0]).startswith(said)
     assert sound(read_any(path, quote="")).frame["mark"].tolist() == ["1", "4", "2", "5"]
     assert sound(read_any(path, quote='"')).frame["mark"].tolist() == ["1", "5"]

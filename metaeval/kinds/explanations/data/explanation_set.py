@@ -76,7 +76,8 @@ class ExplanationSet(KeyedUnits):
     def counts(self) -> dict[str, int]:
         """What there is, in the singular → how many; no users is said too."""
         none = {} if self.named_by else {noun(k): 0 for k in KEYS}
-        empty = int((self.explanations["explanation"].str.strip() == "").sum()) if self.texts else 0
+        texts = self.explanations.get("explanation", pd.Series(dtype="str")).astype("str")
+        empty = int((texts.str.strip() == "").sum())
         return {"unit": len(self)} | ({"empty text": empty} if empty else {}) | none | counts_of(self)
 
     def _repr_html_(self) -> str:

@@ -63,7 +63,7 @@ def compared_groups(data: ExplanationSet, who: object, instead: str) -> list[Pai
     """
     if "generator" not in data.keys:
         raise DataError(f"data set {data.name!r} has no generators, so there are no pairs to compare")
-    units = [unit for unit, text in enumerate(explanations_of(data, who)) if text]
+    units = [unit for unit, text in enumerate(explanations_of(data, who)) if text is not None]
     groups = [group for group in groups_of(data, units) if len(group.units) > 1]
     if not groups:
         raise DataError(

@@ -44,7 +44,7 @@ class HF(BaseEvaluator):
     the logger ``metaeval``). The module is asked about one unit first. If it answers
     with one number, it is an aggregate, and is asked unit by unit; if it answers with a list of one number,
     it is asked once about all units. A module that takes several references per unit gets all of them, any
-    other the first. A result of NaN, and a unit without reference or with an empty text, is ``missing``.
+    other the first. A result of NaN, and a unit without explanation or reference, is ``missing``.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class HF(BaseEvaluator):
         takes = _references_taken(module)
         references = [("",)] * len(data) if takes == "none" else references_of(data, self)
         pairs = list(zip(explanations, references, strict=True))
-        units = [i for i, (text, of_text) in enumerate(pairs) if text and of_text]
+        units = [i for i, (text, of_text) in enumerate(pairs) if text is not None and of_text]
         scores = np.full(len(data), np.nan)
         if units:
             scores[units] = self._scores(module, takes, [pairs[i] for i in units])

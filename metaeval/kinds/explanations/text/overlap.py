@@ -41,14 +41,14 @@ Pair: TypeAlias = "tuple[str, tuple[str, ...]]"
 class PairEvaluator(BaseEvaluator):
     """An evaluator that compares a text with its references, each unit by itself.
 
-    Units without an explanation or without a reference are ``missing``; an empty text has the score
-    ``blank``, if there is one. Equal pairs are scored once. The work is spread over the cores where there
-    are many pairs (`metaeval.base.parallel`).
+    Units without an explanation or without a reference are ``missing``. Equal pairs are scored once. The work
+    is spread over the cores where there are many pairs (`metaeval.base.parallel`).
     """
 
     kind: ClassVar[Kind] = Kind.REFERENCE
     needs: ClassVar[str] = "texts and references"
-    blank: ClassVar[float | None] = None
+    of_empty: ClassVar[float | None] = None
+    """The score of an empty text."""
 
     @abstractmethod
     def score_pair(self, explanation: str, references: Sequence[str]) -> float | None:
@@ -60,7 +60,7 @@ class PairEvaluator(BaseEvaluator):
 
     def score_pairs(self, pairs: Sequence[Pair]) -> list[float | None]:
         """Return the score of each pair; runs in the worker processes."""
-        return [self.score_pair(text, references) if text else self.blank for text, references in pairs]
+        return [self.score_pair(text, references) if text else self.of_empty for text, references in pairs]
 
     def check(self, data: ExplanationSet, aspects: Sequence[str]) -> None:
         """Raise `DataError` if the data set has no reference."""
@@ -68,13 +68,12 @@ class PairEvaluator(BaseEvaluator):
 
     def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
         """Return one score per unit, the same for every aspect."""
-        pairs = zip(explanations_of(data, self), references_of(data, self), strict=True)
+        texts = explanations_of(data, self, None if self.of_empty is None else "")
         positions: dict[Pair, int] = {}
-        without = (None, "") if self.blank is None else (None,)
         pair_of = np.array(
             [
-                -1 if t is None or t in without or not of else positions.setdefault((t, of), len(positions))
-                for t, of in pairs
+                positions.setdefault((text, of), len(positions)) if text is not None and of else -1
+                for text, of in zip(texts, references_of(data, self), strict=True)
             ],
             dtype=np.intp,
         )
@@ -114,8 +113,7 @@ class BLEU(PairEvaluator):
         Whether case is ignored.
     """
 
-    blank = 0.0
-
+    of_empty = 0.0
     n: int = 4
     tokenize: str = "auto"
     smooth: str = "exp"
@@ -178,8 +176,7 @@ class ChrF(PairEvaluator):
         Whether case is ignored.
     """
 
-    blank = 0.0
-
+    of_empty = 0.0
     char_order: int = 6
     word_order: int = 0
     beta: int = 2
@@ -241,8 +238,7 @@ class ROUGE(PairEvaluator):
         Whether English words are cut by Porter's stemmer.
     """
 
-    blank = 0.0
-
+    of_empty = 0.0
     variant: str
     measure: str = "f"
     tokenize: str = "auto"

@@ -131,8 +131,8 @@ _SCRIPTS = {
 _ENOUGH = 0.1  # of a text's letters: a film title in another script does not make a text mixed
 
 
-def explanations_of(data: ExplanationSet, evaluator: object) -> list[str | None]:
-    """Return the explanation of each unit: "" where a generator wrote nothing, None where there is no text.
+def explanations_of(data: ExplanationSet, evaluator: object, empty: str | None = None) -> list[str | None]:
+    """Return the explanation of each unit; None where there is no text, and ``empty`` for an empty one.
 
     `DataError` is raised if the data set holds no texts.
     """
@@ -141,7 +141,7 @@ def explanations_of(data: ExplanationSet, evaluator: object) -> list[str | None]
             f"{evaluator} needs the texts, and data set {data.name!r} has no column 'explanation'; "
             "without texts only ratings and recorded scores can be compared"
         )
-    return _texts(data.explanations["explanation"], evaluator)
+    return _texts(data.explanations["explanation"], evaluator, empty)
 
 
 def reference_columns(data: ExplanationSet) -> list[str]:
@@ -167,16 +167,16 @@ def references_of(data: ExplanationSet, evaluator: object) -> list[tuple[str, ..
             f"or 'reference_2', …{nearest('reference', others)}"
         )
     by_column = [_texts(data.explanations[c], evaluator) for c in columns]
-    return [tuple(filter(None, texts)) for texts in zip(*by_column, strict=True)]
+    return [tuple(t for t in texts if t is not None) for texts in zip(*by_column, strict=True)]
 
 
-def _texts(column: pd.Series[Any], evaluator: object) -> list[str | None]:
+def _texts(column: pd.Series[Any], evaluator: object, empty: str | None = None) -> list[str | None]:
     texts: list[str | None] = []
     for value, absent in zip(column.to_numpy(dtype=object).tolist(), column.isna().tolist(), strict=True):
         if absent:
             texts.append(None)
         elif isinstance(value, str):
-            texts.append(value if value.strip() else "")
+            texts.append(value if value.strip() else empty)
         else:
             raise DataError(f"{evaluator} reads texts, and column {column.name!r} holds {shown(value)}")
     return texts
@@ -184,7 +184,7 @@ def _texts(column: pd.Series[Any], evaluator: object) -> list[str | None]:
 
 def script_shares(texts: Iterable[str | None]) -> dict[str, float]:
     """Return the share of texts by script (see `script_of`), most frequent first, to four decimals."""
-    return dict(_shares(tuple(filter(None, texts))))
+    return dict(_shares(tuple(t for t in texts if t is not None)))
 
 
 @lru_cache(maxsize=2)  # each of many evaluators asks for those of the same texts
@@ -227,7 +227,7 @@ class Length(BaseEvaluator):
 
     def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
         """Return the length of each text; a unit without text is ``missing``."""
-        lengths = [np.nan if t is None else float(graphemes(t)) for t in explanations_of(data, self)]
+        lengths = [np.nan if t is None else float(graphemes(t)) for t in explanations_of(data, self, "")]
         return Grid.repeated(np.array(lengths), len(aspects))
 
     def signature(self, data: ExplanationSet) -> Mapping[str, Any]:

@@ -13,16 +13,7 @@ from pydantic import Field, model_validator
 from metaeval.base.counts import counted
 from metaeval.base.errors import Problem, exact
 from metaeval.base.keys import noun
-from metaeval.kinds.files.checks import (
-    FURTHER,
-    NAME,
-    NUMBER,
-    WHEN,
-    DataColumn,
-    DataTable,
-    TableChecker,
-    combine,
-)
+from metaeval.kinds.files.checks import FURTHER, NAME, NUMBER, DataColumn, DataTable, TableChecker, combine
 from metaeval.kinds.files.folder import DataFolder
 from metaeval.kinds.files.loading import Files, Imported, importer
 from metaeval.kinds.files.manifest import DataManifest, ScaleModel, about
@@ -39,7 +30,7 @@ _TABLES = {
     "labels": DataTable({**_PAIR, "rater": NAME, "label": _LABEL}, "the label of", rows=True),
     "runs": DataTable({"system": NAME, **_PAIR, "rank": NUMBER, "score": FURTHER}, "the rank of"),
     "items": DataTable({ITEM: NAME}, "the item"),
-    "histories": DataTable({**_PAIR, "rating": FURTHER, "timestamp": WHEN}),
+    "histories": DataTable({**_PAIR, "rating": FURTHER, "timestamp": FURTHER._replace(time=True)}),
     "profiles": DataTable({USER: NAME}, "the user", refers={USER: _KNOWN}),
 }
 

@@ -18,7 +18,6 @@ from metaeval.kinds.files.checks import (
     FURTHER,
     NAME,
     NUMBER,
-    WHEN,
     DataColumn,
     DataTable,
     TableChecker,
@@ -114,7 +113,9 @@ _SPECIFIED = {
         {**dict.fromkeys((USER, SLATE, ITEM), NAME), POSITION: NUMBER}, row="the item of the slate"
     ),
     "items": DataTable({ITEM: NAME}, row="the item"),
-    "histories": DataTable({USER: NAME, ITEM: NAME, "rating": FURTHER, "timestamp": WHEN}),
+    "histories": DataTable(
+        {USER: NAME, ITEM: NAME, "rating": FURTHER, "timestamp": FURTHER._replace(time=True)}
+    ),
     "profiles": DataTable(
         {USER: NAME},
         row="the user",

@@ -154,7 +154,7 @@ def test_statuses(spec):
 
 def test_an_empty_text_has_a_score_only_where_the_evaluator_says_which():
     class Edits(ROUGE):
-        blank = None
+        of_empty = None
 
     found = Edits("1").grid(make_set(["good", "", "  "], ["good", "x", "x"]), ["clear"])
     assert found.scores[:, 0].tolist()[0] == 100

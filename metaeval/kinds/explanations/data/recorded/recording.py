@@ -24,7 +24,7 @@ from metaeval.kinds.files.manifest import RatingScale
 from metaeval.sources.hub import hub_name, hub_table
 from metaeval.sources.tables.entries import FromColumn, Name, ScoreEntry, placeholders
 from metaeval.sources.tables.formats import read_any
-from metaeval.sources.tables.table import Quote, Table, frame_of, read_table, suffix_of
+from metaeval.sources.tables.table import Table, frame_of, read_table, suffix_of
 
 SCORE, EVALUATOR, ASPECT = "score", "evaluator", "aspect"
 """Columns of a `Recording` that need no map."""
@@ -122,7 +122,7 @@ def read_plain(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> 
         table = hub_table(name or source, score_map.split)
     else:
         path = Path(source)
-        table = sound(read_any(path) if suffix_of(path) == ".json" else read_table(path, score_map.quote))
+        table = sound(read_any(path) if suffix_of(path) == ".json" else read_table(path))
     columns = [str(c) for c in table.frame.columns]
     if score_map.scores:
         return Recording(table, ())
@@ -166,7 +166,6 @@ class ScoreMap(Strict):
     repeated: Literal["refuse", "mean"] = "refuse"
     missing: list[str] = Field(default_factory=list)
     split: Name | None = None
-    quote: Quote | None = None
 
     @field_validator("aspects", mode="before")
     @classmethod

@@ -78,9 +78,8 @@ def import_table(
     """
     refuse_if_in_the_way(Path(out), force=force)
     table_map = sound(read_model(Path(map_file), TableMap))
-    result = convert(
-        any_table(source, table_map.split, cache, table_map.quote), table_map, Path(map_file).name
-    )
+    table = any_table(source, table_map.split, cache, table_map.quote)
+    result = convert(table, table_map, Path(map_file).name)
     save(result.data, out, force=force)
     return result
 

@@ -24,7 +24,7 @@ from metaeval.kinds.explanations.data.tables.roles import (
     roles_of,
     whole,
 )
-from metaeval.sources.tables.columns import DATE, SERIAL, date_problems, text_column
+from metaeval.sources.tables.columns import DATE, NUMBER, SERIAL, date_problems, text_column
 from metaeval.sources.tables.table import Table
 
 MISSING = frozenset(WORDS["no_answer"])
@@ -34,7 +34,6 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 _OF = re.compile(r"(\d+)\s*(?:/|out of|von)\s*(\d+)", re.IGNORECASE)
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _CLEAR, _MOSTLY = 10, 0.9  # numbers, and share of numbers, from which a column is one of numbers
 _MOST = 15  # different answers
 SCALES = (
@@ -57,10 +56,10 @@ def numbers_of(texts: Sequence[str]) -> dict[str, int | None] | None:
         return None
     if len(others := [t for t in texts if not DATE.fullmatch(t)]) < len(texts):
         return None if numbers_of(others) is None else {}
-    numbers = sum(bool(_NUMBER.fullmatch(t)) for t in texts)
-    if all(_NUMBER.fullmatch(t) for t in answers) or numbers >= max(_CLEAR, _MOSTLY * len(texts)):
+    numbers = sum(bool(NUMBER.fullmatch(t)) for t in texts)
+    if all(NUMBER.fullmatch(t) for t in answers) or numbers >= max(_CLEAR, _MOSTLY * len(texts)):
         return {}  # whoever reads the numbers says which cells hold none
-    if len(answers) <= _MOST and all(_NUMBER.fullmatch(t) or _NUMBERED.fullmatch(t) for t in answers):
+    if len(answers) <= _MOST and all(NUMBER.fullmatch(t) or _NUMBERED.fullmatch(t) for t in answers):
         matches = {t: match for t in answers if (match := _NUMBERED.fullmatch(t))}
         return words | {t: int(next(filter(None, m.groups()))) for t, m in matches.items()}
     if all(set(t) <= {"★", "*", "☆"} for t in answers):
@@ -116,7 +115,7 @@ def scale_of_labels(words: Sequence[str]) -> tuple[float, float] | None:
 
 def is_rating(texts: Sequence[str]) -> bool:
     """Say whether numbers look like ratings: whole ones from -3 to 100, or halves up to 10, beside dates."""
-    numbers = [float(t) for t in texts if _NUMBER.fullmatch(t) and not SERIAL.fullmatch(t)]
+    numbers = [float(t) for t in texts if NUMBER.fullmatch(t) and not SERIAL.fullmatch(t)]
     steps = 2 if max(numbers, default=0) <= _NO_SLIDER else 1
     return bool(numbers) and all((steps * n).is_integer() and -3 <= n <= 100 for n in numbers)
 
@@ -213,12 +212,9 @@ class Proposal:
 
 def refuse_dates(made: Proposal) -> None:
     """Raise `DataError` if ratings or scores hold dates."""
-    of_people = {c.column: is_rating(made.texts[c.column]) for c in made.people}
-    columns = of_people | {c.column: False for c in made.tools}
-    if problems := [
-        p for column, serials in columns.items() for p in date_problems(made.table, column, serials=serials)
-    ]:
-        raise DataError(problems)
+    for cell in (*made.people, *made.tools):
+        serials = cell in made.people and is_rating(made.texts[cell.column])
+        sound(([], date_problems(made.table, cell.column, serials=serials)))
 
 
 def texts_of(table: Table) -> dict[str, list[str]]:

@@ -40,7 +40,6 @@ class LogMap(Described):
     """Names of the columns of a table without a header, tabs between them."""
     split: Name | None = None
     time_unit: TimeUnit | None = None
-    """That of timestamps which are numbers; what their range shows, if left out."""
     quote: Quote | None = None
 
     def about(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _UTILITIES = (f"utility_{FIRST}", f"utility_{SECOND}")
 
 
 _FOREIGN = {
-    "duels": ("items", "users", "scale", "draw"),
+    "duels": ("items", "users", "scale", "draw", "time_unit"),
     "interactions": ("separator", "tables", "history_scale"),
 }
 """Form of a map → the keys that are the other's."""
@@ -86,7 +86,6 @@ class SlateMap(About):
     missing: list[str] = Field(default_factory=list)
     split: Name | None = None
     time_unit: TimeUnit | None = None
-    """That of timestamps which are numbers; what their range shows, if left out."""
     quote: Quote | None = None
 
     @model_validator(mode="after")
