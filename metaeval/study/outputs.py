@@ -51,7 +51,7 @@ from metaeval.runs.folder import (
 from metaeval.runs.record import Record
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.study.recorded_files import LEFT_OUT
-from metaeval.study.results import Run, board_of, correlations_of, in_truth
+from metaeval.study.results import Run, board_of, correlations_of
 from metaeval.study.unread import bounded
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _report(
         policy=[*board.policy, *record.notes],
         lost=board.lost,
         evaluators=entries,
-        board=replace(results.board, in_truth=in_truth(record)),
+        board=replace(results.board, in_truth=record.in_truth),
         costs=costs,
         ranked=results.ranked,
         people=results.people,
@@ -237,7 +237,7 @@ def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFra
         ("truth", "people's ratings, with which scores are compared"),
         (
             "part of the truth",
-            "has people or scores of it, which raises estimates" if in_truth(record) else "",
+            "has people or scores of it, which raises estimates" if record.in_truth else "",
         ),
         ("unit", f"what a score is about, named by {', '.join(data.nouns[key] for key in data.keys)}"),
         ("rank group", ranks),

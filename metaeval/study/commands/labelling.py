@@ -144,7 +144,7 @@ def label_units(
     """Let people label units in a browser until it is interrupted (Ctrl-C).
 
     Each address has a token, without which nothing is shown or changed. ``browser`` is that of
-    `metaeval.runs.viewer.view_runs`; ``ready`` is called with the addresses of the sessions. With several, no
+    `metaeval.runs.site.view_runs`; ``ready`` is called with the addresses of the sessions. With several, no
     browser is opened, as each address is for another person.
     """
     with ExitStack() as closing:
