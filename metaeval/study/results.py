@@ -23,7 +23,7 @@ from metaeval.judging.cost import costs_of
 from metaeval.reports import Leaderboard, leaderboard
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import REPORT, read_record
-from metaeval.runs.joint import board_of_runs, cells_of
+from metaeval.runs.joint import board_of_runs
 from metaeval.runs.record import Record
 from metaeval.study.recorded_files import LEFT_OUT
 
@@ -125,7 +125,7 @@ def read_board(
     if (by := board.cell(order_by, ordered)) == ordered:
         tests = opened.tests()
     elif options:
-        tests = cells_of(open_run(folder)).compare(by, Tests(**options))
+        tests = open_run(folder).scored.cells.compare(by, Tests(**options))
     name, costs = Path(folder).resolve().name, costs_of(opened.scores)
     return board_of(board, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 
