@@ -45,7 +45,7 @@ def leaderboard(
     Several runs stand side by side, one column per data set. They have no units in common, so nothing is
     ranked or tested.
     """
-    from metaeval.reports import FORMATS
+    from metaeval.reports.leaderboards import FORMATS
     from metaeval.study.results import read_board, read_boards
     from metaeval.study.steps import leaderboard_records
 

@@ -50,7 +50,7 @@ def format_option(default: str = "txt") -> Callable[[Callable[..., Any]], Callab
 
 
 def _fit(context: click.Context, parameter: click.Parameter, wide: bool) -> None:
-    from metaeval.reports.plain import fitted
+    from metaeval.reports.cells import fitted
 
     fitted.set(sys.stdout.isatty() and not wide)
 
@@ -158,7 +158,7 @@ def written(
     out: Path, record: Callable[[], object], files: Callable[[Path], Mapping[Path, str]]
 ) -> Mapping[Path, str]:
     """Return the content of each file: the record for JSON, else ``files``, with all columns."""
-    from metaeval.reports.plain import fitted
+    from metaeval.reports.cells import fitted
 
     fitted.set(False)
     return {out: f"{json_text(record())}\n"} if out.suffix.lower() == ".json" else files(out)

@@ -26,10 +26,11 @@ from metaeval.base.formulas import to_csv
 from metaeval.base.frames import json_rows
 from metaeval.base.progress import progress
 from metaeval.engine.sheet import Sheet, value_text
+from metaeval.reports import template
+from metaeval.reports.cells import cells
 from metaeval.reports.latex import label_of
 from metaeval.reports.report.page import payload_of
-from metaeval.reports.sheets import cells, render
-from metaeval.reports.templates import template
+from metaeval.reports.sheets import render
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import LEADERBOARDS, REPORT, read_output, read_record
 from metaeval.runs.record import Record

@@ -28,13 +28,12 @@ from metaeval.kinds.scored import Scored
 from metaeval.llm.store.database import database_at
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.tools import Conversation, conversations
-from metaeval.reports import FORMATS, Leaderboard, escapes
-from metaeval.reports.report.calls import Calls
+from metaeval.reports.leaderboards import FORMATS, Leaderboard
 from metaeval.reports.report.model import COSTS as SHOWN_COSTS
-from metaeval.reports.report.model import ListedEvaluator, Report
+from metaeval.reports.report.model import ListedEvaluator, Report, cost_table
 from metaeval.reports.report.page import report_page
-from metaeval.reports.report.units import Sample, Units, sample
-from metaeval.reports.sheets import cost_table, render, sheet_to_csv
+from metaeval.reports.report.units import WHY_MISSING, Calls, Sample, Units, sample
+from metaeval.reports.sheets import notice, render, sheet_to_csv
 from metaeval.runs.folder import (
     COST_TABLE,
     COSTS,
@@ -100,7 +99,7 @@ def write_outputs(
     with progress("report"):
         report = _report(todo, scored, results, record, board=board, costs=costs, views=views)
         page = report_page(report.payload(), static=board.to_html())
-    details = escapes.notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
+    details = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
     table = results.board.frame if results.table is None else results.table
     files: dict[str, pd.DataFrame | str | Loaded] = {
         SCORES: scores.frame if loaded is None else loaded,
@@ -229,7 +228,7 @@ def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFra
         for s, n in e.scores.items()
         if n and s not in (Status.OK, Status.EXAMPLE)
     }:
-        failed = escapes.meanings(escapes.STATUSES, failures)
+        failed = "; ".join(f"{why}: {words}" for why, words in WHY_MISSING.items() if why in failures)
     if len(costs) and costs.filter([c.name for c in SHOWN_COSTS]).notna().to_numpy().any():
         priced = "means per unit, all aspects together; tokens include reasoning tokens"
         unread = "the share of replies that came and cannot be read"

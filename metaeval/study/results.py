@@ -20,7 +20,7 @@ from metaeval.engine.board import Board, Cell
 from metaeval.engine.correlation import Correlation, Correlations
 from metaeval.engine.paired_tests import Comparisons, Tests
 from metaeval.judging.cost import costs_of
-from metaeval.reports import Leaderboard, leaderboard
+from metaeval.reports.leaderboards import Leaderboard, leaderboard
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import REPORT, read_record
 from metaeval.runs.joint import board_of_runs

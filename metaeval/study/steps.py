@@ -39,7 +39,7 @@ from metaeval.study.pipeline import truth_ratings
 from metaeval.study.specs import holds_truth
 
 if TYPE_CHECKING:
-    from metaeval.reports import Leaderboard
+    from metaeval.reports.leaderboards import Leaderboard
 
 _WRITES = (".csv", ".parquet", ".jsonl")
 

@@ -19,7 +19,7 @@ from metaeval.kinds.files.folder import kind_of, set_in
 from metaeval.kinds.kind import kind_named
 from metaeval.llm.prompts.rubric import Rubric
 from metaeval.llm.prompts.template import load_prompt
-from metaeval.reports.templates import template
+from metaeval.reports import template
 from metaeval.runs.server import REFUSED, LocalServer, Page, new_secret
 from metaeval.trust.escalating.tables import PERSON
 from metaeval.trust.labelling.golden import keys_of, ticket

@@ -10,8 +10,7 @@ from xml.etree import ElementTree as ET
 
 from metaeval.base.counts import counted
 from metaeval.engine.sheet import value_text
-from metaeval.reports import escapes
-from metaeval.reports.sheets import sheet_to_markdown
+from metaeval.reports.sheets import markdown, sheet_to_markdown
 from metaeval.trust.gate.checks import Check, GateResult, Verdict, asked, gate_sheet, place
 
 _WORDS: dict[Verdict, str] = {"fail": "failed", "inconclusive": "inconclusive", "pass": "passed"}
@@ -24,7 +23,7 @@ def gate_markdown(result: GateResult) -> str:
     counts = ", ".join(f"{result.count(v)} {w}" for v, w in _WORDS.items() if result.count(v))
     lines = [f"# Gate: {result.verdict.upper()}", "", f"{counted(n, 'check')}: {counts}.", ""]
     unpassed = sorted((c for c in result.checks if c.verdict != "pass"), key=lambda c: c.verdict != "fail")
-    lines += [f"- {escapes.markdown(sentence(check))}" for check in unpassed[:_MOST]]
+    lines += [f"- {markdown(sentence(check))}" for check in unpassed[:_MOST]]
     if len(unpassed) > _MOST:
         lines.append(f"- and {len(unpassed) - _MOST} more, in the table")
     lines += [""] if unpassed else []

@@ -6,7 +6,7 @@ import numpy as np
 
 from metaeval.llm.calls.request import CallFailure, Message, Reply
 from metaeval.llm.store.tools import Conversation
-from metaeval.reports.report.calls import Calls
+from metaeval.reports.report.units import Calls
 
 KEYS = [None, np.array([["a", "b", "a"], ["c", "", "gone"]], dtype=object)]
 PROMPT = "Rate this.\n\nThe text: {}\nAnswer:"
