@@ -70,7 +70,7 @@ class Part(NamedTuple):
     columns: tuple[int, ...]
     widths: tuple[float, ...]
     rows: tuple[int, ...]
-    """Those that hold anything in these columns."""
+    """The rows that have a value in these columns."""
 
     def title_lines(self, titles: Sequence[str], measure: Measure) -> list[tuple[str, ...]]:
         """Return the lines of the titles, which stand at the foot of their cells."""

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 from rich.cells import cell_len
 
 from metaeval.base.formulas import to_csv
-from metaeval.engine.sheet import MARKS_SAID, NOTHING, Column, Mark, Sheet
+from metaeval.base.simulation import MARK
+from metaeval.engine.sheet import MARKS_SAID, NOTHING, Column, Mark, Sheet, columns, value_text
 from metaeval.reports import template
 from metaeval.reports.cells import (
     Part,
@@ -266,3 +268,39 @@ def files(sheets: Sequence[Sheet], path: Path, of: str = "") -> dict[Path, str]:
         beside = {s.name: path.with_name(f"{path.stem}-{s.name}{path.suffix}") for s in sheets}
         return {path if s.principal else beside[s.name]: sheet_to_csv(s) for s in sheets}
     return {path: render(sheets, suffix, of)}
+
+
+_COSTS = (
+    Column("label", "Judge"),
+    Column("prompt", "prompt"),
+    Column("texts", "units", "count"),
+    Column("lost", "lost calls", "share"),
+    Column("usd_per_text", "USD per unit", "usd"),
+    Column("tokens_per_text", "tokens per unit", "count"),
+    Column("reasoning_tokens_per_text", "reasoning tokens per unit", "count"),
+    Column("seconds_per_text", "time per unit", "seconds"),
+    *columns("share", unread="unread", unread_first="unread, in order", unread_second="unread, swapped"),
+    Column("usd", "USD", "usd"),
+)
+_COSTS_ABOUT = (
+    "The cost of a unit covers all aspects, in one call or several, and repeated attempts. Calls without a "
+    "reply cost nothing and are left out."
+)
+_COSTS_UNREAD = (
+    "Tokens include reasoning tokens. Unread: replies that came and cannot be read; in order: with the first "
+    "of two shown first. — means unknown; for a price, set `judging.prices`."
+)
+
+
+def cost_table(costs: pd.DataFrame) -> str:
+    """Return a table with a row per judge, its heading and its caption."""
+    both = costs[costs["shared"] > 0]
+    shared = [
+        f"{share:.1%} of {name} (alone, it would cost {value_text(usd, 'usd')})"
+        for name, share, usd in zip(both["evaluator"], both["shared"], both["usd_alone"], strict=True)
+    ]
+    if shared:
+        shared = [f"Calls that several judges make are paid once, in equal parts: {', '.join(shared)}."]
+    frame = costs.assign(label=costs["evaluator"] + costs["simulated"].map({True: MARK, False: ""}))
+    sheet = Sheet("costs", "What the judges cost", frame, _COSTS, (_COSTS_ABOUT, *shared, _COSTS_UNREAD))
+    return sheet_to_markdown(sheet)[1:]  # a heading of the first level

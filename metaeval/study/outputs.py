@@ -30,10 +30,10 @@ from metaeval.llm.store.replies import Store
 from metaeval.llm.store.tools import Conversation, conversations
 from metaeval.reports.leaderboards import FORMATS, Leaderboard
 from metaeval.reports.report.model import COSTS as SHOWN_COSTS
-from metaeval.reports.report.model import ListedEvaluator, Report, cost_table
+from metaeval.reports.report.model import ListedEvaluator, Report
 from metaeval.reports.report.page import report_page
 from metaeval.reports.report.units import WHY_MISSING, Calls, Sample, Units, sample
-from metaeval.reports.sheets import notice, render, sheet_to_csv
+from metaeval.reports.sheets import cost_table, notice, render, sheet_to_csv
 from metaeval.runs.folder import (
     COST_TABLE,
     COSTS,

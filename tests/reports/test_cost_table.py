@@ -5,7 +5,7 @@ import pytest
 
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.judging.cost import costs_of
-from metaeval.reports.report.model import cost_table
+from metaeval.reports.sheets import cost_table
 
 
 def table(usd: float, status: str = "ok") -> ScoreTable:

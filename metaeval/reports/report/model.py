@@ -10,16 +10,15 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.records import Kind
-from metaeval.base.simulation import MARK, Simulation
+from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board, SecondEstimate
 from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.engine.figures.figure import Figure, figure_payload
 from metaeval.engine.ranking import PeopleLine, RankedCell
-from metaeval.engine.sheet import Column, Form, Sheet, columns, value_text
+from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.engine.standings import BLOCKS
 from metaeval.reports.cells import cells, is_text
 from metaeval.reports.report.units import Calls, Sample, Units, decimals, listed_groups, number, numbers
-from metaeval.reports.sheets import sheet_to_markdown
 
 COSTS = (
     Column("unread", "unread", "share"),
@@ -29,26 +28,6 @@ COSTS = (
     Column("tokens_per_text", "tokens /\u00a0unit", "count"),
     Column("reasoning_tokens_per_text", "reasoning /\u00a0unit", "count"),
     Column("seconds_per_text", "time /\u00a0unit", "seconds"),
-)
-_COST_TABLE = (
-    Column("label", "Judge"),
-    Column("prompt", "prompt"),
-    Column("texts", "units", "count"),
-    Column("lost", "lost calls", "share"),
-    Column("usd_per_text", "USD per unit", "usd"),
-    Column("tokens_per_text", "tokens per unit", "count"),
-    Column("reasoning_tokens_per_text", "reasoning tokens per unit", "count"),
-    Column("seconds_per_text", "time per unit", "seconds"),
-    *columns("share", unread="unread", unread_first="unread, in order", unread_second="unread, swapped"),
-    Column("usd", "USD", "usd"),
-)
-_COSTS_ABOUT = (
-    "The cost of a unit covers all aspects, in one call or several, and repeated attempts. Calls without a "
-    "reply cost nothing and are left out."
-)
-_COSTS_UNREAD = (
-    "Tokens include reasoning tokens. Unread: replies that came and cannot be read; in order: with the first "
-    "of two shown first. — means unknown; for a price, set `judging.prices`."
 )
 _DIGITS: Mapping[Form, int] = {"hundred": 4, "share": 4, "hundredths": 4}
 
@@ -267,17 +246,3 @@ def sheets_payload(view: str, sheets: Sequence[Sheet]) -> list[dict[str, Any]]:
         }
         for sheet in sheets
     ]
-
-
-def cost_table(costs: pd.DataFrame) -> str:
-    """Return a table with a row per judge, its heading and its caption."""
-    both = costs[costs["shared"] > 0]
-    shared = [
-        f"{share:.1%} of {name} (alone, it would cost {value_text(usd, 'usd')})"
-        for name, share, usd in zip(both["evaluator"], both["shared"], both["usd_alone"], strict=True)
-    ]
-    if shared:
-        shared = [f"Calls that several judges make are paid once, in equal parts: {', '.join(shared)}."]
-    frame = costs.assign(label=costs["evaluator"] + costs["simulated"].map({True: MARK, False: ""}))
-    sheet = Sheet("costs", "What the judges cost", frame, _COST_TABLE, (_COSTS_ABOUT, *shared, _COSTS_UNREAD))
-    return sheet_to_markdown(sheet)[1:]  # a heading of the first level
