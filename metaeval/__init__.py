@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from metaeval.kinds.functions import of_frame
     from metaeval.kinds.relevance.systems.topics import order_systems, read_topics
     from metaeval.kinds.scoring import score
-    from metaeval.reports import leaderboard
+    from metaeval.reports.leaderboards import leaderboard
     from metaeval.sources.replies import read_replies, read_reply
     from metaeval.study.pipeline import run
     from metaeval.study.steps import save
@@ -36,7 +36,7 @@ _HOME = {
     "from_datasets": "metaeval.kinds.explanations.data.hf_datasets",
     "from_frames": "metaeval.kinds.explanations.data.loading",
     "from_table": "metaeval.kinds.explanations.data.tables.importer",
-    "leaderboard": "metaeval.reports",
+    "leaderboard": "metaeval.reports.leaderboards",
     "load": "metaeval.kinds.files.loading",
     "of_frame": "metaeval.kinds.functions",
     "order_systems": "metaeval.kinds.relevance.systems.topics",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metaeval.base.errors import DataError, nearest, shown
 from metaeval.base.simulation import REAL, Simulation
@@ -63,6 +63,17 @@ def typed(frame: pd.DataFrame, texts: Sequence[str], numbers: Sequence[str], wha
 def row_text(frame: pd.DataFrame, row: int, columns: Iterable[str]) -> str:
     """Return what stands in some columns of a row, such as ``item_id 'i1', generator 0``."""
     return ", ".join(f"{c} {shown(frame[c].iloc[row])}" for c in columns)
+
+
+def json_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as plain JSON values; NaN becomes None, and a rank a number."""
+    import pandas as pd
+
+    values = frame.astype(object).where(frame.notna(), None)
+    for column in values.columns.intersection(["rank", "cluster"]):
+        numbers = [int(text) if str(text).isdecimal() else text for text in values[column]]
+        values[column] = pd.Series(numbers, values.index, dtype=object)
+    return [{str(name): value for name, value in row.items()} for row in values.to_dict("records")]
 
 
 def html_heading(title: str, facts: Mapping[str, object], *, simulated: Simulation = REAL) -> str:

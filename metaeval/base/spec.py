@@ -83,6 +83,11 @@ class EvaluatorSpec:
         return hash((self.name, self.args, frozenset(self.kwargs.items())))
 
 
+def parts_of(spec: EvaluatorSpec) -> frozenset[str]:
+    """Return the specs that an evaluator is made of: those of an ensemble's parts, or its own."""
+    return frozenset().union(*map(parts_of, spec.parts)) if spec.parts else frozenset([str(spec)])
+
+
 def _checked(value: object, name: str) -> Argument:
     if isinstance(value, list | tuple):
         return tuple(_checked(v, name) for v in value)

@@ -138,9 +138,9 @@ def _tell(
     result: GateResult, suffix: str, out: Path | None, *, junit: Path | None, summary: Path | None
 ) -> None:
     from metaeval.base.files import write_text
-    from metaeval.reports.gate import gate_markdown, gate_record, junit_xml
     from metaeval.reports.sheets import files, render
     from metaeval.trust.gate.checks import gate_sheet
+    from metaeval.trust.gate.report import gate_markdown, gate_record, junit_xml
 
     sheet = gate_sheet(result)
     printed = "" if out is not None or is_on("json") else render([sheet], suffix)

@@ -118,7 +118,7 @@ def tell_simulated(simulated: Simulation, printed: str = "") -> None:
 
 def tell_uncalibrated(folder: Path) -> None:
     """Print on stderr which judges of a run have changed since they were calibrated."""
-    from metaeval.trust.calibration.record import CALIBRATION
+    from metaeval.runs.folder import CALIBRATION
 
     if not (folder / CALIBRATION).is_file():
         return  # never calibrated; the rest takes long to load

@@ -64,7 +64,7 @@ def demo(kind: str, out: Path | None, suffix: str) -> None:
         from metaeval.study.plan import plan
 
         folder, record, already = _completed(plan(bundled(_DEMOS[kind]), out))
-        from metaeval.reports import FORMATS
+        from metaeval.reports.leaderboards import FORMATS
         from metaeval.study.results import read_board
 
         board = read_board(folder, record.study.coefficients[:1])

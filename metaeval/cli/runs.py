@@ -45,7 +45,7 @@ def leaderboard(
     Several runs stand side by side, one column per data set. They have no units in common, so nothing is
     ranked or tested.
     """
-    from metaeval.reports import FORMATS
+    from metaeval.reports.leaderboards import FORMATS
     from metaeval.study.results import read_board, read_boards
     from metaeval.study.steps import leaderboard_records
 
@@ -149,11 +149,11 @@ def figures(
 @served
 @talk
 def view(folders: tuple[Path, ...], port: int, no_browser: bool) -> None:
-    """Show the reports of the finished runs in the folders RUN in a browser, several side by side.
+    """Show the finished runs in the folders RUN in a browser, as the site that `metaeval site` writes.
 
     Only this computer can see them. End with Ctrl-C.
     """
-    from metaeval.runs.viewer import view_runs
+    from metaeval.runs.site import view_runs
 
     view_runs(folders, port=port, browser=not no_browser, ready=tell_address)
 
@@ -165,7 +165,7 @@ def view(folders: tuple[Path, ...], port: int, no_browser: bool) -> None:
 @flag("--with-addresses", "Publish e-mail addresses.")
 @option("--ledger", "Folder of `metaeval reproduce`: its cells are a page, too.", PATH, metavar="DIR")
 @talk
-def site(folders: tuple[Path, ...], *, out: Path, **options: Any) -> None:
+def site(folders: tuple[Path, ...], *, out: Path, ledger: Path | None, **options: Any) -> None:
     """Write the finished runs in the folders RUN as a static site, for any web host.
 
     Its first page lists the studies, with their reports and tables, and all their evaluators. A site that is
@@ -173,10 +173,11 @@ def site(folders: tuple[Path, ...], *, out: Path, **options: Any) -> None:
     The reports show the ids of users, the texts, and the prompts and replies of judges.
     """
     begin()
-    from metaeval.study.site import studies_of, write_site
+    from metaeval.runs.site import studies_of, write_site
+    from metaeval.study.published import cell_sheets
 
     before = studies_of(out)
-    first = write_site(folders, out, **options)
+    first = write_site(folders, out, ledger=cell_sheets(ledger) if ledger else (), **options)
     if before:
         gone = [name for name in before if name not in studies_of(out)]
         without = f", without {', '.join(gone)}" if gone else ""

@@ -50,7 +50,7 @@ def format_option(default: str = "txt") -> Callable[[Callable[..., Any]], Callab
 
 
 def _fit(context: click.Context, parameter: click.Parameter, wide: bool) -> None:
-    from metaeval.reports.plain import fitted
+    from metaeval.reports.cells import fitted
 
     fitted.set(sys.stdout.isatty() and not wide)
 
@@ -115,14 +115,14 @@ def _writable(path: Path) -> Path:
 
 def tell_sheets(sheets: Sheets, suffix: str = "txt", out: Path | None = None, record: object = None) -> None:
     """Print sheets in a format, or write them to a file; as JSON the record, or else the rows by name."""
+    from metaeval.base.frames import json_rows
     from metaeval.reports.sheets import files, render
-    from metaeval.study.steps import records
 
     infinite, of = [float("inf"), float("-inf")], _label_words()
     tell_tables(
         reduce(or_, (sheet.simulated for sheet in sheets), REAL),
         lambda: render(sheets, suffix, of),
-        lambda: record or {s.name: records(s.frame.replace(infinite, float("nan"))) for s in sheets},
+        lambda: record or {s.name: json_rows(s.frame.replace(infinite, float("nan"))) for s in sheets},
         lambda path: files(sheets, path, of),
         out,
     )
@@ -158,7 +158,7 @@ def written(
     out: Path, record: Callable[[], object], files: Callable[[Path], Mapping[Path, str]]
 ) -> Mapping[Path, str]:
     """Return the content of each file: the record for JSON, else ``files``, with all columns."""
-    from metaeval.reports.plain import fitted
+    from metaeval.reports.cells import fitted
 
     fitted.set(False)
     return {out: f"{json_text(record())}\n"} if out.suffix.lower() == ".json" else files(out)

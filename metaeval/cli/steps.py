@@ -107,7 +107,8 @@ def correlate(
     SCORES is a file, or a glob or folder of Parquet files, such as
     scores/evaluator=bleu/part-0.parquet. DATA may also be such files, of ratings.
     """
-    from metaeval.study.steps import correlate_file, correlations_sheet, records
+    from metaeval.base.frames import json_rows
+    from metaeval.study.steps import correlate_file, correlations_sheet
 
     begin()
     bootstrap = {key: options.pop(key) for key in ("resamples", "cluster", "method", "confidence", "seed")}
@@ -124,7 +125,7 @@ def correlate(
         click.echo(f"metaeval: engine {result.policy['engine']}", err=True)
     if is_on("json"):
         facts = {**result.simulation.record(), "policy": dict(result.policy)}
-        tell_json({**facts, "correlations": records(result.frame)})
+        tell_json({**facts, "correlations": json_rows(result.frame)})
     elif out is None and suffix == "csv":
         from metaeval.base.formulas import to_csv
 

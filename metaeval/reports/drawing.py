@@ -33,7 +33,7 @@ def draw(
     `MissingExtraError` is raised if vl-convert is not installed, `MetaevalError` if a value is not to be
     chosen from.
     """
-    convert = _library()
+    convert = check_drawing()
     spec = figure.spec(chosen, bare=bare)
     # Nothing may be loaded from anywhere; no chart names an address, and none could be reached.
     closed: dict[str, Any] = {"allowed_base_urls": []}
@@ -46,12 +46,8 @@ def draw(
     return _renumbered(convert.vegalite_to_svg(spec, **closed)).encode()
 
 
-def check_drawing() -> None:
-    """Raise `MissingExtraError` if figures cannot be drawn, before the work is done."""
-    _library()
-
-
-def _library() -> Any:  # noqa: ANN401 - a module without types
+def check_drawing() -> Any:  # noqa: ANN401 - a module without types
+    """Return the library that draws; raise `MissingExtraError` if it is not there."""
     try:
         return importlib.import_module("vl_convert")
     except ImportError as error:

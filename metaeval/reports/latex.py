@@ -1,4 +1,4 @@
-r"""What all LaTeX tables have in common: ``table*`` with booktabs rules, for ``\input`` into a paper.
+r"""Sheets → LaTeX: ``table*`` with booktabs rules, for ``\input`` into a paper.
 
 All are set in 8-point type. A table that is too wide for a page is turned on its side; one that is too wide
 for that, too, is not turned but goes on in further tables, as one that is too long does.
@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from metaeval.base.simulation import REAL, Simulation
-from metaeval.reports.plain import fold, wrapped
+from metaeval.engine.sheet import NOTHING, Mark, Sheet
+from metaeval.reports.cells import cells, fold, heads_of, is_text, stacked
 
-HEAD = (
+_HEAD = (
     r"% Needs \usepackage{booktabs,graphicx,textcomp} and \usepackage[T1]{fontenc};",
     "% names in scripts other than Latin need XeLaTeX or LuaLaTeX with a suitable font.",
 )
@@ -32,6 +32,7 @@ _WIDTHS = {
     **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ-+=", 0.88),
 }
 _MOST = 1.1
+_MARKS: Mapping[Mark, str] = {"best": r"\textbf{{{}}}", "second": r"\underline{{{}}}"}
 _END = r"\end{table*}"
 _MOST_WAITING = 15  # LaTeX of old holds 18 tables, that of today 52
 _MATHS = {
@@ -91,64 +92,52 @@ def width_of(text: str) -> float:
     return _POINTS * sum(_WIDTHS.get(character, _MOST) for character in text)
 
 
-def bodies(
-    titles: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    numbers: Sequence[Sequence[str]],
-    texts: Sequence[bool],
-    *,
-    heads: Sequence[str],
-    said: int,
-) -> Iterator[Body]:
+def _number(text: str) -> str:
+    return escaped(text) if text == NOTHING else escaped(text).replace("-", "$-$")
+
+
+def _bodies(sheet: Sheet, words: int) -> Iterator[Body]:
     """Yield the parts of a table, each of which fits a page.
 
-    ``rows`` are the cells, not escaped, and ``numbers`` the cells as LaTeX sets them; those of columns with
-    text (``texts``), which may be wrapped, are escaped here instead. ``heads`` are words above each row,
-    empty for none. The caption and the notes have ``said`` characters, which take room, too.
+    Text is wrapped, and escaped then; numbers are set as they are. The caption and the notes have as many
+    characters as ``words`` says, which take room, too.
     """
-    plain = {
-        turned: fold(titles, rows, texts, room=room - _GAP, measure=width_of, gap=_GAP)
-        for turned, room in ((False, _ROOM), (True, _TURNED_ROOM))
-    }
-    turned = len(plain[False]) > 1 and len(plain[True]) == 1
-    for part in plain[turned]:
-        of = [*zip(part.columns, part.widths, strict=True)]
-        title = _lines([wrapped(titles[j], w, width_of, words=True) for j, w in of], down=True)
-        found = [
-            _lines(
-                [wrapped(rows[i][j], w, width_of) if texts[j] else [numbers[i][j]] for j, w in of],
-                escape=[texts[j] for j, _ in of],
-            )
-            for i in part.rows
-        ]
+    titles, texts = [c.title for c in sheet.columns], [is_text(c) for c in sheet.columns]
+    rows, numbers = cells(sheet), cells(sheet, number=_number, marks=_MARKS)
+    heads = heads_of(sheet)
+    upright, turned = (
+        fold(titles, rows, texts, room=room - _GAP, measure=width_of, gap=_GAP)
+        for room in (_ROOM, _TURNED_ROOM)
+    )
+    on_side = len(upright) > 1 and len(turned) == 1
+    most = max(_LEAST_ROWS, _TURNED_ROWS - round(words / _TURNED_LINE)) if on_side else _ROWS
+    for part in turned if on_side else upright:
+        title = _lines([[escaped(t) for t in line] for line in part.title_lines(titles, width_of)])
+        set_rows = []
+        for i in part.rows:
+            wrapped_row = zip(part.columns, part.wrapped_row(rows[i], texts, width_of), strict=True)
+            row = [[*map(escaped, c)] if texts[j] else [numbers[i][j]] for j, c in wrapped_row]
+            set_rows.append(_lines(stacked(row)))
         # A word above rows takes a line, too; the first one is counted with the titles.
         above = [k > 0 and heads[i] != heads[part.rows[k - 1]] for k, i in enumerate(part.rows)]
-        heights = [len(row) + head for row, head in zip(found, above, strict=True)]
-        most = max(_LEAST_ROWS, _TURNED_ROWS - round(said / _TURNED_LINE)) if turned else _ROWS
+        heights = [len(row) + head for row, head in zip(set_rows, above, strict=True)]
         for chunk in _chunks(heights, most):
-            lines = title + ([] if found else [r"    \midrule"])
+            lines = title + ([] if set_rows else [r"    \midrule"])
             before = None
             for k in chunk:
                 head = heads[part.rows[k]]
                 if head != before:
                     lines.append(r"    \midrule")
                     if head:
-                        lines.append(rf"    \multicolumn{{{len(of)}}}{{l}}{{\textit{{{escaped(head)}}}}} \\")
+                        across = len(part.columns)
+                        lines.append(rf"    \multicolumn{{{across}}}{{l}}{{\textit{{{escaped(head)}}}}} \\")
                 before = head
-                lines += found[k]
-            yield Body("".join("l" if texts[j] else "r" for j, _ in of), lines, turned)
+                lines += set_rows[k]
+            yield Body("".join("l" if texts[j] else "r" for j in part.columns), lines, on_side)
 
 
-def _lines(
-    cells: Sequence[Sequence[str]], *, down: bool = False, escape: Sequence[bool] | None = None
-) -> list[str]:
-    """Return the lines of a row whose cells have several lines each, at the top or ``down`` at the foot."""
-    high = max(map(len, cells))
-    texts = [
-        [escaped(t) for t in cell] if escape is None or escape[j] else [*cell] for j, cell in enumerate(cells)
-    ]
-    full = [[""] * (high - len(t)) + t if down else t + [""] * (high - len(t)) for t in texts]
-    return [rf"    {' & '.join(line)} \\" for line in zip(*full, strict=True)]
+def _lines(stacked_cells: Iterable[Sequence[str]]) -> list[str]:
+    return [rf"    {' & '.join(line)} \\" for line in stacked_cells]
 
 
 def _chunks(heights: Sequence[int], most: int) -> Iterator[range]:
@@ -166,11 +155,11 @@ def _chunks(heights: Sequence[int], most: int) -> Iterator[range]:
 
 def labels(of: str, names: Sequence[str]) -> list[str]:
     """Return a label for each of several tables; no two are the same."""
-    found: list[str] = []
+    made: list[str] = []
     for name in names:
         label = label_of(of, name)
-        found.append(f"{label}-{len(found) + 1}" if label in found else label)
-    return found
+        made.append(f"{label}-{len(made) + 1}" if label in made else label)
+    return made
 
 
 def label_of(*names: str) -> str:
@@ -178,23 +167,28 @@ def label_of(*names: str) -> str:
 
     What LaTeX does not take in a label becomes a dash; names that would then be the same have a digest.
     """
-    found = []
+    parts = []
     for name in filter(None, names):
-        plain = re.sub(r"[^A-Za-z0-9.:-]+", "-", name).strip("-")
-        whole = name.isascii() and plain
-        found += [plain] * bool(plain) + [hashlib.sha256(name.encode()).hexdigest()[:6]] * (not whole)
-    return "-".join(found)
+        allowed = re.sub(r"[^A-Za-z0-9.:-]+", "-", name).strip("-")
+        whole = name.isascii() and allowed
+        parts += [allowed] * bool(allowed) + [hashlib.sha256(name.encode()).hexdigest()[:6]] * (not whole)
+    return "-".join(parts)
 
 
-def paper(lines: Iterable[str]) -> str:
-    r"""Return the lines of tables as one text; a page ends before LaTeX has more waiting than it can."""
-    found, tables = [], 0
-    for line in lines:
-        found.append(line)
-        tables += line == _END
-        if line == _END and tables % _MOST_WAITING == 0:
-            found.append(r"\clearpage")
-    return "\n".join(found) + "\n"
+def paper(sheets: Sequence[Sheet], of: str = "", *, above: Iterable[str] = ()) -> str:
+    r"""Return the tables of sheets as one text, to be put into a paper.
+
+    What they are ``of`` tells their labels from others in the paper; lines ``above`` come after those on what
+    the tables need. A page ends before LaTeX has more tables waiting than it can.
+    """
+    lines, tables = [*_HEAD, *above], 0
+    for sheet, label in zip(sheets, labels(of, [sheet.name for sheet in sheets]), strict=True):
+        for line in _tables(sheet, label):
+            lines.append(line)
+            tables += line == _END
+            if line == _END and tables % _MOST_WAITING == 0:
+                lines.append(r"\clearpage")
+    return "\n".join(lines) + "\n"
 
 
 def escaped(text: str) -> str:
@@ -207,43 +201,40 @@ def prose(text: str) -> str:
     return _PERCENT.sub("~", escaped(_APOSTROPHE.sub("’", text)))
 
 
-def environment(
-    *,
-    caption: str,
-    label: str,
-    body: Body,
-    notes: str = "",
-    continued: bool = False,
-    simulated: Simulation = REAL,
-) -> Iterator[str]:
-    r"""Yield the lines of one table.
+def _tables(sheet: Sheet, label: str) -> Iterator[str]:
+    r"""Yield the lines of ``table*`` environments; one that is too long or too wide goes on in further ones.
 
-    Caption and notes are sentences, not yet escaped; the label is what ``\ref`` calls the table, behind
-    ``tab:``. One that is ``continued`` has the number of the table before it. What is simulated is said in
-    capitals.
+    The label is what ``\ref`` calls the table, behind ``tab:``; a further one has the number of the first.
+    What is simulated is said in capitals, and in a comment above unless it was said before.
     """
+    simulated, title = sheet.simulated, sheet.title.rstrip(".")
+    caption, notes = sheet.caption or f"{title}.", " ".join(filter(None, [*sheet.notes, simulated.sentence]))
     loud = rf"\textbf{{{simulated.loud}}} " if simulated else ""
-    yield ""
-    yield r"\begin{table*}" + ("[p]" if body.turned else "")
-    yield r"  \centering"
-    if body.turned:
-        yield rf"  \rotatebox{{90}}{{\begin{{minipage}}{{{_TURNED_ROOM:g}pt}}\centering"
-    if continued:
-        yield r"  \addtocounter{table}{-1}"
-    yield f"  \\caption{{{loud}{prose(caption)}}}"
-    if not continued:
-        yield f"  \\label{{tab:{label}}}"
-    yield r"  \smallskip"
-    yield rf"  \fontsize{{{_POINTS}}}{{{_POINTS * 1.2:g}}}\selectfont"
-    yield rf"  \setlength{{\tabcolsep}}{{{_GAP / 2:g}pt}}"
-    yield f"  \\begin{{tabular}}{{{body.alignment}}}"
-    yield r"    \toprule"
-    yield from body.lines
-    yield r"    \bottomrule"
-    yield r"  \end{tabular}"
-    if notes:
-        yield r"  \par\smallskip"
-        yield f"  \\parbox{{\\linewidth}}{{\\footnotesize {prose(notes)}}}"
-    if body.turned:
-        yield r"  \end{minipage}}"
-    yield _END
+    if simulated and not simulated.told:
+        yield f"% {simulated.loud}"
+    for i, body in enumerate(_bodies(sheet, len(caption + notes))):
+        yield ""
+        yield r"\begin{table*}" + ("[p]" if body.turned else "")
+        yield r"  \centering"
+        if body.turned:
+            yield rf"  \rotatebox{{90}}{{\begin{{minipage}}{{{_TURNED_ROOM:g}pt}}\centering"
+        if i:
+            yield r"  \addtocounter{table}{-1}"
+            yield f"  \\caption{{{loud}{prose(f'{title} (continued).')}}}"
+        else:
+            yield f"  \\caption{{{loud}{prose(caption)}}}"
+            yield f"  \\label{{tab:{label}}}"
+        yield r"  \smallskip"
+        yield rf"  \fontsize{{{_POINTS}}}{{{_POINTS * 1.2:g}}}\selectfont"
+        yield rf"  \setlength{{\tabcolsep}}{{{_GAP / 2:g}pt}}"
+        yield f"  \\begin{{tabular}}{{{body.alignment}}}"
+        yield r"    \toprule"
+        yield from body.lines
+        yield r"    \bottomrule"
+        yield r"  \end{tabular}"
+        if notes and not i:
+            yield r"  \par\smallskip"
+            yield f"  \\parbox{{\\linewidth}}{{\\footnotesize {prose(notes)}}}"
+        if body.turned:
+            yield r"  \end{minipage}}"
+        yield _END

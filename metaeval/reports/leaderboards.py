@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
@@ -11,13 +11,28 @@ from typing import Any
 import pandas as pd
 
 from metaeval.base.counts import counted
+from metaeval.base.errors import MetaevalError
 from metaeval.base.formulas import to_csv
 from metaeval.base.frames import html_heading
 from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.board import Board, Cell
+from metaeval.engine.correlation import Correlation, Correlations, correlation_board
+from metaeval.engine.paired_tests import Comparisons
+from metaeval.engine.ranking import ranking
 from metaeval.engine.sheet import NOTHING, Sheet, value_text
-from metaeval.reports import escapes, latex, plain
-from metaeval.reports.sheets import latex_tables, sheet_to_html, sheet_to_markdown, sheet_to_text
-from metaeval.reports.templates import template
+from metaeval.engine.standings import Order, Standings, standings
+from metaeval.reports import template
+from metaeval.reports.latex import paper
+from metaeval.reports.sheets import (
+    LOST,
+    markdown,
+    notice,
+    prose,
+    room,
+    sheet_to_html,
+    sheet_to_markdown,
+    sheet_to_text,
+)
 
 ROWS = 60
 """Rows that a notebook shows at most, over all tables."""
@@ -51,10 +66,11 @@ class Leaderboard:
         return self.title or (f"Evaluators on {self.dataset}" if self.dataset else "Evaluators")
 
     @property
-    def _quiet(self) -> tuple[Sheet | None, list[Sheet]]:
-        """The ranking and the tables with what was done, where it has been said what is simulated."""
-        ranking = self.ranking and replace(self.ranking, simulated=REAL)
-        return ranking, [replace(t, notes=(*t.notes, *self.policy), simulated=REAL) for t in self.tables]
+    def sheets(self) -> list[Sheet]:
+        """The ranking and the tables with what was done, below words that say what is simulated."""
+        tables = [replace(table, notes=(*table.notes, *self.policy)) for table in self.tables]
+        ranked = [self.ranking] if self.ranking else []
+        return [replace(sheet, simulated=REAL) for sheet in (*ranked, *tables)]
 
     def __repr__(self) -> str:
         evaluators = self.frame["evaluator"].nunique() if len(self.frame) else 0
@@ -63,41 +79,28 @@ class Leaderboard:
 
     def to_text(self) -> str:
         """Return plain text that fits the terminal: the ranking, and a section per table."""
-        width, (ranking, tables) = plain.room(), self._quiet
-        said = [
-            self.heading,
-            self.simulated.warning,
-            " ".join([escapes.LOST, *self.lost] if self.lost else []),
-        ]
-        parts = [plain.prose(sentence, width) + "\n" for sentence in said if sentence]
-        return "\n".join([*parts, *map(sheet_to_text, [*([ranking] if ranking else []), *tables])])
+        lost = " ".join([LOST, *self.lost]) if self.lost else ""
+        sentences = (self.heading, self.simulated.warning, lost)
+        above = [f"{prose(sentence, room())}\n" for sentence in sentences if sentence]
+        return "\n".join([*above, *map(sheet_to_text, self.sheets)])
 
     def to_markdown(self) -> str:
         """Return Markdown: the ranking, and a section per table."""
-        parts = [f"# {escapes.markdown(self.heading)}\n"]
+        above = [f"# {markdown(self.heading)}\n"]
         if self.simulated:
-            parts.append(f"> **{self.simulated.loud}** {escapes.markdown(self.simulated.sentence)}\n")
+            above.append(f"> **{self.simulated.loud}** {markdown(self.simulated.sentence)}\n")
         if self.lost:
-            parts.append(escapes.notice(self.lost).rstrip() + "\n")
-        ranking, tables = self._quiet
-        return "\n".join([*parts, *map(sheet_to_markdown, [*([ranking] if ranking else []), *tables])])
+            above.append(notice(self.lost).rstrip() + "\n")
+        return "\n".join([*above, *map(sheet_to_markdown, self.sheets)])
 
     def to_latex(self) -> str:
         """Return LaTeX tables to put into a paper; they need the packages booktabs and graphicx."""
-        lines = [*latex.HEAD]
-        if self.simulated:
-            lines.append(f"% {self.simulated.loud}")
-        if self.lost:
-            lines.append(f"% {escapes.LOST}")
+        above = [f"% {words}" for words in (self.simulated.loud, LOST if self.lost else "") if words]
+        sentences = (*self.policy, *filter(None, [self.simulated.sentence]), *self.lost)
+        simulated = replace(self.simulated, told=True)
+        tables = [replace(t, notes=(*t.notes, *sentences), simulated=simulated) for t in self.tables]
         ranked = [self.ranking] if self.ranking else []
-        of = self.name or self.dataset
-        labels = latex.labels(of, [sheet.name for sheet in (*ranked, *self.tables)])
-        for table, label in zip(ranked, labels, strict=False):
-            lines += latex_tables(table, label)
-        for table, label in zip(self.tables, labels[len(ranked) :], strict=True):
-            told = replace(table, notes=(*table.notes, *self.policy), simulated=self.simulated)
-            lines += latex_tables(told, label, self.lost, comment=False)
-        return latex.paper(lines)
+        return paper([*ranked, *tables], self.name or self.dataset, above=above)
 
     def to_csv(self) -> str:
         """Return one CSV table, the numbers as printed, a row per evaluator and table."""
@@ -118,13 +121,8 @@ class Leaderboard:
 
     def to_html(self) -> str:
         """Return HTML tables, without a page around them."""
-        ranking, tables = self._quiet
-        return template("tables.html").render(
-            board=self,
-            lost=escapes.LOST,
-            ranking=sheet_to_html(ranking) if ranking else "",
-            tables=[sheet_to_html(table) for table in tables],
-        )
+        sections = map(sheet_to_html, self.sheets)
+        return template("tables.html").render(board=self, lost=LOST, sections=sections)
 
     def to_page(self) -> str:
         """Return one HTML page that needs no other file, with each evaluator's signature."""
@@ -136,20 +134,19 @@ class Leaderboard:
 
     def _repr_html_(self) -> str:
         """Show a notebook the ranking and as many tables as a screen or two hold; say what is left out."""
-        left, kept, out = ROWS, [], []
+        left, shown, left_out = ROWS, list[Sheet](), []
         named = [("the ranking", self.ranking)] if self.ranking else []
         for name, sheet in [*named, *((f"the table of {t.title}", t) for t in self.tables)]:
-            shown = replace(sheet, frame=sheet.frame.head(left))
-            left -= len(shown.frame)
-            if missing := len(sheet.frame) - len(shown.frame):
-                rows = counted(missing, "evaluator")
-                out.append(f"{rows} of {name}" if len(shown.frame) else name)
-            kept.append(shown)
-        tables = tuple(sheet for sheet in kept[len(named) :] if len(sheet.frame))
-        html = replace(self, ranking=kept[0] if named else None, tables=tables).to_html()
-        said = "" if tables else "".join(f"<p>{escape(sentence)}</p>" for sentence in self.policy)
-        more = f"<p>Not shown here: {'; '.join(out)}. <code>.to_html()</code> has all.</p>" if out else ""
-        return f"{html_heading(self.heading, {})}{html}{said}{more}"
+            shown.append(replace(sheet, frame=sheet.frame.head(left)))
+            rows = len(shown[-1].frame)
+            left -= rows
+            if missing := len(sheet.frame) - rows:
+                left_out.append(f"{counted(missing, 'evaluator')} of {name}" if rows else name)
+        tables = tuple(sheet for sheet in shown[len(named) :] if len(sheet.frame))
+        html = replace(self, ranking=shown[0] if named else None, tables=tables).to_html()
+        policy = "" if tables else "".join(f"<p>{escape(sentence)}</p>" for sentence in self.policy)
+        more = f"<p>Not shown here: {'; '.join(left_out)}. <code>.to_html()</code> has all.</p>"
+        return f"{html_heading(self.heading, {})}{html}{policy}{more if left_out else ''}"
 
 
 FORMATS = {
@@ -160,3 +157,90 @@ FORMATS = {
     "html": Leaderboard.to_html,
 }
 """The suffix of a file → what makes its content."""
+
+
+def leaderboard(
+    result: Correlations | Board | pd.DataFrame,
+    *,
+    order: Order = "study",
+    coefficients: Sequence[str] | None = None,
+    title: str = "",
+    dataset: str = "",
+    truth: str = "",
+    simulated: bool = False,
+    signatures: Mapping[str, Mapping[str, Any]] | None = None,
+    name: str = "",
+    by: Cell | Sequence[str] | str | None = None,
+    tests: Comparisons | None = None,
+    costs: pd.DataFrame | None = None,
+    lost: Sequence[str] = (),
+) -> Leaderboard:
+    """Put results into tables like those of a paper: blocks of evaluators, a column per aspect.
+
+    Parameters
+    ----------
+    result
+        What `metaeval.correlate` returned, or a table with the columns of ``correlations.csv``, which does
+        not say how its numbers were made: the leaderboard then says that this is not known. Or the board of
+        another kind of study.
+    order
+        Of the evaluators in a block: ``study``, as they come, or ``estimate``, the best first.
+    coefficients
+        Those to show, in this order; all, if left out.
+    title, dataset, truth, signatures
+        What to say of where the numbers come from.
+    simulated
+        Whether the data are simulated, which is then said in capitals.
+    name
+        What LaTeX labels begin with, so that two leaderboards can be in one paper; ``dataset``, if left out.
+    by, tests, costs
+        Of the ranking that comes first: the column that orders it (aspect, level, coefficient), what
+        `metaeval.compare` returned for that column, and what the evaluators cost.
+    lost
+        Sentences on calls of judges that brought no reply, which are then said in capitals.
+
+    Raises
+    ------
+    ValueError
+        If ``order`` or a coefficient is not known.
+    MetaevalError
+        If ``result`` or ``tests`` is something else, or the table cannot be read (`DataError`).
+    """
+    if tests is not None and not isinstance(tests, Comparisons):
+        raise MetaevalError(
+            "tests are what compare returned, not its frame, which does not say how they were made; "
+            "make them of a frame with Comparisons.of_frame(frame, policy)"
+        )
+    board = _board(result, simulated)
+    made, ranked = Standings.none(Correlation._fields), None
+    if board is not None:
+        board = replace(board, simulated=board.simulated | Simulation(simulated))
+        tables = board.tables.name if board.tables else "coefficient"
+        shown = board if coefficients is None else board.only(tables, coefficients)
+        made = standings(shown, order=order, truth=truth, dataset=dataset)
+        ranked = ranking(board, by=by, tests=tests, costs=costs)
+    return Leaderboard(
+        *made,
+        ranked,
+        board.notes if board else (),
+        title,
+        dataset,
+        truth,
+        board.simulated if board else Simulation(simulated),
+        dict(signatures or {}),
+        tuple(lost),
+        name,
+    )
+
+
+def _board(given: object, simulated: bool) -> Board | None:
+    """Return the board of a result; None for one without rows."""
+    if isinstance(given, Board):
+        return given
+    if isinstance(given, pd.DataFrame):
+        given = Correlations.of_frame(given, simulated=simulated)
+    if isinstance(given, Correlations):
+        return correlation_board(given) if len(given) else None
+    raise MetaevalError(
+        f"leaderboard takes what correlate returned, or its frame, not a {type(given).__name__}"
+    )

@@ -2,110 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, TypeAlias
 
 import pandas as pd
+from rich.cells import cell_len
 
 from metaeval.base.formulas import to_csv
 from metaeval.base.simulation import MARK
-from metaeval.engine.sheet import NOTHING, Column, Mark, Sheet, columns, decimals_of, value_text
-from metaeval.reports import escapes, latex, plain
-from metaeval.reports.templates import template
+from metaeval.engine.sheet import MARKS_SAID, NOTHING, Column, Mark, Sheet, columns, value_text
+from metaeval.reports import template
+from metaeval.reports.cells import (
+    Part,
+    cells,
+    fitted,
+    fold,
+    heads_of,
+    is_numeric,
+    is_text,
+    keys_of,
+    stacked,
+    wrapped,
+)
+from metaeval.reports.latex import paper
 
-_Escape: TypeAlias = "Callable[[str], str]"
+LOST = "LOST REPLIES."
+"""What stands before the sentences on calls without a reply, and on many replies that were not read."""
+_TEXT: Mapping[Mark, str] = {"best": "{}*", "second": "{}+"}
+_TEXT_MARKS_SAID = "The best value has *, the second has +"
 _MARKDOWN: Mapping[Mark, str] = {"best": "**{}**", "second": "<u>{}</u>"}
-_LATEX: Mapping[Mark, str] = {"best": r"\textbf{{{}}}", "second": r"\underline{{{}}}"}
 _HTML: Mapping[Mark, str] = {"best": "<b>{}</b>", "second": "<u>{}</u>"}
-
-
-def cells(
-    sheet: Sheet,
-    text: _Escape = str,
-    number: _Escape = str,
-    marks: Mapping[Mark, str] = MappingProxyType({}),
-) -> list[list[str]]:
-    """Return the printed cells of a sheet, with their intervals.
-
-    Each value is escaped on its own, by ``text`` or ``number``, as its column holds; ``marks`` are put around
-    marked values, which stand for the braces.
-    """
-
-    def cell(i: int, row: Mapping[Any, Any], column: Column) -> str:
-        low, high = (row.get(name) for name in (column.low, column.high))
-        decimals = decimals_of(column.form, row[column.name], low, high)
-
-        def value(name: str) -> str:
-            said = value_text(row[name], column.form, decimals)
-            escaped = (text if is_text(column) else number)(said)
-            mark = sheet.marks.get((i, name))
-            return marks[mark].format(escaped) if mark and marks else escaped
-
-        shown = " / ".join(value(name) for name in (column.name, *column.beside))
-        ends = [value_text(end, column.form, decimals) for end in (low, high)]
-        if ends == [NOTHING, NOTHING]:
-            return shown
-        return f"{shown} {number('[')}{number(ends[0])}, {number(ends[1])}{number(']')}"
-
-    return [[cell(i, row, c) for c in sheet.columns] for i, row in enumerate(sheet.frame.to_dict("records"))]
-
-
-def is_text(column: Column) -> bool:
-    """Whether a column holds text, which is aligned to the left and may be wrapped."""
-    return column.form in ("text", "code")
-
-
-def _heads(sheet: Sheet) -> list[str]:
-    """Return the words above each row; empty where the row before has the same."""
-    if not sheet.heads:
-        return [""] * len(sheet.frame)
-    heads = sheet.frame[sheet.heads].tolist()
-    return [head if i == 0 or head != heads[i - 1] else "" for i, head in enumerate(heads)]
-
-
-def _sentences(sheet: Sheet) -> list[str]:
-    return [*filter(None, [sheet.caption]), *sheet.notes]
-
-
+_GAP = 2  # characters between two columns of text
+_LEAST_WIDTH = 40  # characters; a narrower terminal wraps the lines itself
 _LEAST = ("count", "counts", "rank", "code", "usd", "seconds")  # forms of columns that go first
 _NAMED = 3  # columns without room that are named
+_SPECIAL = re.compile(r"([\\`*_{}\[\]|~#$])")
+_ENTITY = re.compile(r"&(?=[#\w])")
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+
+
+def room() -> int:
+    """Return the width of the terminal, or ``COLUMNS``; 80 if the output goes elsewhere."""
+    return max(_LEAST_WIDTH, shutil.get_terminal_size().columns)
+
+
+def prose(text: str, width: int) -> str:
+    """Return sentences in lines of a width."""
+    sentences = text.replace(MARKS_SAID, _TEXT_MARKS_SAID)
+    return "\n".join(wrapped(sentences, width, cell_len, words=True))
 
 
 def sheet_to_text(sheet: Sheet) -> str:
     """Return a title, aligned columns that fit the terminal, and the notes."""
-    width, body = plain.room(), cells(sheet, marks=plain.MARKS)
-    parts = [plain.prose(said, width) for said in (sheet.title, sheet.simulated.warning) if said]
-    heads = sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(body)
-
-    kept = [*range(len(sheet.columns))]
+    width, fit, heads = room(), fitted.get(), heads_of(sheet)
+    columns, body = sheet.columns, cells(sheet, marks=_TEXT)
+    parts = [prose(sentence, width) for sentence in (sheet.title, sheet.simulated.warning) if sentence]
+    kept, missing = [*range(len(columns))], list[str]()
 
     def table() -> str:
-        some, rows = [sheet.columns[j] for j in kept], [[row[j] for j in kept] for row in body]
-        return plain.table([c.title for c in some], rows, [is_text(c) for c in some], heads, width)
+        return _table([columns[j] for j in kept], [[row[j] for j in kept] for row in body], heads, width)
 
-    text, fit, cut = table(), plain.fitted.get(), list[str]()
-    if fit and "\n\n" in text and any(c.beside for c in sheet.columns):
-        alone = replace(sheet, columns=tuple(c._replace(beside=()) for c in sheet.columns))
-        body, cut = cells(alone, marks=plain.MARKS), ["further values of a cell"]
-        text = table()
-    for j in _droppable(sheet.columns, body) if fit else ():
-        if "\n\n" in text:  # it goes on below
+    text = table()
+    if fit and "\n\n" in text and any(c.beside for c in columns):  # it goes on below
+        body = cells(replace(sheet, columns=tuple(c._replace(beside=()) for c in columns)), marks=_TEXT)
+        text, missing = table(), ["further values of a cell"]
+    for j in _droppable(columns, body) if fit else ():
+        if "\n\n" in text:
             kept.remove(j)
             text = table()
-    missing = cut + [c.title for j, c in enumerate(sheet.columns) if j not in kept]
-    if "\n\n" in text and fit:
-        body = [[text.partition(" [")[0] for text in row] for row in body]
+    missing += [c.title for j, c in enumerate(columns) if j not in kept]
+    if fit and "\n\n" in text:
+        body = [[cell.partition(" [")[0] for cell in row] for row in body]
         text, missing = table(), ["intervals", *missing]
     parts.append(text)
     if missing:
         named = "; ".join(missing[:_NAMED]) + f" and {len(missing) - _NAMED} more" * (len(missing) > _NAMED)
-        parts.append(plain.prose(f"No room for {named}: --wide shows all.", width))
+        parts.append(prose(f"No room for {named}: --wide shows all.", width))
     if sentences := _sentences(sheet):
-        parts.append(plain.prose(" ".join(sentences), width))
+        parts.append(prose(" ".join(sentences), width))
     return "\n\n".join(parts) + "\n"
+
+
+def _table(columns: Sequence[Column], rows: Sequence[Sequence[str]], heads: Sequence[str], width: int) -> str:
+    """Return an aligned table; columns that do not fit go on below, with the names of the rows again."""
+    titles, texts = [c.title for c in columns], [is_text(c) for c in columns]
+    values = [[row[j] for row in rows] for j in range(len(columns))]
+    left = [text and not is_numeric(column) for text, column in zip(texts, values, strict=True)]
+    values = [column if text else _aligned(column) for text, column in zip(left, values, strict=True)]
+    body = [*zip(*values, strict=True)]
+    indent = "  " if any(heads) else ""
+    blocks = []
+    for part in fold(titles, body, left, room=width - len(indent), measure=cell_len, gap=_GAP):
+        lines = [*part.title_lines(titles, cell_len), tuple("-" * int(w) for w in part.widths)]
+        block = [_line(line, part, left, indent) for line in lines]
+        head = ""
+        for i in part.rows:
+            if heads[i] and heads[i] != head:
+                head = heads[i]
+                block.append(head)
+            lines = stacked(part.wrapped_row(body[i], left, cell_len))
+            block += [_line(line, part, left, indent) for line in lines]
+        blocks.append("\n".join(block))
+    return "\n\n".join(blocks)
+
+
+def _line(texts: Sequence[str], part: Part, left: Sequence[bool], indent: str) -> str:
+    """Return texts that stand side by side, filled up to the widths of their columns."""
+    filled = []
+    for text, j, width in zip(texts, part.columns, part.widths, strict=True):
+        spaces = " " * (int(width) - cell_len(text))
+        filled.append(text + spaces if left[j] else spaces + text)
+    return (indent + (" " * _GAP).join(filled)).rstrip()
+
+
+def _aligned(column: Sequence[str]) -> list[str]:
+    """Return cells of one width, in which the numbers are aligned, and the intervals behind them."""
+    signs = tuple(mark.format("") for mark in _TEXT.values())
+    cells = [text.partition(" [") for text in column]
+    parts = [number.split(" / ") for number, _, _ in cells]
+    if any(part.endswith(signs) for row in parts for part in row):
+        # A mark takes the place of the space behind a number.
+        parts = [[part if part.endswith(signs) else f"{part} " for part in row] for row in parts]
+        slash = "/ "
+    else:
+        slash = " / "
+    most = max(map(len, parts), default=0)
+    wide = [max(len(row[i]) for row in parts if i < len(row)) for i in range(most)]
+    texts = [
+        slash.join(part.rjust(w) for part, w in zip(row, wide, strict=False)) + opening + interval
+        for row, (_, opening, interval) in zip(parts, cells, strict=True)
+    ]
+    return [text.ljust(max(map(len, texts))) for text in texts]
 
 
 def _droppable(columns: Sequence[Column], body: Sequence[Sequence[str]]) -> list[int]:
@@ -121,10 +151,32 @@ def _droppable(columns: Sequence[Column], body: Sequence[Sequence[str]]) -> list
         idle = titles.count(titles[j]) > 1 or {*cells_of[j]} <= {"", NOTHING}
         return 0 if idle or columns[j].form in _LEAST else 1 + texts[j]
 
-    stay = {*plain.keys_of(cells_of, texts), *(j for j, c in enumerate(columns) if c.keep)}
+    stay = {*keys_of(cells_of, texts), *(j for j, c in enumerate(columns) if c.keep)}
     numbers = [j for j, text in enumerate(texts) if not text]
     stay |= {max(numbers, key=need)} if numbers and not stay.intersection(numbers) else set()
     return sorted({*range(len(columns))} - stay, key=lambda j: (need(j), -j))
+
+
+def markdown(text: str) -> str:
+    """Return text that Markdown shows as it is, in a table too."""
+    shown = _ENTITY.sub("&amp;", " ".join(text.split()))
+    if _TAG.search(shown) or shown.startswith(">"):
+        shown = shown.replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", shown)
+
+
+def notice(lost: Sequence[str]) -> str:
+    """Return what a Markdown text begins with if replies were lost; empty if none were."""
+    return f"> **{LOST}** {' '.join(map(markdown, lost))}\n\n" if lost else ""
+
+
+def _sentences(sheet: Sheet) -> list[str]:
+    return [*filter(None, [sheet.caption]), *sheet.notes]
+
+
+def _changing(heads: Sequence[str]) -> list[str]:
+    """Return the words above each row; empty where the row before has the same."""
+    return [head if i == 0 or head != heads[i - 1] else "" for i, head in enumerate(heads)]
 
 
 def sheet_to_markdown(sheet: Sheet) -> str:
@@ -134,69 +186,32 @@ def sheet_to_markdown(sheet: Sheet) -> str:
         return f"| {' | '.join(row)} |"
 
     rows = [
-        line([escapes.markdown(c.title) for c in sheet.columns]),
+        line([markdown(c.title) for c in sheet.columns]),
         line([":---" if is_text(c) else "---:" for c in sheet.columns]),
     ]
     # Two dollars in a line would make a formula; brackets and "< 0.001" do no harm.
-    body = cells(sheet, escapes.markdown, lambda text: text.replace("$", r"\$"), _MARKDOWN)
-    for head, row in zip(_heads(sheet), body, strict=True):
-        rows += [line([f"*{escapes.markdown(head)}*", *[""] * (len(row) - 1)])] if head else []
+    body = cells(sheet, markdown, lambda text: text.replace("$", r"\$"), _MARKDOWN)
+    for head, row in zip(_changing(heads_of(sheet)), body, strict=True):
+        rows += [line([f"*{markdown(head)}*", *[""] * (len(row) - 1)])] if head else []
         rows.append(line(row))
-    parts = [f"## {escapes.markdown(sheet.title)}"]
+    parts = [f"## {markdown(sheet.title)}"]
     if sheet.simulated:
-        parts.append(f"> **{sheet.simulated.loud}** {escapes.markdown(sheet.simulated.sentence)}".rstrip())
+        parts.append(f"> **{sheet.simulated.loud}** {markdown(sheet.simulated.sentence)}".rstrip())
     parts.append("\n".join(rows))
-    if said := _sentences(sheet):
-        parts.append(" ".join(map(escapes.markdown, said)))
+    if sentences := _sentences(sheet):
+        parts.append(" ".join(map(markdown, sentences)))
     return "\n\n".join(parts) + "\n"
 
 
 def sheet_to_csv(sheet: Sheet) -> str:
     """Return all columns of the frame with every digit; a missing value is empty."""
-    unsaid = sheet.simulated and "simulated" not in sheet.frame
     frame, simulated = sheet.frame, sheet.simulated
-    if unsaid and "evaluator" in frame:
+    unmarked = simulated and "simulated" not in frame
+    if unmarked and "evaluator" in frame:
         frame = frame.assign(simulated=[simulated.among([name]).what for name in frame["evaluator"]])
-    elif unsaid:
+    elif unmarked:
         frame = frame.assign(simulated=simulated.what)
     return to_csv(frame)
-
-
-def _latex(sheets: Sequence[Sheet], of: str = "") -> str:
-    labels = latex.labels(of, [sheet.name for sheet in sheets])
-    tables = [line for of_one in zip(sheets, labels, strict=True) for line in latex_tables(*of_one)]
-    return latex.paper([*latex.HEAD, *tables])
-
-
-def _latex_number(text: str) -> str:
-    return latex.escaped(text) if text == NOTHING else latex.escaped(text).replace("-", "$-$")
-
-
-def latex_tables(
-    sheet: Sheet, label: str, more: Sequence[str] = (), *, comment: bool = True
-) -> Iterator[str]:
-    """Yield the lines of ``table*`` environments; one that is too long or too wide goes on in further ones.
-
-    Sentences ``more`` come after the notes. A ``comment`` above says what is simulated.
-    """
-    texts, titles = [is_text(c) for c in sheet.columns], [c.title for c in sheet.columns]
-    numbers = cells(sheet, number=_latex_number, marks=_LATEX)
-    heads = sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(numbers)
-    title = sheet.title.rstrip(".")
-    told = [sheet.simulated.sentence] if sheet.simulated else []
-    caption, notes = sheet.caption or f"{title}.", " ".join([*sheet.notes, *told, *more])
-    if sheet.simulated and comment:
-        yield f"% {sheet.simulated.loud}"
-    said = len(caption + notes)
-    for i, body in enumerate(latex.bodies(titles, cells(sheet), numbers, texts, heads=heads, said=said)):
-        yield from latex.environment(
-            caption=f"{title} (continued)." if i else caption,
-            label=label,
-            body=body,
-            notes="" if i else notes,
-            continued=i > 0,
-            simulated=sheet.simulated,
-        )
 
 
 def sheet_to_html(sheet: Sheet) -> str:
@@ -205,11 +220,11 @@ def sheet_to_html(sheet: Sheet) -> str:
 
     rows = [[Markup(c) for c in row] for row in cells(sheet, escape, escape, _HTML)]  # noqa: S704 - escaped
     name = "leaderboard.html" if sheet.heads else "sheet.html"
-    listed = list(zip(_heads(sheet), rows, strict=True))
+    listed = list(zip(_changing(heads_of(sheet)), rows, strict=True))
     return template(name).render(sheet=sheet, rows=listed, sentences=_sentences(sheet), is_text=is_text)
 
 
-def _told_once(sheets: Sequence[Sheet]) -> list[Sheet]:
+def _warned_once(sheets: Sequence[Sheet]) -> list[Sheet]:
     """Return sheets of which the first simulated one says what is, and the others only that something is."""
     first = next((i for i, sheet in enumerate(sheets) if sheet.simulated), 0)
     return [replace(s, simulated=replace(s.simulated, told=i > first)) for i, s in enumerate(sheets)]
@@ -217,7 +232,7 @@ def _told_once(sheets: Sequence[Sheet]) -> list[Sheet]:
 
 def to_page(sheets: Sequence[Sheet]) -> str:
     """Return one HTML page with all sheets, which needs no other file."""
-    sections = [sheet_to_html(sheet) for sheet in _told_once(sheets)]
+    sections = [sheet_to_html(sheet) for sheet in _warned_once(sheets)]
     return template("sheets_page.html").render(title=sheets[0].title, sections=sections)
 
 
@@ -225,7 +240,7 @@ SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
     "txt": sheet_to_text,
     "md": sheet_to_markdown,
     "csv": sheet_to_csv,
-    "tex": lambda sheet: _latex([sheet]),
+    "tex": lambda sheet: paper([sheet]),
     "html": sheet_to_html,
 }
 """The suffix of a file → what makes its content from a `Sheet`."""
@@ -237,8 +252,8 @@ def render(sheets: Sequence[Sheet], suffix: str, of: str = "") -> str:
     What they are ``of`` tells their LaTeX labels from those of other runs and commands.
     """
     if suffix == "tex":
-        return _latex(sheets, of)
-    return "\n".join(SHEET_FORMATS[suffix](sheet) for sheet in _told_once(sheets))
+        return paper(sheets, of)
+    return "\n".join(SHEET_FORMATS[suffix](sheet) for sheet in _warned_once(sheets))
 
 
 def files(sheets: Sequence[Sheet], path: Path, of: str = "") -> dict[Path, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,9 @@ from metaeval.engine.alignment.prepared import Matched, Prepared
 from metaeval.engine.board import Board
 from metaeval.engine.out_of_core.files import Parquet, chosen
 from metaeval.engine.paired_tests import Comparisons
+from metaeval.engine.ranking import ranking
 from metaeval.engine.sheet import NOTHING, Column, Sheet
-from metaeval.judging.cost import calls_in, with_attempts
+from metaeval.judging.cost import calls_in, costs_of, with_attempts
 from metaeval.kinds.kind import Scored, kind_named
 from metaeval.kinds.reading import make_study
 from metaeval.llm.store.replies import Store
@@ -131,6 +132,12 @@ class OpenRun:
     def board(self) -> Board:
         """What the run found."""
         return Board.of_record(self.table, self.record.board, self.record.kinds, self.record.simulation)
+
+    @cached_property
+    def ranking(self) -> Sheet:
+        """The evaluators, the best first by the column that orders the leaderboard."""
+        board = replace(self.board, in_truth=self.record.in_truth)
+        return ranking(board, by=self.record.order, tests=self.tests(), costs=costs_of(self.scores))
 
     def tests(self) -> Comparisons | None:
         """Return the tests of the run, by the column that orders its leaderboard; None if it made none."""

@@ -17,7 +17,6 @@ from metaeval.base.files import replacing, unusable, write_text
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.engine.correlation import CORRELATIONS
 from metaeval.runs.record import Record
-from metaeval.trust.calibration.record import CALIBRATION
 
 RECORD = "run.json"
 SCORES = "scores.parquet"
@@ -31,6 +30,7 @@ RANKING = "ranking.csv"
 TESTS = "tests.csv"
 DETAILS = "details.md"
 REPORT = "report.html"
+CALIBRATION = "calibration.json"
 LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
 OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, REPORT)
 """What every run leaves beside its record."""

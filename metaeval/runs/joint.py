@@ -17,7 +17,6 @@ from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.keys import key_columns
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.engine.board import Board, BoardDimension
-from metaeval.runs.changes import evaluators_of
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.record import Record, StudyFacts
 
@@ -66,16 +65,14 @@ class JoinedRuns:
     @property
     def cells(self) -> Cells:
         """The scores of all runs, estimated and tested as the study that rules says."""
-        return cells_of(self.runs[self.ruling], self.scores, self.truth)
+        cells: Cells = replace(self.runs[self.ruling].scored, scores=self.scores, truth=self.truth).cells
+        return cells
 
 
-def cells_of(run: OpenRun, scores: ScoreTable | None = None, truth: pd.DataFrame | None = None) -> Cells:
-    """Return scores and truth, those of the run if left out, to be estimated and tested as its study says."""
-    scored = run.scored
-    if scores is not None and truth is not None:
-        scored = replace(scored, scores=scores, truth=truth)
-    cells: Cells = scored.cells
-    return cells
+def evaluators_of(records: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Return every evaluator of any run, in the runs' order, and the runs that have it."""
+    names = dict.fromkeys(name for record in records.values() for name in record.evaluators)
+    return {name: [run for run, record in records.items() if name in record.evaluators] for name in names}
 
 
 def run_names(folders: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:

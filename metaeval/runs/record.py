@@ -12,6 +12,7 @@ from metaeval.base.errors import shown
 from metaeval.base.keys import DATASET
 from metaeval.base.records import COEFFICIENTS, Kind, Scale
 from metaeval.base.simulation import Simulation
+from metaeval.base.spec import EvaluatorSpec, parts_of
 from metaeval.engine.sheet import Form, value_text
 from metaeval.judging.cost import LostCalls, RepliesState, lost_sentences, short
 
@@ -246,6 +247,12 @@ class Record(Facts):
     def specs(self) -> dict[str, str]:
         """Name of each evaluator → its spec."""
         return {name: e.spec for name, e in self.evaluators.items()}
+
+    @property
+    def in_truth(self) -> tuple[str, ...]:
+        """The evaluators that share people or scores with the truth."""
+        truth = parts_of(EvaluatorSpec.parse(self.truth.spec))
+        return tuple(name for name, spec in self.specs.items() if parts_of(EvaluatorSpec.parse(spec)) & truth)
 
     @property
     def signatures(self) -> dict[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from metaeval.base.errors import MetaevalError
-from metaeval.reports.templates import template
+from metaeval.reports import template
 
 _LOOPBACK = "127.0.0.1"
 _HOST = r"(127\.0\.0\.1|localhost|\[::1\]|{})(:[0-9]{{1,5}})?"

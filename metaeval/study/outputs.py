@@ -28,13 +28,12 @@ from metaeval.kinds.kind import Scored
 from metaeval.llm.store.database import database_at
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.tools import Conversation, conversations
-from metaeval.reports import FORMATS, Leaderboard, escapes
-from metaeval.reports.report.calls import Calls
+from metaeval.reports.leaderboards import FORMATS, Leaderboard
 from metaeval.reports.report.model import COSTS as SHOWN_COSTS
 from metaeval.reports.report.model import ListedEvaluator, Report
 from metaeval.reports.report.page import report_page
-from metaeval.reports.report.units import Sample, Units, sample
-from metaeval.reports.sheets import cost_table, render, sheet_to_csv
+from metaeval.reports.report.units import WHY_MISSING, Calls, Sample, Units, sample
+from metaeval.reports.sheets import cost_table, notice, render, sheet_to_csv
 from metaeval.runs.folder import (
     COST_TABLE,
     COSTS,
@@ -51,7 +50,7 @@ from metaeval.runs.folder import (
 from metaeval.runs.record import Record
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.study.recorded_files import LEFT_OUT
-from metaeval.study.results import Run, board_of, correlations_of, in_truth
+from metaeval.study.results import Run, board_of, correlations_of
 from metaeval.study.unread import bounded
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def write_outputs(
     with progress("report"):
         report = _report(todo, scored, results, record, board=board, costs=costs, views=views)
         page = report_page(report.payload(), static=board.to_html())
-    details = escapes.notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
+    details = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
     table = results.board.frame if results.table is None else results.table
     files: dict[str, pd.DataFrame | str | Loaded] = {
         SCORES: scores.frame if loaded is None else loaded,
@@ -163,7 +162,7 @@ def _report(
         policy=[*board.policy, *record.notes],
         lost=board.lost,
         evaluators=entries,
-        board=replace(results.board, in_truth=in_truth(record)),
+        board=replace(results.board, in_truth=record.in_truth),
         costs=costs,
         ranked=results.ranked,
         people=results.people,
@@ -229,7 +228,7 @@ def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFra
         for s, n in e.scores.items()
         if n and s not in (Status.OK, Status.EXAMPLE)
     }:
-        failed = escapes.meanings(escapes.STATUSES, failures)
+        failed = "; ".join(f"{why}: {words}" for why, words in WHY_MISSING.items() if why in failures)
     if len(costs) and costs.filter([c.name for c in SHOWN_COSTS]).notna().to_numpy().any():
         priced = "means per unit, all aspects together; tokens include reasoning tokens"
         unread = "the share of replies that came and cannot be read"
@@ -237,7 +236,7 @@ def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFra
         ("truth", "people's ratings, with which scores are compared"),
         (
             "part of the truth",
-            "has people or scores of it, which raises estimates" if in_truth(record) else "",
+            "has people or scores of it, which raises estimates" if record.in_truth else "",
         ),
         ("unit", f"what a score is about, named by {', '.join(data.nouns[key] for key in data.keys)}"),
         ("rank group", ranks),

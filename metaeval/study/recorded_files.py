@@ -11,12 +11,11 @@ import pandas as pd
 from metaeval.base.errors import MetaevalError
 from metaeval.base.parallel import DUCKDB, MEMORY
 from metaeval.base.records import DataOfKind, ScoreTable
-from metaeval.base.spec import EvaluatorSpec
+from metaeval.base.spec import EvaluatorSpec, parts_of
 from metaeval.engine.out_of_core.files import Parquet, chosen
 from metaeval.engine.out_of_core.loading import Loaded, load
 from metaeval.evaluators.recorded import Recorded
 from metaeval.kinds.kind import StudyKind
-from metaeval.study.specs import parts_of
 
 if TYPE_CHECKING:
     from metaeval.kinds.scoring import Scoring

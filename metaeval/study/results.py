@@ -16,18 +16,16 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.parallel import DUCKDB
 from metaeval.base.records import ScoreTable
-from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.board import Board, Cell
 from metaeval.engine.correlation import Correlation, Correlations
 from metaeval.engine.paired_tests import Comparisons, Tests
 from metaeval.judging.cost import costs_of
-from metaeval.reports import Leaderboard, leaderboard
+from metaeval.reports.leaderboards import Leaderboard, leaderboard
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import REPORT, read_record
-from metaeval.runs.joint import board_of_runs, cells_of
+from metaeval.runs.joint import board_of_runs
 from metaeval.runs.record import Record
 from metaeval.study.recorded_files import LEFT_OUT
-from metaeval.study.specs import parts_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -77,7 +75,7 @@ def board_of(
 ) -> Leaderboard:
     """Return the leaderboard of a run, with what ``run.json`` says; LaTeX labels begin with ``name``."""
     board = leaderboard(
-        replace(result, in_truth=in_truth(record)),
+        replace(result, in_truth=record.in_truth),
         coefficients=coefficients,
         title=record.study.title or "",
         dataset=record.data.name,
@@ -93,12 +91,6 @@ def board_of(
     ranked = board.ranking and replace(board.ranking, notes=(*board.ranking.notes, *record.notes))
     left_out = [LEFT_OUT] if record.policy.get("engine") == DUCKDB else []
     return replace(board, ranking=ranked, policy=(*board.policy, *left_out))
-
-
-def in_truth(record: Record) -> tuple[str, ...]:
-    """Return the evaluators that share people or scores with the truth."""
-    truth = parts_of(EvaluatorSpec.parse(record.truth.spec))
-    return tuple(name for name, spec in record.specs.items() if parts_of(EvaluatorSpec.parse(spec)) & truth)
 
 
 def read_back(folder: str | os.PathLike[str]) -> Run:
@@ -133,7 +125,7 @@ def read_board(
     if (by := board.cell(order_by, ordered)) == ordered:
         tests = opened.tests()
     elif options:
-        tests = cells_of(open_run(folder)).compare(by, Tests(**options))
+        tests = open_run(folder).scored.cells.compare(by, Tests(**options))
     name, costs = Path(folder).resolve().name, costs_of(opened.scores)
     return board_of(board, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from metaeval.base.errors import SpecError, nearest
 from metaeval.base.records import DataSet
-from metaeval.base.spec import EvaluatorSpec
+from metaeval.base.spec import EvaluatorSpec, parts_of
 from metaeval.kinds.kind import Factory
 from metaeval.kinds.registry import Given, build
 
@@ -76,11 +76,6 @@ def holds_truth(spec: EvaluatorSpec, truth: EvaluatorSpec) -> str:
         f"{what} the truth {truth}, and would agree with itself; leave it out of the evaluators, or choose "
         "another truth"
     )
-
-
-def parts_of(spec: EvaluatorSpec) -> frozenset[str]:
-    """Return the specs that an evaluator is made of: those of an ensemble's parts, or its own."""
-    return frozenset().union(*map(parts_of, spec.parts)) if spec.parts else frozenset([str(spec)])
 
 
 def recorded_names(data: DataSet) -> list[str]:

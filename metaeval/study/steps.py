@@ -15,6 +15,7 @@ import pandas as pd
 from metaeval.base.errors import DataError, MetaevalError, Problem, SpecError, nearest, sound
 from metaeval.base.files import replacing
 from metaeval.base.formulas import to_csv, unprotected
+from metaeval.base.frames import json_rows
 from metaeval.base.keys import key_columns, preferred_levels
 from metaeval.base.progress import progress
 from metaeval.base.records import COEFFICIENTS, DataSet, ScoreTable
@@ -38,7 +39,7 @@ from metaeval.study.pipeline import truth_ratings
 from metaeval.study.specs import holds_truth
 
 if TYPE_CHECKING:
-    from metaeval.reports import Leaderboard
+    from metaeval.reports.leaderboards import Leaderboard
 
 _WRITES = (".csv", ".parquet", ".jsonl")
 
@@ -144,18 +145,9 @@ def leaderboard_records(board: Leaderboard) -> dict[str, Any]:
         "truth": board.truth,
         **board.simulated.record(),
         "policy": list(board.policy),
-        "ranking": records(board.ranking.frame) if board.ranking else [],
-        "values": records(board.frame),
+        "ranking": json_rows(board.ranking.frame) if board.ranking else [],
+        "values": json_rows(board.frame),
     }
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame as plain JSON values; NaN becomes None, and a rank a number."""
-    plain = frame.astype(object).where(frame.notna(), None)
-    for column in plain.columns.intersection(["rank", "cluster"]):
-        numbers = [int(t) if str(t).isdecimal() else t for t in plain[column]]
-        plain[column] = pd.Series(numbers, plain.index, dtype=object)
-    return [{str(k): v for k, v in row.items()} for row in plain.to_dict("records")]
 
 
 def read_scores(path: Path, keys: Sequence[str]) -> pd.DataFrame:
@@ -240,6 +232,6 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
             case ".jsonl":
                 # pandas would write 15 digits of a float.
                 with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in records(frame))
+                    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in json_rows(frame))
             case _:
                 to_csv(frame, temporary)

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from metaeval.cli import cli, main
-from metaeval.reports import FORMATS
+from metaeval.reports.leaderboards import FORMATS
 from tests.base.test_progress import lines_of
 from tests.conftest import ROOT
 from tests.tiny import write_study

@@ -54,7 +54,8 @@ def test_it_is_served_until_it_is_interrupted(run: Path) -> None:
         with contextlib.closing(HTTPConnection(urlsplit(address).netloc, timeout=120)) as connection:
             connection.request("GET", urlsplit(address).path)
             page = connection.getresponse().read().decode()
-            connection.request("GET", page.partition('<h2><a href="')[2].partition('"')[0])
+            report = page.partition('<h3><a href="')[2].partition('"')[0]
+            connection.request("GET", f"{urlsplit(address).path}{report}")
             assert connection.getresponse().read() == (run / "report.html").read_bytes()
         assert interrupted(process) == (0, "", "")
     finally:

@@ -11,7 +11,8 @@ from html.parser import HTMLParser
 import pytest
 
 from metaeval.base.records import Kind
-from metaeval.reports import Leaderboard, escapes, leaderboard
+from metaeval.reports.leaderboards import Leaderboard, leaderboard
+from metaeval.reports.sheets import markdown
 from tests.engine.test_standings import correlations
 
 NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z] 注释"
@@ -58,7 +59,7 @@ def test_markdown(board: Leaderboard) -> None:
 
 
 def test_markdown_shows_names_as_they_are() -> None:
-    assert escapes.markdown("a|b\n_c_ <u> $x$") == r"a\|b \_c\_ &lt;u&gt; \$x\$"
+    assert markdown("a|b\n_c_ <u> $x$") == r"a\|b \_c\_ &lt;u&gt; \$x\$"
 
 
 def test_csv(board: Leaderboard) -> None:

@@ -16,7 +16,7 @@ from metaeval.base.records import Kind
 from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board, BoardDimension
 from metaeval.engine.paired_tests import Comparisons
-from metaeval.reports import leaderboard
+from metaeval.reports.leaderboards import leaderboard
 from metaeval.reports.sheets import sheet_to_markdown
 from metaeval.runs.comparison import pairs_sheet
 

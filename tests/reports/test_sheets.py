@@ -21,7 +21,8 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.cli.group import talk
 from metaeval.cli.sheets import sheet_options, tell_sheets
 from metaeval.engine.sheet import NOTHING, Column, Form, Sheet, value_text
-from metaeval.reports.sheets import SHEET_FORMATS, cells, files, render
+from metaeval.reports.cells import cells
+from metaeval.reports.sheets import SHEET_FORMATS, files, render
 
 NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z]"
 FRAME = pd.DataFrame(

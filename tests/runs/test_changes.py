@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from metaeval.engine.sheet import Sheet
-from metaeval.runs.changes import evaluator_changes, evaluators_of, run_changes
+from metaeval.runs.comparison import evaluator_changes, run_changes
+from metaeval.runs.joint import evaluators_of
 from metaeval.runs.record import Record
 from tests.study.runs import tiny_run
 from tests.tiny import write_tiny

@@ -17,9 +17,8 @@ from metaeval.engine.figures.figure import Figure, figure_payload
 from metaeval.engine.ranking import PeopleLine, RankedCell
 from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.engine.standings import BLOCKS
-from metaeval.reports.report.calls import Calls
-from metaeval.reports.report.units import Sample, Units, decimals, listed_groups, number, numbers
-from metaeval.reports.sheets import cells, is_text
+from metaeval.reports.cells import cells, is_text
+from metaeval.reports.report.units import Calls, Sample, Units, decimals, listed_groups, number, numbers
 
 COSTS = (
     Column("unread", "unread", "share"),
@@ -105,7 +104,7 @@ class Report:
                         "title": d.title,
                         "plural": d.plural,
                         "first": d.first,
-                        "values": [{"name": name, "words": said} for name, said in d.choices.items()],
+                        "values": [{"name": name, "words": words} for name, words in d.choices.items()],
                         "lower": list(d.lower),
                         "chance": dict(d.chance),
                     }
@@ -218,15 +217,15 @@ def _entry(entry: ListedEvaluator, board: Board) -> dict[str, Any]:
     }
 
 
-def _group_column(found: GroupColumn, kept: Any) -> dict[str, Any]:  # noqa: ANN401 - places of groups
+def _group_column(column: GroupColumn, kept: Any) -> dict[str, Any]:  # noqa: ANN401 - places of groups
     """Return the numbers of some groups; None for an evaluator of which nothing is known."""
-    digits = _DIGITS.get(found.form, 6)
+    digits = _DIGITS.get(column.form, 6)
     return {
-        "title": found.title,
-        "form": found.form,
-        "hint": found.hint,
-        "dimensions": list(found.dimensions),
-        "of": [None if np.isnan(v).all() else decimals(v[..., kept], digits) for v in found.numbers],
+        "title": column.title,
+        "form": column.form,
+        "hint": column.hint,
+        "dimensions": list(column.dimensions),
+        "of": [None if np.isnan(v).all() else decimals(v[..., kept], digits) for v in column.numbers],
     }
 
 

@@ -77,10 +77,10 @@ def with_sheets(
 
 def payload_of(page: str) -> dict[str, Any]:
     """Return the payload of a page that `report_page` returned; raise `MetaevalError` if it is none."""
-    found = _PAYLOAD.search(page)
-    if found is None:
+    payload = _PAYLOAD.search(page)
+    if payload is None:
         raise MetaevalError("the page is not a report of metaeval; run the study again to write one")
-    return dict(json.loads(gzip.decompress(base64.b64decode(found[0]))))
+    return dict(json.loads(gzip.decompress(base64.b64decode(payload[0]))))
 
 
 def _packed(payload: Mapping[str, Any]) -> str:

@@ -1,22 +1,45 @@
-"""The units in a report: which are shown, their texts, the truth, and every evaluator's score."""
+"""The units in a report: which are shown, their texts, truth and scores, and what was asked of judges."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metaeval.base.records import Status
 from metaeval.engine.drilldown import Groups, UnitView
 from metaeval.evaluators.grid import NO_ROW, OK, STATUSES, Grid
+from metaeval.llm.calls.terms import phrases
+from metaeval.llm.providers.thinking import thought_in
+from metaeval.llm.replies.reader import used_up
 from metaeval.stats.coefficients.tables import Floats, Ints
+
+if TYPE_CHECKING:
+    from metaeval.llm.store.tools import Conversation
 
 MOST_UNITS = 5_000
 """So many units a page holds; of more, a sample."""
 MOST_GROUPS = 5_000
 """So many groups of a grouping a page lists."""
+MOST_TEXT = 16_000_000
+"""So many characters of prompts and replies a page holds, lines that are repeated counted once."""
+WHY_MISSING: Mapping[str, str] = {
+    Status.MISSING: "the source has none",
+    Status.UNTOKENIZABLE: "the text has no words to compare",
+    Status.EXAMPLE: "shown to the judge as an example",
+    Status.REFUSED: "the judge would not answer",
+    Status.UNPARSED: "the reply has no score",
+    Status.OUT_OF_RANGE: "the score is not on the scale",
+    Status.TRUNCATED: "the reply is cut off",
+    Status.INVENTED: "the evidence in the reply is not in the prompt",
+    Status.UNWEIGHED: "the reply has no token probabilities",
+    Status.TRANSPORT: "no reply came",
+    Status.BUDGET: "not asked: the budget was used up",
+}
+"""Why there is no score, by its status."""
 _NOT_THERE = len(STATUSES)
 _STATUS_NAMES = [*map(str, STATUSES), "no row"]
 
@@ -177,3 +200,101 @@ class Texts:
     def all(self) -> list[str]:
         """All texts, each at its position."""
         return list(self._places)
+
+
+@dataclass(slots=True)
+class Calls:
+    """The calls of the judges in a report."""
+
+    conversations: Mapping[str, Conversation]
+    """By the key of the call; a call that the store does not have any more is not there."""
+    most: int = MOST_TEXT
+    _lines: Texts = field(default_factory=Texts)
+    _replies: list[dict[str, Any]] = field(default_factory=list)
+    _places: dict[str, int] = field(default_factory=dict)
+    _size: int = 0
+    _left_out: int = 0
+    _gone: int = 0
+
+    def payload(self, keys: Sequence[Any], shown: Ints) -> dict[str, Any]:
+        """Return the calls of the units at the positions ``shown`` as JSON values.
+
+        ``keys`` has for each evaluator the key of the call behind each score, shape (what is rated, units),
+        empty for none, several with blanks between them; None for an evaluator that asks no one.
+        """
+        judges = [e for e, of_judge in enumerate(keys) if of_judge is not None]
+        places: list[Any] = [None] * len(keys)
+        for e in judges:
+            places[e] = np.full((len(keys[e]), len(shown)), -1)
+        # Unit by unit, so that a page that cannot hold all has those of some units whole.
+        for row, unit in enumerate(shown):
+            for e in judges:
+                places[e][:, row] = [self._place(key) for key in keys[e][:, unit]]
+        return {
+            "lines": self._lines.all,
+            "replies": self._replies,
+            "of": [None if of_judge is None else of_judge.tolist() for of_judge in places],
+            "note": self._note(),
+        }
+
+    def _note(self) -> str:
+        parts = []
+        if self._left_out:
+            parts.append(
+                f"{_calls(self._left_out)} left out of this page to keep it small; `metaeval store "
+                "export` writes them."
+            )
+        if self._gone:
+            parts.append(f"{_calls(self._gone)} not in the store when the page was made.")
+        return " ".join(parts)
+
+    def _place(self, key: str) -> int:
+        """Return the position of a call among those on the page; -1 if it is not there."""
+        if not key:
+            return -1
+        if " " in key and key not in self._places:
+            samples = [place for one in key.split() if (place := self._place(one)) >= 0]
+            self._places[key] = len(self._replies) if samples else -1
+            self._replies += [{"samples": samples}] if samples else []
+        if key not in self._places:
+            conversation = self.conversations.get(key)
+            if conversation is None or self._size > self.most:
+                self._gone += conversation is None
+                self._left_out += conversation is not None
+                self._places[key] = -1
+            else:
+                self._places[key] = len(self._replies)
+                self._replies.append(self._reply(key, conversation))
+        return self._places[key]
+
+    def _reply(self, key: str, conversation: Conversation) -> dict[str, Any]:
+        reply = conversation.reply
+        thought = thought_in(reply.text, reply.raw)
+        self._size += len(thought.text) + len(thought.answer)
+        return {
+            "key": key,
+            "prompt": [
+                {"role": m.role, "lines": list(self._line_places(m.content.split("\n")))}
+                for m in conversation.messages
+            ],
+            "text": thought.answer,
+            "thought": thought.text,
+            "thoughtTokens": thought.tokens,
+            "usedUp": used_up(reply.text, reply.finish_reason),
+            "sent": ", ".join(phrases(reply.sent)),
+            "refusal": reply.refusal or "",
+            "finish": reply.finish_reason or "",
+            "model": reply.model or "",
+            "error": f"{reply.error.kind}: {reply.error.message}" if reply.error else "",
+        }
+
+    def _line_places(self, lines: Iterable[str]) -> Iterable[int]:
+        for line in lines:
+            before = len(self._lines)
+            place = self._lines.place(line)
+            self._size += len(line) if len(self._lines) > before else 0
+            yield place
+
+
+def _calls(n: int) -> str:
+    return f"{n:,} call was" if n == 1 else f"{n:,} calls were"

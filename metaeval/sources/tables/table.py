@@ -146,7 +146,7 @@ def read_delimited(
     if quote is None:
         head = text.partition("\n")[0].rstrip("\r").split(delimiter)
         quote = '"' if delimiter != "\t" or all(h[:1] == h[-1:] == '"' for h in head) else ""
-    style = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    style: Literal[0, 3] = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
     lines = io.StringIO(text, newline="")
     records = csv.reader(lines, delimiter=delimiter, quotechar=quote or None, quoting=style, strict=True)
     blank: list[int] = []

@@ -29,7 +29,7 @@ from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import known_for, score
 from metaeval.runs.finished import is_rated, open_run, refuse_unrated
-from metaeval.runs.folder import SCORES, read_record
+from metaeval.runs.folder import CALIBRATION, SCORES, read_record
 from metaeval.sources.hub import FILE
 from metaeval.stats.resampling.significance import few_note
 from metaeval.study.pipeline import truth_ratings
@@ -38,7 +38,6 @@ from metaeval.study.specs import recorded_names
 from metaeval.trust.calibration.confidence import confidence_sheets
 from metaeval.trust.calibration.maps import conformal_sheet, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
-    CALIBRATION,
     Bands,
     is_calibrated,
     make_calibration,

@@ -19,7 +19,7 @@ from metaeval.kinds.files.folder import kind_of, set_in
 from metaeval.kinds.kind import kind_named
 from metaeval.llm.prompts.rubric import Rubric
 from metaeval.llm.prompts.template import load_prompt
-from metaeval.reports.templates import template
+from metaeval.reports import template
 from metaeval.runs.server import REFUSED, LocalServer, Page, new_secret
 from metaeval.trust.escalating.tables import PERSON
 from metaeval.trust.labelling.golden import keys_of, ticket
@@ -144,7 +144,7 @@ def label_units(
     """Let people label units in a browser until it is interrupted (Ctrl-C).
 
     Each address has a token, without which nothing is shown or changed. ``browser`` is that of
-    `metaeval.runs.viewer.view_runs`; ``ready`` is called with the addresses of the sessions. With several, no
+    `metaeval.runs.site.view_runs`; ``ready`` is called with the addresses of the sessions. With several, no
     browser is opened, as each address is for another person.
     """
     with ExitStack() as closing:

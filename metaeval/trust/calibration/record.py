@@ -18,6 +18,7 @@ from metaeval.analysis.agreement.labels import Agreement
 from metaeval.base.errors import MetaevalError
 from metaeval.base.files import write_text
 from metaeval.engine.intervals import Bootstrap
+from metaeval.runs.folder import CALIBRATION
 from metaeval.stats.resampling.bootstrap import Estimate
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW
 from metaeval.trust.calibration.identity import changes, identity
@@ -78,8 +79,6 @@ class Bands(NamedTuple):
         return int(value >= self.tighten) + int(value >= self.usable)
 
 
-CALIBRATION = "calibration.json"
-"""The file in a run folder."""
 CALIBRATED = "calibrated"
 _UNCALIBRATED = "uncalibrated: "
 _FORMAT = 1

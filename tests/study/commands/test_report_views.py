@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import metaeval as me
 from metaeval.cli.analyses import biases, calibrate
-from metaeval.reports.sheets import cells
+from metaeval.reports.cells import cells
 from metaeval.runs.folder import is_whole, read_record
 from metaeval.study.commands.biases import biases_of
 from tests.study.runs import tiny_in

@@ -4,7 +4,7 @@
 function delayLoad() {
   const frame = document.body.appendChild(document.createElement('iframe'))
   frame.hidden = true
-  const inside = frame.contentDocument // none in the frames of a viewer, whose pages may reach no other
+  const inside = frame.contentDocument // none in a page of `metaeval view`, which may reach no other
   inside?.open()
   return () => {
     inside?.close()

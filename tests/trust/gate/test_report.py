@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from junitparser import Failure, JUnitXml, Skipped
 
-from metaeval.reports.gate import gate_markdown, gate_record, junit_xml, sentence
 from metaeval.reports.sheets import SHEET_FORMATS
 from metaeval.trust.gate.checks import gate, gate_sheet
+from metaeval.trust.gate.report import gate_markdown, gate_record, junit_xml, sentence
 from metaeval.trust.gate.rules import Rules
 from tests.trust.gates import scored
 

@@ -1,23 +1,67 @@
-"""Tables that fit their place, a page or a terminal: folded into parts, and as plain text."""
+"""The printed cells of a sheet, and columns folded into parts that fit their place: a page or a terminal."""
 
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
-from rich.cells import cell_len
+from metaeval.engine.sheet import NOTHING, Column, Mark, Sheet, decimals_of, value_text
 
-from metaeval.engine.sheet import MARKS_SAID, NOTHING, Mark
-
-Measure = Callable[[str], float]
+Measure: TypeAlias = "Callable[[str], float]"
+"""What returns how wide a text is."""
+Escape: TypeAlias = "Callable[[str], str]"
 
 _BREAKS = re.compile(r"(?<=[\s,/(])")
 _WORDS = re.compile(r"(?<=\s)")
 _NUMERIC = re.compile(r"([\d.,/ %-]*\d[\d.,/ %-]*)?")
 _NARROWEST = 16  # digits that a column of names keeps
+
+fitted: ContextVar[bool] = ContextVar("fitted", default=False)
+"""Whether columns without room are left out, as on a terminal; else they go on below."""
+
+
+def cells(
+    sheet: Sheet,
+    text: Escape = str,
+    number: Escape = str,
+    marks: Mapping[Mark, str] = MappingProxyType({}),
+) -> list[list[str]]:
+    """Return the printed cells of a sheet, with their intervals.
+
+    Each value is escaped on its own, by ``text`` or ``number``, as its column holds; ``marks`` are put around
+    marked values, which stand for the braces.
+    """
+
+    def cell(i: int, row: Mapping[Any, Any], column: Column) -> str:
+        low, high = (row.get(name) for name in (column.low, column.high))
+        decimals = decimals_of(column.form, row[column.name], low, high)
+
+        def value(name: str) -> str:
+            printed = value_text(row[name], column.form, decimals)
+            escaped = (text if is_text(column) else number)(printed)
+            mark = sheet.marks.get((i, name))
+            return marks[mark].format(escaped) if mark and marks else escaped
+
+        shown = " / ".join(value(name) for name in (column.name, *column.beside))
+        ends = [value_text(end, column.form, decimals) for end in (low, high)]
+        if ends == [NOTHING, NOTHING]:
+            return shown
+        return f"{shown} {number('[')}{number(ends[0])}, {number(ends[1])}{number(']')}"
+
+    return [[cell(i, row, c) for c in sheet.columns] for i, row in enumerate(sheet.frame.to_dict("records"))]
+
+
+def is_text(column: Column) -> bool:
+    """Whether a column holds text, which is aligned to the left and may be wrapped."""
+    return column.form in ("text", "code")
+
+
+def heads_of(sheet: Sheet) -> list[str]:
+    """Return the words above each row; empty for none."""
+    return sheet.frame[sheet.heads].tolist() if sheet.heads else [""] * len(sheet.frame)
 
 
 class Part(NamedTuple):
@@ -26,7 +70,24 @@ class Part(NamedTuple):
     columns: tuple[int, ...]
     widths: tuple[float, ...]
     rows: tuple[int, ...]
-    """Those that hold anything in these columns."""
+    """The rows that have a value in these columns."""
+
+    def title_lines(self, titles: Sequence[str], measure: Measure) -> list[tuple[str, ...]]:
+        """Return the lines of the titles, which stand at the foot of their cells."""
+        places = zip(self.columns, self.widths, strict=True)
+        return stacked([wrapped(titles[j], w, measure, words=True) for j, w in places], down=True)
+
+    def wrapped_row(self, row: Sequence[str], texts: Sequence[bool], measure: Measure) -> list[list[str]]:
+        """Return the lines of each cell of a row; only those of ``texts`` are wrapped."""
+        places = zip(self.columns, self.widths, strict=True)
+        return [wrapped(row[j], w, measure) if texts[j] else [row[j]] for j, w in places]
+
+
+def stacked(row: Sequence[Sequence[str]], *, down: bool = False) -> list[tuple[str, ...]]:
+    """Return the lines of a row whose cells have several each, from the top or ``down`` to the foot."""
+    high = max(map(len, row))
+    filled = [[""] * (high - len(c)) + [*c] if down else [*c] + [""] * (high - len(c)) for c in row]
+    return [*zip(*filled, strict=True)]
 
 
 def is_numeric(column: Sequence[str]) -> bool:
@@ -85,8 +146,8 @@ def fold(
     # A title that comes again, such as Cluster, says nothing without the column before it.
     together: list[list[int]] = []
     for j in everything:
-        told = j > 0 and titles.count(titles[j]) > 1 == titles.count(titles[j - 1])
-        if told and j not in keys and j - 1 not in keys:
+        again = j > 0 and titles.count(titles[j]) > 1 == titles.count(titles[j - 1])
+        if again and j not in keys and j - 1 not in keys:
             together[-1].append(j)
         else:
             together.append([j])
@@ -104,8 +165,8 @@ def fold(
             ]
         parts: list[list[int]] = [[]]
         for some in together:
-            held = [*parts[-1], *some]
-            if some[0] not in keys and parts[-1] and sum(widths[i] + gap for i in held) - gap > room:
+            wider = [*parts[-1], *some]
+            if some[0] not in keys and parts[-1] and sum(widths[i] + gap for i in wider) - gap > room:
                 parts.append([*keys, *some])
             else:
                 parts[-1] += some
@@ -117,8 +178,8 @@ def fold(
         return (over * len(titles) + len(parts), -len(parts[0][0]), -cap)
 
     first, *others = laid(min(caps, key=worth))
-    found = [Part(*part, _holding(part[0], keys, columns)) for part in others]
-    return [Part(*first, tuple(range(len(rows)))), *(part for part in found if part.rows)]
+    further = [Part(*part, _holding(part[0], keys, columns)) for part in others]
+    return [Part(*first, tuple(range(len(rows)))), *(part for part in further if part.rows)]
 
 
 def keys_of(columns: Sequence[Sequence[str]], texts: Sequence[bool]) -> tuple[int, ...]:
@@ -127,102 +188,19 @@ def keys_of(columns: Sequence[Sequence[str]], texts: Sequence[bool]) -> tuple[in
     If these do not, it is the first column where that does, such as one of sizes, or where all hold text.
     """
     named = [j for j, text in enumerate(texts) if text and not is_numeric(columns[j])]
-    found: list[int] = []
+    names: list[int] = []
     for j in named:
-        if found and j != found[-1] + 1:
+        if names and j != names[-1] + 1:
             break
-        found.append(j)
-        rows = list(zip(*(columns[k] for k in found), strict=True))
+        names.append(j)
+        rows = list(zip(*(columns[k] for k in names), strict=True))
         if len(set(rows)) == len(rows):
-            return tuple(found)
+            return tuple(names)
     first = bool(columns) and len(set(columns[0])) == len(columns[0])
-    return (0,) if first or len(found) == len(columns) else tuple(found)
+    return (0,) if first or len(names) == len(columns) else tuple(names)
 
 
 def _holding(part: Sequence[int], keys: Sequence[int], columns: Sequence[Sequence[str]]) -> tuple[int, ...]:
     own = [columns[j] for j in part if j not in keys]
     rows = len(columns[0]) if columns else 0
     return tuple(i for i in range(rows) if any(c[i].strip() not in ("", NOTHING) for c in own))
-
-
-MARKS: dict[Mark, str] = {"best": "{}*", "second": "{}+"}
-_MARKS_SAID = "The best value has *, the second has +"
-fitted: ContextVar[bool] = ContextVar("fitted", default=False)
-"""Whether columns without room are left out, as on a terminal; else they go on below."""
-_GAP = 2
-_LEAST = 40  # characters; a narrower terminal wraps the lines itself
-
-
-def room() -> int:
-    """Return the width of the terminal, or ``COLUMNS``; 80 if the output goes elsewhere."""
-    return max(_LEAST, shutil.get_terminal_size().columns)
-
-
-def prose(text: str, width: int) -> str:
-    """Return sentences in lines of a width."""
-    said = text.replace(MARKS_SAID, _MARKS_SAID)
-    return "\n".join(wrapped(said, width, cell_len, words=True))
-
-
-def table(
-    titles: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    texts: Sequence[bool],
-    heads: Sequence[str],
-    width: int,
-) -> str:
-    """Return an aligned table; columns that do not fit go on below, with the names of the rows again.
-
-    ``texts`` says which columns hold text, which is aligned to the left and may be wrapped; ``heads`` are
-    words above each row, empty for none; ``width`` is in characters.
-    """
-    columns = [[row[j] for row in rows] for j in range(len(titles))]
-    left = [text and not is_numeric(column) for text, column in zip(texts, columns, strict=True)]
-    columns = [column if text else _aligned(column) for text, column in zip(left, columns, strict=True)]
-    indent = "  " if any(heads) else ""
-    cells = [list(row) for row in zip(*columns, strict=True)]
-
-    def laid(of: list[list[str]], part: Part, *, down: bool) -> list[str]:
-        """Return the lines of each cell beside those of the others, from the top or ``down`` to the foot."""
-        high = max(map(len, of))
-        of = [[""] * (high - len(c)) + c if down else c + [""] * (high - len(c)) for c in of]
-        return [ruled([(c[i], j, w) for c, j, w in zip(of, *part[:2], strict=True)]) for i in range(high)]
-
-    def ruled(line: list[tuple[str, int, float]]) -> str:
-        spaces = [" " * (int(width) - cell_len(text)) for text, _, width in line]
-        found = [text + s if left[j] else s + text for (text, j, _), s in zip(line, spaces, strict=True)]
-        return (indent + (" " * _GAP).join(found)).rstrip()
-
-    blocks = []
-    for part in fold(titles, cells, left, room=width - len(indent), measure=cell_len, gap=_GAP):
-        of = [*zip(part.columns, part.widths, strict=True)]
-        block = laid([wrapped(titles[j], w, cell_len, words=True) for j, w in of], part, down=True)
-        block.append(ruled([("-" * int(w), j, w) for j, w in of]))
-        said = ""
-        for i in part.rows:
-            if heads[i] and heads[i] != said:
-                said = heads[i]
-                block.append(said)
-            row = [wrapped(cells[i][j], w, cell_len) if left[j] else [cells[i][j]] for j, w in of]
-            block += laid(row, part, down=False)
-        blocks.append("\n".join(block))
-    return "\n\n".join(blocks)
-
-
-def _aligned(column: Sequence[str]) -> list[str]:
-    """Return cells of one width, in which the numbers are aligned, and the intervals behind them."""
-    signs = tuple(mark.format("") for mark in MARKS.values())
-    cells = [text.partition(" [") for text in column]
-    parts = [number.split(" / ") for number, _, _ in cells]
-    if any(part.endswith(signs) for of in parts for part in of):
-        # A mark takes the place of the space behind a number.
-        parts = [[part if part.endswith(signs) else f"{part} " for part in of] for of in parts]
-        slash = "/ "
-    else:
-        slash = " / "
-    wide = [max(len(of[i]) for of in parts if i < len(of)) for i in range(max(map(len, parts), default=0))]
-    texts = [
-        slash.join(part.rjust(w) for part, w in zip(of, wide, strict=False)) + opening + interval
-        for of, (_, opening, interval) in zip(parts, cells, strict=True)
-    ]
-    return [text.ljust(max(map(len, texts))) for text in texts]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from metaeval.reports.plain import fold, wrapped
+from metaeval.reports.cells import fold, wrapped
 
 NAMES = st.text("ab,/( 字", min_size=1, max_size=60)
 

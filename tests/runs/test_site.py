@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from metaeval.cli import main
+from metaeval.runs import site as site_module
 from metaeval.runs.folder import read_record
-from metaeval.study import site as site_module
-from metaeval.study.site import write_site
+from metaeval.runs.site import write_site
 from tests.reports.report.conftest import browser  # noqa: F401 - a fixture
 from tests.study.runs import tiny_run
 from tests.tiny import write_tiny

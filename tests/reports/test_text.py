@@ -11,8 +11,8 @@ from rich.cells import cell_len
 
 from metaeval.cli import main
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.reports import leaderboard
-from metaeval.reports.plain import fitted
+from metaeval.reports.cells import fitted
+from metaeval.reports.leaderboards import leaderboard
 from metaeval.reports.sheets import render
 from tests.engine.test_standings import correlations
 

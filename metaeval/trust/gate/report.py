@@ -10,8 +10,7 @@ from xml.etree import ElementTree as ET
 
 from metaeval.base.counts import counted
 from metaeval.engine.sheet import value_text
-from metaeval.reports import escapes
-from metaeval.reports.sheets import sheet_to_markdown
+from metaeval.reports.sheets import markdown, sheet_to_markdown
 from metaeval.trust.gate.checks import Check, GateResult, Verdict, asked, gate_sheet, place
 
 _WORDS: dict[Verdict, str] = {"fail": "failed", "inconclusive": "inconclusive", "pass": "passed"}
@@ -23,11 +22,11 @@ def gate_markdown(result: GateResult) -> str:
     n = len(result.checks)
     counts = ", ".join(f"{result.count(v)} {w}" for v, w in _WORDS.items() if result.count(v))
     lines = [f"# Gate: {result.verdict.upper()}", "", f"{counted(n, 'check')}: {counts}.", ""]
-    told = sorted((c for c in result.checks if c.verdict != "pass"), key=lambda c: c.verdict != "fail")
-    lines += [f"- {escapes.markdown(sentence(check))}" for check in told[:_MOST]]
-    if len(told) > _MOST:
-        lines.append(f"- and {len(told) - _MOST} more, in the table")
-    lines += [""] if told else []
+    unpassed = sorted((c for c in result.checks if c.verdict != "pass"), key=lambda c: c.verdict != "fail")
+    lines += [f"- {markdown(sentence(check))}" for check in unpassed[:_MOST]]
+    if len(unpassed) > _MOST:
+        lines.append(f"- and {len(unpassed) - _MOST} more, in the table")
+    lines += [""] if unpassed else []
     return "\n".join(lines) + "\n" + sheet_to_markdown(gate_sheet(result))
 
 
@@ -55,12 +54,13 @@ def gate_record(result: GateResult) -> dict[str, Any]:
         "max_drop": dict(rules.max_drop),
         "notes": list(result.notes),
         "checks": [
-            _plain({**dataclasses.asdict(c), "asked": asked(c), "place": place(c)}) for c in result.checks
+            _json_values({**dataclasses.asdict(c), "asked": asked(c), "place": place(c)})
+            for c in result.checks
         ],
     }
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
+def _json_values(row: dict[str, Any]) -> dict[str, Any]:
     return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
 
 
@@ -92,8 +92,8 @@ def junit_xml(result: GateResult) -> str:
         attributes = {"classname": _clean(f"gate.{check.aspect}"), "name": _clean(name), "time": "0"}
         case = ET.SubElement(suite, "testcase", attributes)
         if check.verdict in _ELEMENTS:
-            told = {"message": _clean(sentence(check)), "type": check.verdict}
-            ET.SubElement(case, _ELEMENTS[check.verdict], told)
+            reason = {"message": _clean(sentence(check)), "type": check.verdict}
+            ET.SubElement(case, _ELEMENTS[check.verdict], reason)
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
