@@ -65,8 +65,8 @@ def _times(
     if texts is not None and not any(map(NUMBER.fullmatch, texts.dropna())):
         given = values.where(values.notna() & (texts != ""))
         seconds = _since_1970(given, "ISO8601")
-        wrong = np.flatnonzero(np.isnan(seconds) & given.notna()).tolist()
-        return seconds, None, [table.problem(i, column, f"is {values.iloc[i]!r}; {_MAY}") for i in wrong]
+        no_dates = np.flatnonzero(np.isnan(seconds) & given.notna()).tolist()
+        return seconds, None, [table.problem(i, column, f"is {values.iloc[i]!r}; {_MAY}") for i in no_dates]
     numbers, problems = number_column(table, column)
     if problems or np.isnan(numbers).all():
         return numbers, None, [p._replace(message=f"{_HEAD.split(p.message)[0]}; {_MAY}") for p in problems]
