@@ -28,7 +28,7 @@ _SENTENCE = re.compile(rf"(?:^|[.!?。]){LEAD}$")
 _ITEM = re.compile(r"[\s*_]*[0-9]{1,2}[.)]\s")
 _STRAIGHT = str.maketrans("“”„«»「」‘’", '"""""""\'\'')
 _QUOTED = re.compile(
-    r"""["'](?<!\w.)(?=[^\W\d])(?:(?<=")[^"\s]*?[\s一-鿿][^"\n]*?([.!?]?)"|(?<=')(?:[^'\n]|'(?=\w)){1,300}?"""
+    r"""["'](?<!\w.)(?=[^\W\d])(?:(?<=")[^"\s]*?[\s一-鿿][^"\n]*?([.!?]?)"|(?<=')(?=[^'\s]*\s)(?:[^'\n]|'(?=\w)){1,300}?"""
     r"""([.!?]?)'(?!\w))(?!\s*[:=|–—-])"""
 )
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
@@ -113,7 +113,8 @@ def _in_line(here: Matches, scales: Scales, names: Names, heading: str | None) -
     before: tuple[str, float | None] | None = None  # what was named in this line
     for match in here:
         left, head = line[: match.start()], names.before(low, match.start())
-        boxed, field = left.endswith("[["), None
+        boxed = left.endswith("[[")
+        field: str | None = None
         if "name" in head or "says" in head:
             field = names.field(head["name"]) if "name" in head else heading or only
         elif heading and _BEGINS.fullmatch(left):
