@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import metaeval as me
+from metaeval import base
 from metaeval.base.errors import StoppedError
 from metaeval.base.records import Kind
 from metaeval.cli import main
@@ -230,7 +231,7 @@ def test_reparse_is_always_done(study: Path) -> None:
 def test_changed_code_is_run_anew(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "elsewhere" / "metaeval"
     shutil.copytree(ROOT / "metaeval", copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(me, "__file__", str(copy / "__init__.py"))
+    monkeypatch.setattr(base, "__file__", str(copy / "base" / "__init__.py"))
     module.code.cache_clear()
     assert again(study)  # the same code in another place
     with (copy / "stats" / "coefficients.py").open("a", encoding="utf-8") as file:

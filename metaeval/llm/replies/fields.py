@@ -65,11 +65,11 @@ class Choice:
         """Return the value that a value of JSON, or what a pattern matches, is or says; or None."""
         said = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
         own = value if isinstance(value, str | float | int) and value in self.words else None
-        return own if (found := self.said(said)) is None else found
+        return own if (found := self.said(tidy(said))) is None else found
 
     def said(self, text: str, *, side: bool = True) -> Given | None:
-        """Return the value whose word is all of a text, with ``side`` also as ``Assistant A``; or None."""
-        plain = tidy(text).casefold().strip(_AROUND)
+        """Return the value whose word a tidy text is, with ``side`` also as ``Assistant A``; or None."""
+        plain = text.casefold().strip(_AROUND)
         return self._values.get(plain, self._values.get(_SIDE.sub("", plain)) if side else None)
 
     def named_in(self, text: str) -> set[Given | None]:

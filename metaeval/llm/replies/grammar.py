@@ -28,9 +28,10 @@ _SENTENCE = re.compile(rf"(?:^|[.!?。]){LEAD}$")
 _ITEM = re.compile(r"[\s*_]*[0-9]{1,2}[.)]\s")
 _STRAIGHT = str.maketrans("“”„«»「」‘’", '"""""""\'\'')
 _QUOTED = re.compile(
-    r"""(?m)^[ \t]*>.*$|(?<!\w)(?:"(?=[^\W\d])[^"\s]*?[\s一-鿿][^"\n]*?([.!?]?)\"(?!\s*[:=|–—-])"""
-    r"""|'(?=[^\W\d])(?:[^'\n]|'(?=\w)){1,300}?([.!?]?)'(?!\w|\s*[:=|–—-]))"""
+    r"""["'](?<!\w.)(?=[^\W\d])(?:(?<=")[^"\s]*?[\s一-鿿][^"\n]*?([.!?]?)"|(?<=')(?=[^'\s]*\s)(?:[^'\n]|'(?=\w)){1,300}?"""
+    r"""([.!?]?)'(?!\w))(?!\s*[:=|–—-])"""
 )
+_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _TAGGED = re.compile(r"<([a-z][\w -]{0,40})>((?:[^<]|<(?![a-z/]))*)</\1>", re.IGNORECASE)
 _MARK = re.compile(r"\[\[([^\[\]\n]{1,60})\]\]")
 _FIRST = re.compile(r"(.{1,60}?)[*_`\"')\]]*(?:[:.!]|\s[-–—])(?=\s)")
@@ -80,7 +81,8 @@ def _numbers(text: str, scales: Scales, names: Names) -> Iterator[Statement]:
     """Yield what a text says of numbers; of the only field, also without its name."""
     heading: str | None = None  # the field whose name was a line of its own
     only = names.only
-    own = _QUOTED.sub(r"\1\2", text.translate(_STRAIGHT))
+    own = _QUOTED_LINE.sub("", text) if ">" in text else text
+    own = _QUOTED.sub(r"\1\2", own if own.isascii() else own.translate(_STRAIGHT))
     text = own if any(map(str.isalnum, own)) else text
     for ends, whole in dict.fromkeys(map(range_of, scales.values())):
         text = whole.sub("", text) if ends.search(text) else text
@@ -111,7 +113,8 @@ def _in_line(here: Matches, scales: Scales, names: Names, heading: str | None) -
     before: tuple[str, float | None] | None = None  # what was named in this line
     for match in here:
         left, head = line[: match.start()], names.before(low, match.start())
-        boxed, field = left.endswith("[["), None
+        boxed = left.endswith("[[")
+        field: str | None = None
         if "name" in head or "says" in head:
             field = names.field(head["name"]) if "name" in head else heading or only
         elif heading and _BEGINS.fullmatch(left):

@@ -30,7 +30,7 @@ THINGS = (
     r"|response|review|story|summary|system|text)"
 )
 LEAD = r"[\s>#•·*|_`\"'(\[-]*"  # before a name or a value at the beginning of a line
-_LEFT = 80  # characters before a number that may name it, and of a heading
+_LEFT = 100  # characters before a number that may name it, and of a heading
 
 _SUFFIX = r"(?:scores?|ratings?|评分|得分|分数)"
 _MARKS = r"[*_`\"'() ]*"
@@ -46,11 +46,10 @@ _SAYS = (
     rf"|(?:is|be|making it|makes it) an?|{ANY_NAME}|[给打得]"
 )
 # Such words begin after a mark or a conjunction. Before a comma a sentence may have begun that denies it.
-_AFTER = r"\b(?:(?:and|but|so|thus|hence|therefore|overall|however|finally|with)\b,?|based on [^.\n]{1,70},)"
-_BEGINS = (
-    rf"(?:^|[.!?;|:()。；、]|,(?! ?(?:i|we|it|its|this|the|my)\b)| [-–—] |{_AFTER} (?=[^\W\d]))"
-    r"[*_`\"'#>•·\- ]*(?!(?:give|rate|would|will|be|is|of|in|to|as|for)\b)"
-)
+_THEN = r"(?:and|but|so|thus|hence|therefore|overall|however|finally|with)\b,?"
+_AFTER = rf"(?:{_THEN}|based on [^.\n]{{1,70}},) (?=[^\W\d])"
+_BEGINS = rf"(?:[.!?;|:()。；、]|,(?! ?(?:i|we|it|its|this|the|my)\b)| (?:[-–—] |{_AFTER}))"
+_STATES = r"[*_`\"'#>•·\- ]*(?!(?:give|rate|would|will|be|is|of|in|to|as|for)\b)"
 _BEFORE_VALUE = r"(?P<link>[:=|\[]|->|→|[-–—](?=[ –—-]))?[*_`\"' (\[]*(?:an? )?$"
 _PUNCTUATION = re.compile(r"[\s_\-.:*\"'`]+")
 
@@ -58,15 +57,8 @@ _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 _HAN = "零一二三四五六七八九十"
 _VALUES = {said: float(n) for words in (_WORDS, _HAN) for n, said in enumerate(words)} | {"两": 2.0}
 _WORD = rf"\b(?:{'|'.join(f'[{w[0]}{w[0].upper()}]{w[1:]}' for w in _WORDS)})\b"
-_UNSEEN = (
-    0xAD,
-    0x61C,
-    0xFEFF,
-    0xFE0F,
-    *range(0x200B, 0x2010),
-    *range(0x202A, 0x202F),
-    *range(0x2060, 0x2070),
-)
+_MARKS_OF_DIRECTION = (0x61C, *range(0x202A, 0x202F), *range(0x2060, 0x2070))
+_UNSEEN = (0xAD, 0xFE0F, 0xFEFF, *range(0x200B, 0x2010), *_MARKS_OF_DIRECTION)
 _WIDE = (*range(0x2000, 0x200B), *map(ord, "\u00a0\u3000\u202f\u205f\t\u2028\u2029\x0b\x0c"))
 _PLAIN: dict[int, int | str | None] = (
     {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full width
@@ -111,20 +103,20 @@ class Names:
         owners |= {_key(name): {name} for name in self.fields}  # its own name is stronger than an alias
         self._field = {key: next(iter(of)) for key, of in owners.items() if key and len(of) == 1}
         spelled = {tidy(said).strip(" .:。") for name, aliases in fields for said in (name, *aliases)}
-        words = [
-            re.split(r"[\s_-]+", s) for s in sorted(spelled, key=len, reverse=True) if _key(s) in self._field
-        ]
-        name = "|".join(r"[ _-]*".join(map(re.escape, parts)) for parts in words) or "(?!)"
+        longest_first = (s for s in sorted(spelled, key=len, reverse=True) if _key(s) in self._field)
+        split = (map(re.escape, re.split(r"[\s_-]+", said)) for said in longest_first)
+        name = "|".join(map(r"[ _-]*".join, split)) or "(?!)"
         says, links = (_SAYS, _SENTENCE) if self.only else (ANY_NAME, _LINKS)
         named = rf"(?:{name.lower()})(?:[ _]?{_SUFFIX})?"
-        # Groups within a possessive repetition are wrong in Python 3.11, so the words are looked for again.
-        before = rf"(?P<words>(?:(?:{named}|{_FINAL}|{says}|{links})(?![a-z]){_MARKS})*+)"
+        # As many words as there are: what is found ahead is not taken back, so that no text takes long.
+        words = rf"(?=(?P<words>(?:(?:{named}|{_FINAL}|{says}|{links})(?![a-z]){_MARKS})*))(?P=words)"
         numbered = rf"{LEAD}(?:[0-9]{{1,2}}[.)] *)?{_MARKS}"
         self._word = re.compile(
             rf"(?:(?P<name>{named})|(?P<final>{_FINAL})|(?P<says>{says})|{links})(?![a-z])"
         )
-        self._place = re.compile(rf"{_BEGINS}{before}{_BEFORE_VALUE}")
-        self._alone = re.compile(rf"{numbered}{before}[\W_]*")
+        self._first = re.compile(rf"(?:{_AFTER})?{_STATES}{words}{_BEFORE_VALUE}")
+        self._place = re.compile(rf"{_BEGINS}{_STATES}{words}{_BEFORE_VALUE}")
+        self._alone = re.compile(rf"{numbered}{words}[\W_]*")
         self.line = re.compile(rf"{numbered}(?P<name>{name}){_MARKS}[:=][*_` ]*", re.IGNORECASE)
 
     def field(self, name: str) -> str | None:
@@ -135,7 +127,8 @@ class Names:
 
     def before(self, line: str, at: int) -> dict[str, str]:
         """Return what stands before a value in a line of lower case: ``name``, ``says``, … or ``other``."""
-        return self._parts(self._place.search(line, max(0, at - _LEFT), at))
+        first = self._first.match(line, 0, at) if at <= _LEFT else None
+        return self._parts(first or self._place.search(line, max(0, at - _LEFT), at))
 
     def heading(self, line: str) -> dict[str, str] | None:
         """Return what a line names that holds a name and nothing else."""
@@ -205,14 +198,13 @@ def rises(match: re.Match[str]) -> bool:
 
 @functools.lru_cache(64)
 def range_of(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return patterns of a scale: of its ends, and of all that says it, such as ``On a scale of 1 to 5:``."""
-    words = [_WORDS[int(end)] if 0 <= end <= 10 else "(?!)" for end in (scale.min, scale.max)]
-    low, high = (
-        rf"(?:{re.escape(f'{end:g}')}|{w})" for end, w in zip((scale.min, scale.max), words, strict=True)
-    )
+    """Return patterns of what may be a scale, and of all that says it, such as ``On a scale of 1 to 5:``."""
+    words = [f"|{_WORDS[int(end)]}" if 0 <= end <= 10 else "" for end in (scale.min, scale.max)]
+    low = rf"(?:{re.escape(f'{scale.min:g}')}{words[0]})"
+    high = rf"(?:{re.escape(f'{scale.max:g}')}{words[1]})"
     ends = rf"(?<![\w.,/-]){low} ?(?:-|–|—|~|→|\.\.+|\bto\b|到|至) ?{high}(?![\w/]|[.,]\d)"
     whole = rf"[\[(]?(?:\b[Oo]n )?(?:\b(?:an?|the) )?(?:\b[Ss]cale (?:of |from )?)?{ends}[\])]?(?: scale\b)?"
-    return re.compile(ends), re.compile(rf"^[ \t]*{whole}[ ,:]*|{whole}", re.MULTILINE)
+    return re.compile(rf"{low} ?[^ ]{{1,3}} ?{high}"), re.compile(rf"(?m)^[ \t]*{whole}[ ,:]*|{whole}")
 
 
 def value_of(match: re.Match[str], scale: Scale) -> float | None:
