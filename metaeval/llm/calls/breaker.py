@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from metaeval.llm.calls.client import RetryableError
 
 _FIRST = 4  # times that a request meets a limit and goes first all the same
+_TWO = 2
 _LEAST = 0.5  # of the room for calls: below one, a pause comes before each
 _EARLY = 3  # requests under way at once to a model that has not answered yet
 _TRIES = 3  # failures with no answer between them, after which the model counts as silent
@@ -59,6 +60,7 @@ class Breaker:
         self._room: float = _EARLY  # calls that may be under way
         self._halved = 0.0  # when that was last halved
         self._answers = 0
+        self._refused = 0  # for a limit, since that or since an answer
         self._limited: tuple[float, int] | None = None  # the time, and the answers before, of the first 429
         self._failed: set[str] = set()
         self._since = 0.0  # when the first of these failures was sent
@@ -74,7 +76,8 @@ class Breaker:
     @property
     def silent(self) -> bool:
         """Whether the model stopped answering, or one at a time is too many: so one is sent after a pause."""
-        return self._network and (self.tries >= _TRIES or self._room < 1)
+        closed = self._room < _TWO and (self._room < 1 or self._asked_until > self._clock())
+        return self._network and (self.tries >= _TRIES or closed)
 
     @property
     def limit(self) -> str:
@@ -143,6 +146,7 @@ class Breaker:
         """Note that the model answered."""
         self._room = self._room + 1 / max(self._room, 1) if self.answered else math.inf
         self._answers += 1
+        self._refused = 0
         self.answered = True
         self._alive()
 
@@ -163,8 +167,10 @@ class Breaker:
         self._doubt()
         if error.status == TOO_MANY:
             self._limited = self._limited or (self._clock(), self._answers)
-            if self.answered and sent >= self._halved:
+            self._refused += 1
+            if self.answered and (sent >= self._halved or self._refused > self._room):
                 self._room, self._halved = max(min(self._room, self._under_way) / 2, _LEAST), self._clock()
+                self._refused = 0
         if self.tries == 1 or self.error is None or self.error.code != error.code:
             self.error = error
         self._failed.add(key)
