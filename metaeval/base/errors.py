@@ -189,7 +189,8 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any value
         return {_plain(key): _plain(inside) for key, inside in value.items()}
     if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0 and value.dtype.kind not in "mM":
         value = value.item()
-    return value if type(value).__module__ == "builtins" else str(value)
+    # A date is shown as it is written, and what has a form of its own, such as a data set, in that form.
+    return value if type(value).__module__ == "builtins" or repr(value)[:1] == "<" else str(value)
 
 
 def unknown(said: str, word: object, known: Iterable[str], listed: str = "it has") -> str:

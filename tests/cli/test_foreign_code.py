@@ -101,9 +101,7 @@ def test_a_client_that_is_called(
     provide(monkeypatch, called=way)
     write_study(Path("s.yaml"), evaluators="""["Judge('mylab/m')"]""")
     assert main(["run", "s.yaml"]) == 3
-    message = capsys.readouterr().err
-    assert "takes no call" in message
-    assert why in message
+    assert why in capsys.readouterr().err
 
 
 def provide(monkeypatch: pytest.MonkeyPatch, **does: str) -> None:

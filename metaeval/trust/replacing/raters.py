@@ -96,17 +96,16 @@ def _agreement(panel: Panel, resampler: Resampler) -> dict[str, Any]:
     statistic = alpha_sums(panel.ratings, panel.cluster, panel.n_clusters, len(panel.scale.labels))
     [found] = each(bootstrap(statistic, resampler.of(panel.n_clusters), bounds=(-1.0, 1.0)))
     several = (~np.isnan(panel.ratings)).sum(axis=0) > 1
-    known = found.low if np.isfinite(found.low) else found.value
-    if not np.isfinite(known):
+    if not np.isfinite(found.value):
         said = "cannot be compared: their ratings do not differ"
-    elif found.n < FEWEST_CLUSTERS:
+    elif not np.isfinite(found.low):
         said = f"{TOO_FEW}: they rated units of fewer than {FEWEST_CLUSTERS} clusters"
-    elif known >= _RELIABLE:
+    elif found.low >= _RELIABLE:
         said = "agree well enough to measure a judge by"
-    elif known >= _TENTATIVE:
+    elif found.low >= _TENTATIVE:
         said = "agree enough for tentative conclusions"
     elif found.value >= _TENTATIVE:
-        said = f"may agree enough, but there are too few labels to tell: α may be {known:.2f}"
+        said = f"may agree enough, but there are too few labels to tell: α may be {found.low:.2f}"
     elif found.low > 0:
         said = "agree little, and more than by chance: a unit needs many labels"
     else:

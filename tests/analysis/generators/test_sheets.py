@@ -298,7 +298,7 @@ def test_ratings_of_some_users_alone(partly_rated):
     assert sheet.frame.equals(again.frame)
     assert not sheet.frame.equals(other.frame)
     for n in (1, 12):
-        with pytest.raises(MetaevalError, match=r"from 2 to 11, as 12 have ratings"):
+        with pytest.raises(MetaevalError, match=r"from 2 to 11, as there are labels of 12 users"):
             estimates_sheet(scores, truth, "judge", aspects=["fit"], labelled=n)
     # Drawn are users who rated, not those whom nobody asked.
     few = estimates_sheet(scores, truth, "judge", aspects=["fit"], labelled=11)

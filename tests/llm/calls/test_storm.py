@@ -1,4 +1,4 @@
-"""Servers that take fewer calls than they get: what is asked is answered, and nothing is asked for many times."""
+"""Servers that take fewer calls than they get: what is asked is answered, and nothing is asked many times."""
 
 from __future__ import annotations
 

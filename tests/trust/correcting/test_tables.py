@@ -129,7 +129,7 @@ def test_a_share_has_rogan_and_gladens_way_beside_it(run: Path) -> None:
 def test_too_few_labels_and_all_of_them(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = "person"
     assert main(["correct", str(run / "run"), "--judge", name, "--labelled", "2"]) == 2
-    assert "give a number of users from 3 to 11" in capsys.readouterr().err
+    assert "give a number of users from 6 to 11" in capsys.readouterr().err
     assert main(["correct", str(run / "run"), "--judge", name, "--labelled", "6", "--format", "json"]) == 0
     assert '"withheld"' in capsys.readouterr().out
     assert main(["correct", str(run / "run")]) == 2

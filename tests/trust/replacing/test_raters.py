@@ -39,6 +39,8 @@ def test_people_agree_or_not() -> None:
 
 
 def test_an_interval_that_reaches_down_is_too_few_labels_not_little_agreement() -> None:
-    few = _panel(np.where(np.arange(300) < 18, np.stack([_like(0.9) for _ in range(2)]), np.nan), Scale(0, 3))
-    [agree] = raters_sheets([few], Resampler(0, 200), REAL)
-    assert agree.frame["verdict"][0].startswith("may agree enough, but there are too few labels to tell")
+    ratings = np.stack([_like(0.85) for _ in range(2)])
+    for n, said in ((18, "too few to tell"), (42, "may agree enough, but there are too few labels to tell")):
+        few = _panel(np.where(np.arange(300) < n, ratings, np.nan), Scale(0, 3))
+        [agree] = raters_sheets([few], Resampler(0, 200), REAL)
+        assert agree.frame["verdict"][0].startswith(said)

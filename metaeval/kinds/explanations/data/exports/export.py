@@ -246,13 +246,12 @@ def _units(
 ) -> tuple[pd.DataFrame, str]:
     """Return a row per record that has a text, and the field that is the text."""
     rows: dict[int, dict[str, str]] = {}
-    names: Counter[str] = Counter()
-    for at, unit in enumerate(judged):
-        fields = {k: str(v) for k, v in unit.fields.items() if v not in (None, "")}
-        longest = max((k for k in fields if k not in OWN[:3]), key=lambda k: len(fields[k]), default="")
-        told = [name for name in (unit.text, "explanation") if name in fields]
-        name = told[0] if told else unit.text or longest
-        names[name] += 1
+    every = [{k: str(v) for k, v in unit.fields.items() if v not in (None, "")} for unit in judged]
+    named = [_text_field(unit, fields) for unit, fields in zip(judged, every, strict=True)]
+    names = Counter(named)
+    usual = names.most_common(1)[0][0]
+    for at, (unit, fields) in enumerate(zip(judged, every, strict=True)):
+        name = named[at] if named[at] in {unit.text, "explanation"} else usual  # which may be empty
         own = {k: v for k, v in fields.items() if k in OWN}
         text = fields.get(name, "")
         if text.strip() or (at in rated and fields and not unit.failed):
@@ -271,7 +270,14 @@ def _units(
     keys = [c for c in ("user_id", "item_id", "generator") if c in units]
     if units.duplicated(keys).any():  # several texts of one item by one system
         units["item_id"] = [judged[at].id for at in units.index]
-    return units, names.most_common(1)[0][0]
+    return units, usual
+
+
+def _text_field(unit: Judged, fields: Mapping[str, str]) -> str:
+    """Return the field that is the text: the one that is named, else the longest."""
+    told = [name for name in (unit.text, "explanation") if name in fields]
+    longest = max((k for k in fields if k not in OWN[:3]), key=lambda k: len(fields[k]), default="")
+    return told[0] if told else unit.text or longest
 
 
 def number_of(value: object) -> float | None:
