@@ -303,9 +303,9 @@ def _tested(cells: Cells, cell: Cell, names: Sequence[str], tests: Tests, togeth
 
 def _columns(frame: pd.DataFrame, runs: Sequence[str], tests: Tests, board: Board) -> tuple[Column, ...]:
     columns = [Column("label", "evaluator")]
-    ends = ("ci_low @ {}", "ci_high @ {}") if board.intervals else ()
+    low, high = ("ci_low @ {}", "ci_high @ {}") if board.intervals else ("", "")
     columns += [
-        Column(f"estimate @ {run}", run, board.form, *(end.format(run) for end in ends)) for run in runs
+        Column(f"estimate @ {run}", run, board.form, low.format(run), high.format(run)) for run in runs
     ]
     if frame["difference"].notna().any():
         columns.append(Column("difference", "difference", board.form))

@@ -277,7 +277,7 @@ def _text_field(unit: Judged, fields: Mapping[str, str]) -> str:
     """Return the field that is the text: the one that is named, else the longest."""
     told = [name for name in (unit.text, "explanation") if name in fields]
     longest = max((k for k in fields if k not in OWN[:3]), key=lambda k: len(fields[k]), default="")
-    return told[0] if told else unit.text or longest
+    return str(told[0]) if told else unit.text or longest
 
 
 def number_of(value: object) -> float | None:
