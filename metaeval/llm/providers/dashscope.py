@@ -136,6 +136,8 @@ class DashScopeClient:
             raise
         except _AnsweredError as answer:
             return answered(answer.status, "".join(body), answer.headers)
+        except UnicodeDecodeError as error:
+            raise unreadable(error, "".join(body), _WHAT) from None
         except (aiohttp.ContentTypeError, *MISREAD):
             pass  # the SDK takes the body apart before it looks whether it is whole; it is read below
         except Exception as error:  # noqa: BLE001 - the SDK lets through what a server can make aiohttp raise

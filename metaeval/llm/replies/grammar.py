@@ -135,7 +135,10 @@ def _in_line(here: Matches, scales: Scales, names: Names, heading: str | None) -
 def _meant(match: re.Match[str], scale: Scale) -> bool:
     """Say whether a number beside a value may be meant too: not one below the scale."""
     value = value_of(match, scale)
-    digits = match["number"][0].isdigit() or match.string[: match.start()].endswith("(")
+    first = match["number"][0]
+    digits = (
+        first.isdigit() or (first in "+-" and scale.min < 0) or match.string[: match.start()].endswith("(")
+    )
     return rises(match) or match["top"] is not None or (value is not None and value >= scale.min and digits)
 
 

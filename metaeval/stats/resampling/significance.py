@@ -25,7 +25,7 @@ TOO_FEW = "too few to tell"
 def freedom(n_clusters: ArrayLike) -> Floats:
     """Return the degrees of freedom of Student's t; NaN for fewer clusters than `FEWEST_CLUSTERS`.
 
-    All intervals over clusters are made with these, or from `bootstrap`, which asks here too.
+    All intervals over clusters are made with these, or from ``bootstrap``, which asks here too.
     """
     n = np.asarray(n_clusters, dtype=np.float64)
     return np.where(n >= FEWEST_CLUSTERS, n - 1, np.nan)

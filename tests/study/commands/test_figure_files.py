@@ -29,7 +29,7 @@ def test_the_numbers_are_those_of_the_run(run: OpenRun) -> None:
     assert ranking.choices == {"aspect": "average", "level": "dataset", "coefficient": "pearson"}
     assert set(ranking.sheet.frame["kind"]) == {"annotator", "judge", "baseline", "recorded"}
     assert ranking.sheet.frame["human_who"].unique().tolist() == ["people"]
-    assert "30 resamples" in " ".join(ranking.sheet.notes)
+    assert "few_clusters" in " ".join(ranking.sheet.notes)  # three users
 
 
 @pytest.mark.slow
