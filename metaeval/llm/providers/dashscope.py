@@ -136,8 +136,6 @@ class DashScopeClient:
             raise
         except _AnsweredError as answer:
             return answered(answer.status, "".join(body), answer.headers)
-        except UnicodeDecodeError as error:
-            raise unreadable(error, "".join(body), _WHAT) from None
         except (aiohttp.ContentTypeError, *MISREAD):
             pass  # the SDK takes the body apart before it looks whether it is whole; it is read below
         except Exception as error:  # noqa: BLE001 - the SDK lets through what a server can make aiohttp raise
@@ -150,6 +148,8 @@ class DashScopeClient:
             failed = content if content.get("code") and not (choices or output.get("text")) else None
             if wrong := failed or failure_in(content, [*choices, {}][0]):
                 return answered(200, json.dumps({"error": wrong}), {})
+            if not isinstance(content.get("output"), dict):
+                raise TypeError("there is no output")
             return _read(content, raw)
         except MISREAD as error:
             raise unreadable(error, raw, _WHAT) from None

@@ -133,12 +133,11 @@ def _in_line(here: Matches, scales: Scales, names: Names, heading: str | None) -
 
 
 def _meant(match: re.Match[str], scale: Scale) -> bool:
-    """Say whether a number beside a value may be meant too: not one below the scale."""
+    """Say whether a number beside a value may be meant too: not one below a scale of 0 or more."""
     value = value_of(match, scale)
-    first = match["number"][0]
-    digits = (
-        first.isdigit() or (first in "+-" and scale.min < 0) or match.string[: match.start()].endswith("(")
-    )
+    if value is None and scale.min < 0:
+        return True  # a sign or a dash: not to be told apart
+    digits = match["number"][0].isdigit() or scale.min < 0 or match.string[: match.start()].endswith("(")
     return rises(match) or match["top"] is not None or (value is not None and value >= scale.min and digits)
 
 

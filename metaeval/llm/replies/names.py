@@ -202,7 +202,7 @@ def range_of(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
     words = [f"|{_WORDS[int(end)]}" if 0 <= end <= 10 else "" for end in (scale.min, scale.max)]
     low = rf"(?:{re.escape(f'{scale.min:g}')}{words[0]})"
     high = rf"(?:{re.escape(f'{scale.max:g}')}{words[1]})"
-    ends = rf"(?<![\w.,/-]){low} ?(?:-|–|—|~|→|\.\.+|\bto\b|到|至) ?{high}(?![\w/]|[.,]\d)"
+    ends = rf"(?<![\w.,/-]){low}(?: - |-| ?(?:–|—|~|→|\.\.+|\bto\b|到|至) ?){high}(?![\w/]|[.,]\d)"
     whole = rf"[\[(]?(?:\b[Oo]n )?(?:\b(?:an?|the) )?(?:\b[Ss]cale (?:of |from )?)?{ends}[\])]?(?: scale\b)?"
     return re.compile(rf"{low} ?[^ ]{{1,3}} ?{high}"), re.compile(rf"(?m)^[ \t]*{whole}[ ,:]*|{whole}")
 
