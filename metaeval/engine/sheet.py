@@ -188,7 +188,7 @@ def _four_digits(value: float) -> str:
         return "∞" if value > 0 else "-∞"
     if value == 0:
         return "0"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:#.4g}".rstrip(".")
+    return f"{value:,.0f}" if abs(value) >= 999.95 else f"{value:#.4g}".rstrip(".")
 
 
 _TIMES = (("µs", 1e-6, 999.5), ("ms", 1e-3, 999.5), ("s", 1.0, 59.5), ("min", 60.0, 59.5))
