@@ -71,7 +71,7 @@ def sheet(name: str = "tests", *, simulated: Simulation = REAL, frame: pd.DataFr
         (math.pi, "number", "3.142"),
         (-math.pi, "number", "-3.142"),
         (0.5, "number", "0.5000"),
-        (999.96, "number", "1000"),
+        (999.96, "number", "1,000"),
         (123456.7, "number", "123,457"),
         (0.0, "number", "0"),
         (math.inf, "number", "∞"),
