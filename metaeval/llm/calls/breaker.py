@@ -125,6 +125,7 @@ class Breaker:
         finally:
             self._waiting[rank] -= 1
         if self._ended or self._over(fresh):
+            self._wake()  # those that had to go after it
             yield 0.0
             return
         trying = self._trying = self.silent
@@ -144,7 +145,7 @@ class Breaker:
 
     def answer(self) -> None:
         """Note that the model answered."""
-        self._room = self._room + 1 / max(self._room, 1) if self.answered else math.inf
+        self._room = self._room + 1 / max(self._room, _TWO) if self.answered else math.inf
         self._answers += 1
         self._refused = 0
         self.answered = True
@@ -169,7 +170,8 @@ class Breaker:
             self._limited = self._limited or (self._clock(), self._answers)
             self._refused += 1
             if self.answered and (sent >= self._halved or self._refused > self._room):
-                self._room, self._halved = max(min(self._room, self._under_way) / 2, _LEAST), self._clock()
+                least = _LEAST if self._room <= 1 else 1  # one refusal is no reason for pauses
+                self._room, self._halved = max(min(self._room, self._under_way) / 2, least), self._clock()
                 self._refused = 0
         if self.tries == 1 or self.error is None or self.error.code != error.code:
             self.error = error

@@ -146,7 +146,9 @@ class Caller:
                 wait = wait_before(retry, outcome, self.draw())
                 if not (silent and outcome.code == "connect"):  # else no one was there, and nothing was sent
                     left -= took + wait
-                    if retry == self.limits.retries or left <= 0:
+                    # Whether a model that answers takes a call at its limit is chance: it gets twice the tries.
+                    chance = outcome.status == TOO_MANY and model.breaker.answered
+                    if retry == self.limits.retries * (1 + chance) or left <= 0:
                         return self._given_up(request, model, outcome)
                     retry += 1
             # A silent model's pauses are the breaker's; here the others get their turn, but at a limit.

@@ -58,7 +58,7 @@ class Limits(Options):
     call_seconds
         Time limit of a request with all its tries and waits, while others are answered.
     retries
-        How often a request is sent again after a failure that may pass.
+        How often a request is sent again after a failure that may pass; at a server's limit twice as often.
     stop_unread
         A judge stops if it cannot read any of so many first replies, and asks no more questions until it can
         read one; 0: it never stops.
