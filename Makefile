@@ -73,7 +73,7 @@ release-check: $(VENV)/.release
 
 # The libraries in report.html, built anew after a version in its package.json was changed; needs npm.
 vendor:
-	cd metaeval/reports/report/assets/vendor && npm install --no-package-lock --no-audit --no-fund && node build.mjs && rm -rf node_modules
+	cd metaeval/reports/assets/vendor && npm install --no-package-lock --no-audit --no-fund && node build.mjs && rm -rf node_modules
 
 clean:
 	rm -rf $(VENV) docs/_build docs/reference/api docs/reference/commands build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

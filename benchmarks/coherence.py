@@ -12,8 +12,8 @@ import pandas as pd
 from benchmarks.engine import clock, row
 from benchmarks.shares import COVERS
 from benchmarks.shares import row as share_row
-from metaeval.analysis.verdicts.coherence import coherence
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.analysis.verdict_coherence import coherence
+from metaeval.stats.resampling.weights import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

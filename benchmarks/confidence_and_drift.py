@@ -10,7 +10,7 @@ from scipy.stats import norm
 from benchmarks.shares import AT_MOST, COVERS, SIZE, row
 from metaeval.stats.agreement.confidence import half_width, reliability
 from metaeval.stats.resampling.bootstrap import Resampler
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.gate.drift import p_of, split
 

@@ -32,9 +32,9 @@ from benchmarks.shares import COVERS, SIZE, row
 from metaeval.base.records import COEFFICIENTS
 from metaeval.stats.coefficients.levels import Grouping, estimate
 from metaeval.stats.resampling.paired import AspectScores, paired_permutation
-from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import Method, Resamples, Swaps, interval, left_out
-from metaeval.stats.weighted.statistic import Clusters, statistic
+from metaeval.stats.resampling.weights import Method, Resamples, Swaps, interval, left_out, one_thread
+from metaeval.stats.weighted.statistic import statistic
+from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

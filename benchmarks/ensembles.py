@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.engine import clock
 from metaeval.stats.coefficients.levels import Grouping, estimate
-from metaeval.stats.subsets.pearson import every_subset, subset_statistic
-from metaeval.stats.weighted.statistic import Clusters
+from metaeval.stats.subset_correlations import every_subset, subset_statistic
+from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

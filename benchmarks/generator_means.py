@@ -16,9 +16,9 @@ from benchmarks.shares import COVERS, row
 from metaeval.base.records import COEFFICIENTS
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.regression.true_means import NoisyMeans, Normals, draw, interval_of_draws
-from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import Resamples, expanded, percentile_interval
-from metaeval.stats.weighted.statistic import Clusters, coefficients_of_means, statistic
+from metaeval.stats.resampling.weights import Resamples, expanded, one_thread, percentile_interval
+from metaeval.stats.weighted.statistic import coefficients_of_means, statistic
+from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,8 +16,7 @@ from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.resampling.paired import AspectScores, paired_permutation
-from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import Resamples, Swaps, percentile_interval
+from metaeval.stats.resampling.weights import Resamples, Swaps, one_thread, percentile_interval
 from metaeval.stats.weighted.statistic import statistic
 
 if TYPE_CHECKING:

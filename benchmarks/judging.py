@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
 
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-    from metaeval.llm.store.database import StoreConnection
+    from metaeval.llm.store.rows import StoreConnection
 
 URL = "http://127.0.0.1:9/v1"
 TOLD: dict[str, dict[str, Any]] = {

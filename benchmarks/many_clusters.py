@@ -29,9 +29,9 @@ from metaeval.engine.paired_tests import Tests, compare_prepared, correlation_ce
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import Stack, mean_of
-from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import percentile_interval
-from metaeval.stats.weighted.statistic import Clusters, statistic
+from metaeval.stats.resampling.weights import one_thread, percentile_interval
+from metaeval.stats.weighted.statistic import statistic
+from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.shares import AT_MOST, row
-from metaeval.stats.resampling.sequential import chances, confidence_sequence, drawn
+from metaeval.stats.resampling.significance import chances, confidence_sequence, drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

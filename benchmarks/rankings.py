@@ -11,18 +11,18 @@ from scipy.special import ndtr
 
 from benchmarks.generator_means import ITEMS, STRONG, TASTE, WEAK, Study, correlations, study
 from benchmarks.shares import AT_MOST, COVERS, row
-from metaeval.analysis.generators.ranking import rank_generators
+from metaeval.analysis.generator_ranking import rank_generators
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.engine.intervals import Bootstrap
 from metaeval.stats.regression.prediction_powered import estimate
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.generator_means import Evaluator
-    from metaeval.analysis.generators.ranking import GeneratorRankings
+    from metaeval.analysis.generator_ranking import GeneratorRankings
     from metaeval.stats.coefficients.tables import Floats, Ints
 
 RESAMPLES = 999

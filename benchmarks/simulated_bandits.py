@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
-from metaeval.kinds.exposure.off_policy.rounds import LogArrays
+from metaeval.kinds.exposure.off_policy.policies import LogArrays, TargetPolicy
 
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats

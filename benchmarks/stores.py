@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.judging import URL, data
 from metaeval.kinds.explanations.judge.judge import Judge
 from metaeval.llm.calls.request import Reply
-from metaeval.llm.store.database import is_address
 from metaeval.llm.store.replies import Store
-from metaeval.llm.store.rows import put
+from metaeval.llm.store.rows import is_address, put
 from metaeval.llm.store.tools import info
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from metaeval.llm.store.database import StoreConnection
+    from metaeval.llm.store.rows import StoreConnection
 
 _AT_MOST = 2_700  # bytes per reply
 _AT_ONCE = 500  # replies per transaction

@@ -18,7 +18,7 @@ from metaeval.kinds.relevance.systems.agreement import tau_interval
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness
 from metaeval.stats.ranking.orders import tau_of, tau_of_means
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

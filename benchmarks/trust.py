@@ -15,14 +15,14 @@ import pandas as pd
 from benchmarks.shares import COVERS, SIZE, row
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import prepare
-from metaeval.stats.agreement.labels import KAPPAS, LabelAgreement
+from metaeval.stats.agreement.raters import KAPPAS, LabelAgreement
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import mean_of
-from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.weighted.statistic import Clusters
+from metaeval.stats.resampling.weights import one_thread
+from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.bias.bias import measured
-from metaeval.trust.gate.tests_of_means import cluster_mean
-from metaeval.trust.panel.gain import Fitting, panel_gains
+from metaeval.trust.gate.rules import cluster_mean
+from metaeval.trust.panel_gain import Fitting, panel_gains
 from metaeval.trust.verdicts.agreement import shares_of
 
 if TYPE_CHECKING:

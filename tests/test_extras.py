@@ -14,11 +14,11 @@ from metaeval.engine.out_of_core.files import database
 from metaeval.judging.cluster import workers_of
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.explanations.text.texts import check_tokenizer
-from metaeval.kinds.known.similarity import text_vectors
+from metaeval.kinds.known_items import text_vectors
 from metaeval.kinds.registry import build
 from metaeval.llm.calls.client import client_for
 from metaeval.llm.providers import Connection
-from metaeval.llm.store.database import database_at
+from metaeval.llm.store.rows import database_at
 from metaeval.reports.drawing import check_drawing
 from tests.docs.commands import EXTRAS
 

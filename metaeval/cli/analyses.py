@@ -322,10 +322,9 @@ def calibrate(
     """
     from metaeval.study.commands.analyses import show_in_report
     from metaeval.study.commands.calibration import Calibrating, calibration_of, states_of
-    from metaeval.trust.calibration.confidence import reliability_figures
     from metaeval.trust.calibration.maps import half_widths
     from metaeval.trust.calibration.record import is_calibrated
-    from metaeval.trust.calibration.sheets import state_sheet
+    from metaeval.trust.calibration.sheets import reliability_figures, state_sheet
 
     begin()
     if check is None:

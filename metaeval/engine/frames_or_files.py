@@ -73,7 +73,7 @@ def correlate(
         ``expand`` (true: wider for few clusters) and ``seed``. Without it there are no intervals: ``ci_low``
         and ``ci_high`` are NaN.
         Every evaluator, aspect and level meets the same resamples. Above 100,000 clusters, values that are
-        smooth take the jackknife (`metaeval.stats.resampling.many_clusters`).
+        smooth take the jackknife (`metaeval.stats.resampling.cluster_sums`).
     seed
         Of the resamples, unless ``bootstrap`` names one.
     engine

@@ -16,9 +16,9 @@ from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.regression.true_means import NoisyMeans, Normals, draw, interval_of_draws
 from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic, bootstrap
 from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
-from metaeval.stats.resampling.threads import in_threads, one_thread
-from metaeval.stats.resampling.weights import Method
-from metaeval.stats.weighted.statistic import Clusters, statistic
+from metaeval.stats.resampling.weights import Method, in_threads, one_thread
+from metaeval.stats.weighted.statistic import statistic
+from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
     from metaeval.engine.alignment.prepared import Prepared

@@ -20,7 +20,7 @@ from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Estimate, Statistic, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, ratio
 from metaeval.stats.resampling.paired import paired_test
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:

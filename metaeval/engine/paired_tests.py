@@ -24,7 +24,7 @@ from metaeval.stats.coefficients.tables import Floats, GroupSums, squarable
 from metaeval.stats.resampling.paired import AspectScores, Paired, paired_permutation
 from metaeval.stats.resampling.significance import benjamini_hochberg, holm, williams
 from metaeval.stats.resampling.weights import Swaps
-from metaeval.stats.weighted.statistic import Clusters
+from metaeval.stats.weighted.sums import Clusters
 
 _MOST = 200_000  # permutations at most, however many pairs there are
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from metaeval.engine.board import Board, Cell
     from metaeval.engine.drilldown import Groups
-    from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.figure import Figure
     from metaeval.engine.paired_tests import Comparisons
 
 

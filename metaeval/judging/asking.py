@@ -26,8 +26,8 @@ from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import CallFailure, Reply, Request
 from metaeval.llm.calls.work import HandedOverError
 from metaeval.llm.providers import address_of, batching_of, provider_named
-from metaeval.llm.store.database import ServerAddress, is_address
 from metaeval.llm.store.replies import Store
+from metaeval.llm.store.rows import ServerAddress, is_address
 
 if TYPE_CHECKING:
     from metaeval.judging.cluster import Workers

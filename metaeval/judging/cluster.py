@@ -19,7 +19,7 @@ from pydantic import Field
 from metaeval.base.errors import MetaevalError, MissingExtraError, one_of
 from metaeval.base.parallel import ENGINES, RAY, within
 from metaeval.base.validation import Line, Options
-from metaeval.llm.store.database import is_address
+from metaeval.llm.store.rows import is_address
 
 if TYPE_CHECKING:
     from metaeval.judging.settings import JudgingOptions

@@ -14,8 +14,8 @@ from metaeval.base.records import FIRST, SECOND, Kind, ScoreTable, Status
 from metaeval.judging.outcome import COSTS
 from metaeval.llm.calls.request import key_of
 from metaeval.llm.replies.fields import Choice, Field, Number
-from metaeval.llm.store.database import Database
 from metaeval.llm.store.replies import Store
+from metaeval.llm.store.rows import Database
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from metaeval.base.records import Scale
-    from metaeval.llm.providers.probabilities import Place
+    from metaeval.llm.providers.answers import Place
 
 LEAST_ON_SCALE = 0.5
 """Probability that the values of the scale must have together."""
@@ -50,7 +50,7 @@ def expectation(
     text, value, scale
         The reply, what was read from it, and the scale.
     places
-        Its `metaeval.llm.providers.probabilities.places_in`.
+        Its `metaeval.llm.providers.answers.places_in`.
     read
         Reads a reply as this one was read. The number that carries the value is the one that can be
         exchanged for another, which is then what is read.

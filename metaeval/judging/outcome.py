@@ -14,7 +14,7 @@ from metaeval.base.records import Status
 from metaeval.evaluators.grid import CODES, OK, Grid, IntArray
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.terms import phrases
-from metaeval.llm.providers.thinking import thought_tokens
+from metaeval.llm.providers.answers import thought_tokens
 from metaeval.stats.coefficients.tables import exact_mean
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from metaeval.base.errors import Problem, PromptError, SpecError, unknown
-from metaeval.llm.prompts.markup import MARKUPS, marked_up
+from metaeval.llm.prompts.syntax import MARKUPS, marked_up
 from metaeval.llm.prompts.template import PromptTemplate, bundled_prompts, check_prompt, load_prompt
 from metaeval.llm.providers import provider_named
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from metaeval.base.errors import SpecError
 from metaeval.base.records import Status
-from metaeval.llm.prompts.markup import fenced_parts
+from metaeval.llm.prompts.syntax import fenced_parts
 from metaeval.llm.prompts.template import joined
-from metaeval.llm.providers.thinking import filled_beside
-from metaeval.llm.replies.fields import Field, Number, Text
-from metaeval.llm.replies.names import names_of, tidy
+from metaeval.llm.providers.answers import filled_beside
+from metaeval.llm.replies.fields import Field, Number, Text, names_of, tidy
 from metaeval.llm.replies.objects import valid
 from metaeval.llm.replies.patterns import ReplyPattern, UnreadError
 from metaeval.llm.replies.reader import Parsed, read_reply

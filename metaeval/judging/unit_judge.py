@@ -20,7 +20,7 @@ from metaeval.judging.reading import read_answer
 from metaeval.judging.settings import current
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.providers import provider_named
-from metaeval.llm.providers.probabilities import places_in
+from metaeval.llm.providers.answers import places_in
 from metaeval.llm.replies.fields import Number
 from metaeval.llm.replies.reader import Parsed
 

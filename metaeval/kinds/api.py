@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from metaeval.base.records import Kind, Scale
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
-from metaeval.engine.figures.figure import Figure
+from metaeval.engine.figure import Figure
 from metaeval.engine.measures import Measure, share
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.base import BaseEvaluator
@@ -16,7 +16,7 @@ from metaeval.kinds.study import Study
 from metaeval.llm.replies.fields import Choice, Number, Text
 
 if TYPE_CHECKING:
-    from metaeval.engine.figures.charts import ROWS
+    from metaeval.engine.charts import ROWS
 
 # fmt: off
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     """Load the library of charts with the first figure."""
     if name == "ROWS":
-        from metaeval.engine.figures.charts import ROWS
+        from metaeval.engine.charts import ROWS
 
         return ROWS
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from metaeval.analysis.agreement.by_group import by_group
+from metaeval.analysis.agreement.measures import by_group
 from metaeval.base.errors import exact, one_of
 from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.progress import progress
@@ -19,13 +19,13 @@ from metaeval.engine.paired_tests import OrderBy, compare_prepared
 from metaeval.engine.ranking import PeopleLine, RankedCell, Results
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.study import Study, distinct, unknown_word
-from metaeval.stats.resampling.threads import in_threads
+from metaeval.stats.resampling.weights import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from metaeval.engine.board import Board, Cell
-    from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.figure import Figure
     from metaeval.engine.paired_tests import Comparisons, Tests
     from metaeval.kinds.kind import Scored
 

@@ -8,8 +8,7 @@ import pandas as pd
 
 from metaeval.analysis.agreement.measures import measures
 from metaeval.analysis.agreement.people import people
-from metaeval.analysis.agreement.reliability import MadeOf, reliability
-from metaeval.analysis.agreement.variance import variance
+from metaeval.analysis.agreement.reliability import MadeOf, reliability, variance
 from metaeval.base.records import USER_RATER, Scale
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.alignment.prepared import Matched

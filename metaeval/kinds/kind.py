@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from metaeval.engine.board import Board
     from metaeval.engine.cells import Cells
     from metaeval.engine.drilldown import Groups, UnitView
-    from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.figure import Figure
     from metaeval.engine.out_of_core.files import Parquet
     from metaeval.engine.out_of_core.loading import Loaded
     from metaeval.kinds.study import Study
@@ -376,7 +376,7 @@ class StudyKind(ABC):
 
         None if there are none: no evaluator is a pairwise one.
         """
-        from metaeval.analysis.verdicts.coherence import orders_of
+        from metaeval.analysis.verdict_coherence import orders_of
 
         verdicts = scored.scores.verdicts
         return None if verdicts is None else orders_of(verdicts)

@@ -40,9 +40,9 @@ COMMON: Registry[Callable[..., Evaluator]] = Registry(
     "evaluator",
     {
         "Annotator": Annotator,
-        "DawidSkene": "metaeval.evaluators.crowd:DawidSkene",
-        "GLAD": "metaeval.evaluators.crowd:GLAD",
-        "MACE": "metaeval.evaluators.crowd:MACE",
+        "DawidSkene": "metaeval.evaluators.annotator:DawidSkene",
+        "GLAD": "metaeval.evaluators.annotator:GLAD",
+        "MACE": "metaeval.evaluators.annotator:MACE",
         "Majority": Majority,
         "Mean": Mean,
         "Median": Median,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metaeval.base.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.figure import Figure
 
 FIGURE_FORMATS: tuple[str, ...] = ("png", "svg", "pdf")
 

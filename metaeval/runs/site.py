@@ -29,7 +29,7 @@ from metaeval.engine.sheet import Sheet, value_text
 from metaeval.reports import template
 from metaeval.reports.cells import cells
 from metaeval.reports.latex import label_of
-from metaeval.reports.report.page import payload_of
+from metaeval.reports.report_model import payload_of
 from metaeval.reports.sheets import render
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import LEADERBOARDS, REPORT, read_output, read_record

@@ -20,8 +20,7 @@ from metaeval.base.parallel import spread
 from metaeval.base.records import Scale, Status
 from metaeval.base.validation import model_of
 from metaeval.llm.replies import reader
-from metaeval.llm.replies.fields import Given, Number
-from metaeval.llm.replies.names import ASPECT_ALIASES
+from metaeval.llm.replies.fields import ASPECT_ALIASES, Given, Number
 from metaeval.llm.replies.patterns import ReplyPattern
 from metaeval.sources.tables.columns import text_column
 from metaeval.sources.tables.table import Table, from_frame, read_table

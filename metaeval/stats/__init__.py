@@ -7,7 +7,6 @@ from metaeval.stats import (
     ranking,
     regression,
     resampling,
-    subsets,
     weighted,
 )
 
@@ -18,6 +17,5 @@ __all__ = [
     "ranking",
     "regression",
     "resampling",
-    "subsets",
     "weighted",
 ]

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.agreement.by_group import bias_by_group
-from metaeval.analysis.agreement.measures import are_ratings
+from metaeval.analysis.agreement.measures import are_ratings, bias_by_group
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.formulas import to_csv
@@ -25,14 +24,13 @@ from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.grid import Grid, grid_of, unit_positions
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.kind import Scored
-from metaeval.llm.store.database import database_at
 from metaeval.llm.store.replies import Store
+from metaeval.llm.store.rows import database_at
 from metaeval.llm.store.tools import Conversation, conversations
 from metaeval.reports.leaderboards import FORMATS, Leaderboard
-from metaeval.reports.report.model import COSTS as SHOWN_COSTS
-from metaeval.reports.report.model import ListedEvaluator, Report
-from metaeval.reports.report.page import report_page
-from metaeval.reports.report.units import WHY_MISSING, Calls, Sample, Units, sample
+from metaeval.reports.report_model import COSTS as SHOWN_COSTS
+from metaeval.reports.report_model import ListedEvaluator, Report, report_page
+from metaeval.reports.report_units import WHY_MISSING, Calls, Sample, Units, sample
 from metaeval.reports.sheets import cost_table, notice, render, sheet_to_csv
 from metaeval.runs.folder import (
     COST_TABLE,

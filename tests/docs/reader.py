@@ -25,7 +25,7 @@ from metaeval.kinds.kind import KINDS, kind_named
 from metaeval.kinds.reading import make_study, read_study
 from metaeval.kinds.slates.data.imports.table import SlateMap
 from metaeval.sources.verdict_map import VerdictMap
-from metaeval.trust.labelling.shown import Labelling
+from metaeval.trust.labelling.label_session import Labelling
 from tests.docs.commands import MAKEFILE, check, is_run
 from tests.docs.pages import DOCS, Block, Step, agrees, blocks, source, steps
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from metaeval.base.records import Scale
 from metaeval.judging.expectation import expectation
-from metaeval.llm.providers.probabilities import keep_numbers, places_in
+from metaeval.llm.providers.answers import keep_numbers, places_in
 from metaeval.llm.replies.fields import Number
 from metaeval.llm.replies.reader import read_reply
 

@@ -14,7 +14,7 @@ from metaeval.base.errors import SpecError
 from metaeval.judging.settings import judging
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.registry import build
-from metaeval.llm.prompts.markup import MARKUPS
+from metaeval.llm.prompts.syntax import MARKUPS
 from tests.llm.server import Act, serving
 
 ASPECTS = ["clarity"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from metaeval.llm.calls.client import client_for
 from metaeval.llm.calls.request import Message, Reply, Request
 from metaeval.llm.providers import Connection
-from metaeval.llm.providers.probabilities import places_in
+from metaeval.llm.providers.answers import places_in
 from tests.llm.server import Act, Server, always, serving
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from metaeval.base.records import Scale
 from metaeval.judging.reading import with_evidence
 from metaeval.llm.calls.client import RetryableError
 from metaeval.llm.calls.request import Message, Reply, Request
-from metaeval.llm.prompts.markup import fenced
+from metaeval.llm.prompts.syntax import fenced
 from metaeval.llm.providers import Connection
 from metaeval.llm.providers.simulated import SimulatedClient, instructions, latent, settings_of
 from metaeval.llm.replies.fields import Choice, Number, Text, json_schema

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from metaeval.base.simulation import REAL
-from metaeval.engine.figures.figure import Figure, figure_payload
+from metaeval.engine.figure import Figure, figure_payload
 from metaeval.kinds.explanations.figures.catalogue import CATALOGUE
 from metaeval.reports.drawing import FIGURE_FORMATS, draw
 from metaeval.runs.finished import open_run

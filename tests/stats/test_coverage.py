@@ -14,9 +14,9 @@ import scipy.stats
 
 from metaeval.stats.coefficients.levels import Grouping, estimate
 from metaeval.stats.resampling.paired import AspectScores, paired_permutation
-from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import Resamples, Swaps, interval, left_out
-from metaeval.stats.weighted.statistic import Clusters, statistic
+from metaeval.stats.resampling.weights import Resamples, Swaps, interval, left_out, one_thread
+from metaeval.stats.weighted.statistic import statistic
+from metaeval.stats.weighted.sums import Clusters
 from tests.stats import naive
 
 pytestmark = pytest.mark.slow

@@ -24,9 +24,8 @@ from metaeval.evaluators.grid import OK, Grid
 from metaeval.kinds.registry import COMMON
 from metaeval.kinds.scoring import Scoring
 from metaeval.llm.calls.request import Reply
-from metaeval.llm.store.database import StoreConnection
 from metaeval.llm.store.replies import Store
-from metaeval.llm.store.rows import put_held
+from metaeval.llm.store.rows import StoreConnection, put_held
 from metaeval.runs.folder import OUTPUTS, RunFolder
 from metaeval.study import completion as module
 from metaeval.study.pipeline import rerun

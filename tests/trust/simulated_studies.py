@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metaeval.base.records import Scale
-from metaeval.trust.bias.units import JudgedUnits
+from metaeval.trust.bias.bias import JudgedUnits
 
 FAMILIES = {"j": "ours", "g1": "ours", "g2": "theirs", "g3": "theirs", "g4": None}
 GENERATORS = ("g1", "g2", "g3", "g4")

@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import binom
 
 from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.trust.bias.bias import VerdictPairs
 from metaeval.trust.bias.position import position
 from metaeval.trust.bias.self_preference import own_family, self_preference
-from metaeval.trust.bias.units import VerdictPairs
 from metaeval.trust.bias.verbosity import verbosity
 from tests.trust.simulated_studies import FAMILIES, drawn
 

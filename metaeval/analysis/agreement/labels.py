@@ -19,11 +19,11 @@ from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.grid import CODES, STATUSES
-from metaeval.stats.agreement.labels import KAPPAS, LabelAgreement
+from metaeval.stats.agreement.raters import KAPPAS, LabelAgreement
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, Statistic, bootstrap, each
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 from metaeval.stats.weighted.statistic import statistic
 from metaeval.stats.weighted.sums import Clusters
 

@@ -9,13 +9,15 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.generators.draws import GeneratorDesign, p_better
+from metaeval.analysis.generator_estimates import GeneratorDesign, p_better
 from metaeval.base.counts import plural_of
 from metaeval.base.keys import PAIR, noun
 from metaeval.base.progress import progress
 from metaeval.base.records import Kind, Scale
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.prepared import Prepared
+from metaeval.engine.correlation import estimates
+from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sentences import if_known
 from metaeval.engine.sheet import Column, Sheet, by_aspect
@@ -29,7 +31,8 @@ from metaeval.stats.agreement.raters import (
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking.orders import soft_pairwise_accuracy, tie_calibrated_accuracy, tied_share
-from metaeval.stats.weighted.statistic import Clusters
+from metaeval.stats.resampling.cluster_sums import with_average
+from metaeval.stats.weighted.sums import Clusters
 
 N_FOLDS = 10
 """Folds of users; the tie threshold of each is chosen on the others."""
@@ -50,7 +53,7 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
     - ``pairs_user``, ``pairs_pair``: pairwise accuracy (`tie_calibrated_accuracy`) within users, and within
       units of a user and item. Without users, ``pairs_item``.
     - ``soft``: soft pairwise accuracy of generators (`soft_pairwise_accuracy`, means as in
-      `metaeval.analysis.generators.ranking.rank_generators`).
+      `metaeval.analysis.generator_ranking.rank_generators`).
     - ``kappa`` (quadratic weights) and ``alpha`` (Krippendorff's, ordinal) of evaluator and truth.
     - ``concordance`` (Lin's) and ``mae`` (mean absolute error, in points of the scale) after truth and scores
       were centred within users, or items without users.
@@ -270,3 +273,61 @@ def edges_of(scale: Scale) -> Floats:
     if steps < _MOST_STEPS and (scale.integer or steps > _FEWEST_HALVES):
         return np.arange(scale.min - step / 2, scale.max + step, step)
     return np.linspace(scale.min, scale.max, N_BINS + 1)
+
+
+_UNDEFINED = "truth or scores are constant in each, or there are no scores"
+
+
+def by_group(data: Prepared) -> list[Groups]:
+    """Return the coefficients of the single groups, for each level that averages over groups.
+
+    The groups that hold units are sorted by name. Their values are coefficients of shape (evaluators,
+    aspects, coefficients, groups), after the aspects their mean, which is NaN where any aspect is. The mean
+    over the groups is the estimate of `metaeval.correlate`, unless its policy counts undefined groups as
+    zero.
+    """
+    found = estimates(data)
+    shape = (len(data.evaluators), len(data.aspects))
+    return [
+        _grouping(
+            data,
+            level,
+            np.stack([found[level, c].terms.reshape(*shape, -1) for c in data.policy.coefficients], axis=2),
+        )
+        for level in data.policy.levels
+        if data.levels[level].columns and level not in data.between
+    ]
+
+
+def _grouping(data: Prepared, level: str, terms: Floats) -> Groups:
+    group, keys = data.groupings[level].group, data.levels[level].columns
+    entering = np.flatnonzero(data.entering.any(axis=(0, 1)))
+    there, first, counts = np.unique(group[entering], return_index=True, return_counts=True)
+    columns = (data.labels[k].astype(str).to_numpy(dtype=object)[data.keys[k][entering[first]]] for k in keys)
+    names = list(zip(*columns, strict=True))
+    order = sorted(range(len(names)), key=names.__getitem__)
+    values = with_average(terms[..., there[order]], axis=1)
+    return Groups(
+        level,
+        " and ".join(noun(k) for k in keys),
+        plural_of(level),
+        keys,
+        tuple(names[i] for i in order),
+        counts[order],
+        (GroupColumn(values, ("aspect", "coefficient"), "{coefficient}", "hundred"),),
+        at={"level": level},
+        undefined=_UNDEFINED,
+    )
+
+
+def bias_by_group(difference: Floats, group: Ints, n_groups: int) -> Floats:
+    """Return the mean of score − truth, shape (A, U), within each group; NaN where a group has nothing.
+
+    The result has shape (A + 1, G), the mean over the aspects last, or (1, G) for a single aspect.
+    """
+    found = np.full((len(difference), n_groups), np.nan)
+    for row, values in zip(found, difference, strict=True):
+        known = ~np.isnan(values)
+        n = np.bincount(group[known], minlength=n_groups)
+        np.divide(np.bincount(group[known], values[known], n_groups), n, out=row, where=n > 0)
+    return with_average(found, axis=0)

@@ -18,7 +18,7 @@ from metaeval.engine.alignment.aligned import Aligned, Bools, align
 from metaeval.engine.alignment.policy import Policy, allowed
 from metaeval.stats.coefficients.levels import Estimates, Grouping
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.weighted.statistic import Clusters
+from metaeval.stats.weighted.sums import Clusters
 
 LEAST_SHARE = 0.05
 """The share of the rated units that an evaluator needs to be compared with others on their common units."""

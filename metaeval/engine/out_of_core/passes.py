@@ -25,8 +25,7 @@ from metaeval.engine.paired_tests import Comparisons, Tests, aspects_of, compari
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Statistic
 from metaeval.stats.resampling.paired import Paired, paired_statistics
-from metaeval.stats.resampling.threads import in_threads
-from metaeval.stats.resampling.weights import Swaps
+from metaeval.stats.resampling.weights import Swaps, in_threads
 
 T = TypeVar("T")
 

@@ -20,14 +20,14 @@ from metaeval.kinds.explanations.data.loading import load, load_beside, of_expla
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.explanations.text.texts import reference_columns
 from metaeval.kinds.files.labels import WINNERS
-from metaeval.kinds.known.items import fields_text
+from metaeval.kinds.known_items import fields_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from metaeval.engine.board import Board
-    from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.figure import Figure
     from metaeval.engine.out_of_core.files import Parquet
     from metaeval.engine.sheet import Sheet
     from metaeval.kinds.kind import Scored, StudyKind
@@ -57,8 +57,8 @@ class Explanations(CorrelatedKind):
 
     def generators(self, scored: Scored[ExplanationStudy]) -> Sequence[Sheet]:
         """Rank the generators by the ratings and by the evaluators; baselines count only if alone."""
-        from metaeval.analysis.generators.ranking import rank_generators
-        from metaeval.analysis.generators.sheets import ranking_sheets
+        from metaeval.analysis.generator_ranking import rank_generators
+        from metaeval.analysis.generator_sheets import ranking_sheets
 
         scores = scored.scores
         names = [n for n in scores.evaluators if scores.kinds.get(n) != Kind.BASELINE] or scores.evaluators

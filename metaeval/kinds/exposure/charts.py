@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from metaeval.engine.figures.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, first_choices
+from metaeval.engine.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, first_choices
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.kinds.exposure.measures import ALL, CHANCE, EVALUATOR, PAIR_AUC
 from metaeval.kinds.exposure.recommenders.link import CALIBRATION, POINTS
@@ -35,7 +35,7 @@ def bias_figure(sheet: Sheet, _: Mapping[str, str]) -> Figure:
     """
     import altair as alt
 
-    from metaeval.engine.figures.charts import DASHED, ROWS, layered, scale_of, tooltip
+    from metaeval.engine.charts import DASHED, ROWS, layered, scale_of, tooltip
 
     lines = tooltip(
         evaluator="evaluator",
@@ -81,7 +81,7 @@ BIAS = KindTable(
 def _bins_figure(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     import altair as alt
 
-    from metaeval.engine.figures.charts import DASHED, ROWS, curves, tooltip
+    from metaeval.engine.charts import DASHED, ROWS, curves, tooltip
 
     x = alt.X("bin:N", title="bin of popularity, the most popular first", sort=None, axis={"labelAngle": 0})
     y = alt.Y("estimate:Q", title="PairAUC", scale={"zero": False})
@@ -117,7 +117,7 @@ def _points(scored: ExposureScored) -> pd.DataFrame:
 def _map_figure(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     import altair as alt
 
-    from metaeval.engine.figures.charts import ROWS, layered, tooltip, whiskers
+    from metaeval.engine.charts import ROWS, layered, tooltip, whiskers
 
     frame = sheet.frame
     x = alt.X("score:Q", title="judge's score (RJS)", scale={"zero": False})
@@ -168,7 +168,7 @@ def exposure_figure(sheet: Sheet) -> Figure:
     """Draw the sheet of the exposure curve as lines over the popularity bins."""
     import altair as alt
 
-    from metaeval.engine.figures.charts import ROWS, layered
+    from metaeval.engine.charts import ROWS, layered
 
     bins, *curves = sheet.columns
     names = [curve.name for curve in curves]

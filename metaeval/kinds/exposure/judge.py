@@ -18,7 +18,7 @@ from metaeval.judging.outcome import QuestionResult, UnitResults
 from metaeval.judging.prompts import PartedPrompt, Parts, check_file
 from metaeval.judging.unit_judge import HistoryJudge
 from metaeval.kinds.exposure.data.log_set import ITEM, MATCHING, TIME, USER, LogSet
-from metaeval.kinds.known.items import histories_of, items_of, lines_of, user_profiles
+from metaeval.kinds.known_items import histories_of, items_of, lines_of, user_profiles
 from metaeval.llm.calls.request import Request
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Choice, Field, Given, Number, Text
@@ -35,7 +35,7 @@ PLACEHOLDERS: tuple[str, ...] = (
     *("profile", "history", "first", "second"),
 )
 """Placeholders of the prompt. ``outcome`` is what an outcome in the log is, from ``outcome_min`` to
-``outcome_max``. ``profile`` is a line per field, ``history`` that of `metaeval.kinds.known.items`,
+``outcome_max``. ``profile`` is a line per field, ``history`` that of `metaeval.kinds.known_items`,
 ``first`` and ``second`` are the items, each to be shown between its tags. ``tie``: whether one is allowed."""
 PARTS = Parts("pair", ("first", "second"))
 _UNTOLD = ("released",)  # fields of items that are told only if they are named: seconds since 1970

@@ -25,7 +25,7 @@ from metaeval.kinds.exposure.study import ExposureStudy
 from metaeval.kinds.files.folder import folder_of
 from metaeval.kinds.files.labels import VERDICTS
 from metaeval.kinds.kind import KindTable, Scored, StudyKind
-from metaeval.kinds.known.items import called, fields_text, histories_text
+from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.registry import ShortNames, variants_of
 from metaeval.kinds.study import unknown_word
 
@@ -40,9 +40,9 @@ class ExposureKind(StudyKind):
     evaluators = {  # noqa: RUF012 - as a reader would write it
         "FirstPosition": "metaeval.evaluators.chance:FirstPosition",
         "MatchedPairs": "metaeval.kinds.exposure.judge:MatchedPairs",
-        "Popularity": "metaeval.kinds.exposure.baselines:PopularItem",
+        "Popularity": "metaeval.kinds.exposure.measures:PopularItem",
         "Random": "metaeval.evaluators.chance:Coin",
-        "System": "metaeval.kinds.exposure.baselines:System",
+        "System": "metaeval.kinds.exposure.measures:System",
     }
     scored: ClassVar[type[ExposureScored]] = ExposureScored
     rated = False

@@ -33,7 +33,7 @@ from metaeval.kinds.exposure.study import BIN_NAMES, FEATURES, Bin, ExposureStud
 from metaeval.kinds.files.checks import combine
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.regression.propensity import quantile_bins
-from metaeval.stats.resampling.draws import permutation
+from metaeval.stats.resampling.weights import permutation
 
 PER_USER = 10
 SIDES = (f"{PROPENSITY}_{FIRST}", f"{PROPENSITY}_{SECOND}")

@@ -11,8 +11,13 @@ from metaeval.base.progress import progress
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.data.log_set import OUTCOME
 from metaeval.kinds.exposure.off_policy.evaluation import Evaluation, evaluate
-from metaeval.kinds.exposure.off_policy.policies import policies_in, read_policy, read_predictions
-from metaeval.kinds.exposure.off_policy.rounds import LogArrays, arrays_of
+from metaeval.kinds.exposure.off_policy.policies import (
+    LogArrays,
+    arrays_of,
+    policies_in,
+    read_policy,
+    read_predictions,
+)
 from metaeval.kinds.exposure.propensity.propensities import Propensities, propensities_of
 from metaeval.kinds.exposure.recommenders.sums import Recommended
 from metaeval.kinds.exposure.study import ExposureStudy

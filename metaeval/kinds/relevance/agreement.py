@@ -16,7 +16,7 @@ import pandas as pd
 from metaeval.analysis.agreement.measures import are_ratings
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.alignment.prepared import Prepared
-from metaeval.engine.figures.figure import BLUE, GREY, VERMILION, Figure, first_choices
+from metaeval.engine.figure import BLUE, GREY, VERMILION, Figure, first_choices
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet
@@ -124,7 +124,7 @@ def _chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     """Draw agreement, ties and disagreement as one bar per evaluator, for one gap at a time."""
     import altair as alt
 
-    from metaeval.engine.figures.charts import ROWS, layered, scale_of, tooltip
+    from metaeval.engine.charts import ROWS, layered, scale_of, tooltip
 
     frame = sheet.frame
     long = frame.melt(["evaluator", "gap", "n_pairs"], list(SHARES), var_name="outcome", value_name="share")

@@ -13,8 +13,7 @@ from metaeval.base.records import Kind, Status
 from metaeval.evaluators.annotator import ratings_of
 from metaeval.evaluators.base import BaseEvaluator, check_text
 from metaeval.evaluators.grid import CODES, NO_ROW, OK, Grid
-from metaeval.kinds.known.items import fields_of, histories_of, items_of
-from metaeval.kinds.known.similarity import cosines, text_vectors, unit_length
+from metaeval.kinds.known_items import cosines, fields_of, histories_of, items_of, text_vectors, unit_length
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Collection
 
 OWN_SCALE = "own_scale"

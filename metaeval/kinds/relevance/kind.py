@@ -19,7 +19,7 @@ from metaeval.engine.sheet import Sheet
 from metaeval.kinds.correlated import CorrelatedKind
 from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.kind import KindTable
-from metaeval.kinds.known.items import TITLE, fields_text, histories_text, titles_of
+from metaeval.kinds.known_items import TITLE, fields_text, histories_text, titles_of
 from metaeval.kinds.registry import variants_of
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Collection
 from metaeval.kinds.relevance.data.loading import load

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.verdicts.axioms import FIRST_POSITION, IRREFLEXIVITY, JudgeAxioms
-from metaeval.analysis.verdicts.coherence import coherence_of, coherence_sheet
-from metaeval.engine.figures.figure import BLUE, Figure, first_choices
+from metaeval.analysis.verdict_axioms import FIRST_POSITION, IRREFLEXIVITY, JudgeAxioms
+from metaeval.analysis.verdict_coherence import coherence_of, coherence_sheet
+from metaeval.engine.figure import BLUE, Figure, first_choices
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.kind import INTERVALS, KindTable
-from metaeval.kinds.slates.judges import judges_of
 from metaeval.kinds.slates.measures import RatedVerdicts, SlatesScored, regret_by_user
-from metaeval.kinds.slates.regret import BY_TASK, ESTIMATE, EVALUATOR, REGRET_AXIS, TASK
+from metaeval.kinds.slates.regret import BY_TASK, ESTIMATE, EVALUATOR, REGRET_AXIS, TASK, judges_of
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import NOTHING, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import Stack, mean_of, ratio
@@ -196,7 +195,7 @@ def _both(scored: SlatesScored) -> pd.DataFrame:
 def _against_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     import altair as alt
 
-    from metaeval.engine.figures.charts import DASHED, ROWS, curves, tooltip, whiskers
+    from metaeval.engine.charts import DASHED, ROWS, curves, tooltip, whiskers
 
     title, scale = "share that keeps to the axiom", {"zero": False, "nice": False, "padding": 8}
     x = alt.X("estimate:Q", title=title, axis={"format": ".0%"}, scale=scale)
@@ -235,7 +234,7 @@ def _shades(scored: SlatesScored) -> pd.DataFrame:
 def _coherence_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     import altair as alt
 
-    from metaeval.engine.figures.charts import ROWS, on_shade, shaded, tooltip
+    from metaeval.engine.charts import ROWS, on_shade, shaded, tooltip
 
     axis = {"title": None, "ticks": False, "domain": False}
     spaced = "replace(datum.label, regexp('_', 'g'), ' ')"

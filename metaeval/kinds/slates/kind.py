@@ -14,7 +14,7 @@ from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.sheet import Sheet
 from metaeval.kinds.files.labels import VERDICTS
 from metaeval.kinds.kind import KindTable, Scored, StudyKind
-from metaeval.kinds.known.items import called, fields_text, histories_text
+from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.sampling import UTILITIES
 from metaeval.kinds.slates.data.slate_set import (
@@ -56,9 +56,9 @@ class SlatesKind(StudyKind):
     study = SlatesStudy
     evaluators = {  # noqa: RUF012 - as a reader would write it
         "FirstPosition": "metaeval.evaluators.chance:FirstPosition",
-        "Longer": "metaeval.kinds.slates.baselines:Longer",
-        "Oracle": "metaeval.kinds.slates.baselines:Oracle",
-        "Popularity": "metaeval.kinds.slates.baselines:PopularSlate",
+        "Longer": "metaeval.kinds.slates.measures:Longer",
+        "Oracle": "metaeval.kinds.slates.measures:Oracle",
+        "Popularity": "metaeval.kinds.slates.measures:PopularSlate",
         "Random": "metaeval.evaluators.chance:Coin",
         "SlateRating": "metaeval.kinds.slates.judge.rating:SlateRating",
         "Slates": "metaeval.kinds.slates.judge.judge:Slates",
@@ -118,7 +118,8 @@ class SlatesKind(StudyKind):
     @property
     def tables(self) -> Sequence[KindTable]:
         """Regret, coherence and agreement."""
-        from metaeval.kinds.slates import coherence, judges, measures, regret
+        from metaeval.kinds.slates import coherence, measures, regret
+        from metaeval.kinds.slates import regret as judges
 
         return (
             measures.UNITS,

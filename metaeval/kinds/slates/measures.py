@@ -9,28 +9,32 @@ itself, which add nothing. Verdicts at random have the expected regret |g| / 2.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from pydantic import AfterValidator, Field
 
-from metaeval.analysis.verdicts.coherence import axioms_of
+from metaeval.analysis.verdict_coherence import axioms_of
+from metaeval.base.errors import DataError
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.base.validation import Line, Options
 from metaeval.engine.board import Cell
 from metaeval.engine.measures import Measure, MeasuredCells, MeasuredUnits
+from metaeval.evaluators.chance import Preference
+from metaeval.evaluators.grid import FloatArray
 from metaeval.kinds.kind import KindTable, Scored
+from metaeval.kinds.slates.data.slate_set import ITEM, SLATE, USER, SlateSet
 from metaeval.kinds.study import Study, distinct
 from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from metaeval.analysis.verdicts.axioms import JudgeAxioms
+    from metaeval.analysis.verdict_axioms import JudgeAxioms
     from metaeval.engine.alignment.aligned import Aligned, Bools
     from metaeval.stats.coefficients.tables import Floats
 
@@ -176,7 +180,7 @@ class SlatesScored(Scored["SlatesStudy"]):
 
 
 def verdict_rows(data: Aligned, units: pd.DataFrame) -> pd.DataFrame:
-    """Return the verdicts of all evaluators as `metaeval.analysis.verdicts.coherence` takes them."""
+    """Return the verdicts of all evaluators as `metaeval.analysis.verdict_coherence` takes them."""
     times, names = len(data.evaluators), ("task", "repeat", FIRST, SECOND)
     verdicts = np.sign(data.scores[:, 0])
     winner = _WINNERS[np.nan_to_num(verdicts).astype(int) + 1]
@@ -245,3 +249,48 @@ def rated_verdicts(data: Aligned, units: pd.DataFrame, raters: Mapping[str, str]
                 yield RatedVerdicts(
                     judge, str(task), users, kept, of, int((use & np.isnan(verdict + rating)).sum())
                 )
+
+
+@dataclass(frozen=True, repr=False)
+class PopularSlate(Preference):
+    """The slate with items that more other users chose before, on average; in specs, ``Popularity()``."""
+
+    called: ClassVar[str] = "Popularity"
+    needs: ClassVar[str] = "histories"
+
+    def worth(self, data: SlateSet, side: str) -> FloatArray:
+        """Return the mean number of other users per item."""
+        if data.histories is None:
+            raise DataError(f"{self}: data set {data.name!r} has no histories of users; add them")
+        pairs = data.histories[[USER, ITEM]].drop_duplicates()
+        counts = data.slates[ITEM].map(pairs[ITEM].value_counts()).fillna(0).to_numpy()
+        own = data.slates[[USER, ITEM]].merge(pairs.assign(own=1), how="left")["own"].fillna(0).to_numpy()
+        return _of_slates(data, side, data.slates.assign(users=counts - own), "users", "mean")
+
+
+@dataclass(frozen=True, repr=False)
+class Longer(Preference):
+    """The slate with more items."""
+
+    def worth(self, data: SlateSet, side: str) -> FloatArray:
+        """Return the number of items."""
+        return _of_slates(data, side, data.slates, ITEM, "size")
+
+
+@dataclass(frozen=True, repr=False)
+class Oracle(Preference):
+    """The slate of the higher utility: no evaluator can have less regret. It is for tests."""
+
+    def worth(self, data: SlateSet, side: str) -> FloatArray:
+        """Return the utility."""
+        return data.table[f"utility_{side}"].to_numpy(np.float64)
+
+
+def _of_slates(data: SlateSet, side: str, items: pd.DataFrame, column: str, how: str) -> FloatArray:
+    """Return for each unit a statistic of a column over the items of the slate on a side."""
+    import pandas as pd
+
+    known = items.groupby([USER, SLATE])[column].agg(how)
+    shown = pd.MultiIndex.from_frame(data.table[[USER, side]])
+    found: FloatArray = known.reindex(shown).to_numpy(np.float64)
+    return found

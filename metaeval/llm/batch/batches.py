@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING, Self
 from metaeval.base.counts import counted
 from metaeval.base.errors import StoppedError
 from metaeval.base.progress import progress
-from metaeval.llm.batch.collect import collect, failure, model_of
+from metaeval.llm.batch.collect import (
+    DRAFT,
+    ENDED,
+    LIMITED,
+    SENT,
+    UNDER_WAY,
+    Batch,
+    Ledger,
+    collect,
+    failure,
+    model_of,
+)
 from metaeval.llm.batch.endpoint import Endpoint, FullError
-from metaeval.llm.batch.ledger import DRAFT, ENDED, LIMITED, SENT, UNDER_WAY, Batch, Ledger
 from metaeval.llm.calls.client import DeniedError, RejectedError
 from metaeval.llm.calls.limits import Budget, Limits, bound_of, nano
 from metaeval.llm.calls.price import OF_BATCH, Prices

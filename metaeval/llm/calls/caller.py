@@ -31,7 +31,7 @@ from metaeval.llm.providers import Connection, provider_named
 
 if TYPE_CHECKING:
     from metaeval.llm.calls.work import Tally
-    from metaeval.llm.store.sharing import StudyShares
+    from metaeval.llm.store.replies import StudyShares
 
 ModelAt: TypeAlias = tuple[str, str, str]
 """Provider, model and address."""
@@ -146,7 +146,7 @@ class Caller:
                 wait = wait_before(retry, outcome, self.draw())
                 if not (silent and outcome.code == "connect"):  # else no one was there, and nothing was sent
                     left -= took + wait
-                    # Whether a model that answers takes a call at its limit is chance: it gets twice the tries.
+                    # At its limit a model takes a call by chance, if it answers: twice the tries.
                     chance = outcome.status == TOO_MANY and model.breaker.answered
                     if retry == self.limits.retries * (1 + chance) or left <= 0:
                         return self._given_up(request, model, outcome)

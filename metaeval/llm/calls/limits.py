@@ -18,7 +18,7 @@ from metaeval.llm.calls.price import TOKEN_LIMITS, Prices
 if TYPE_CHECKING:
     from metaeval.llm.calls.client import RetryableError
     from metaeval.llm.calls.request import Request
-    from metaeval.llm.store.sharing import StudyShares
+    from metaeval.llm.store.replies import StudyShares
 
 _IN_FLIGHT = 32
 _FIRST_WAIT = 0.5

@@ -15,7 +15,7 @@ A line ``<!-- system -->`` or ``<!-- user -->`` begins a part with that role; wi
 A part ``<!-- context -->`` is a message of the user's too: what many prompts share, such as a history. The
 caller decides what the placeholders mean.
 
-A header may hold a rubric (`metaeval.llm.prompts.rubric`). Such a file needs no text of its own:
+A header may hold a rubric (`metaeval.llm.prompts.file`). Such a file needs no text of its own:
 ``base: rubric``, in place of ``reply`` and ``placeholders``, takes that of a bundled prompt.
 """
 
@@ -33,8 +33,7 @@ from typing import Any
 
 from metaeval.base.errors import Problem, PromptError, nearest, unknown
 from metaeval.base.files import bundled
-from metaeval.llm.prompts.file import REPLY_FORMS, PromptFile, read_prompt_file
-from metaeval.llm.prompts.rubric import Rubric
+from metaeval.llm.prompts.file import REPLY_FORMS, PromptFile, Rubric, read_prompt_file
 from metaeval.llm.replies.patterns import ReplyPattern
 
 __all__ = ["REPLY_FORMS", "PromptTemplate", "bundled_prompts", "check_prompt", "joined", "load_prompt"]

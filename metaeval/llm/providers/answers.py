@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
+
+from metaeval.llm.replies.reader import parted
 
 _MOST_POINTS = 100  # of a scale, on which each has a probability
 
@@ -107,3 +111,192 @@ class SimulatedVerdict(SimulatedAnswer):
         elif abs(difference) <= self._settings["tie"]:
             return 0.0
         return first if difference > 0 else 1.0
+
+
+_FIELDS = ("reasoning_content", "reasoning", "thinking")
+_CALLS = ("tool_calls", "function_call")
+
+
+class Thought(NamedTuple):
+    """A reply, taken apart."""
+
+    text: str
+    """What was thought; empty if the server does not show it."""
+    tokens: int
+    """Tokens of thought, as the server counts them; 0 where it does not."""
+    answer: str
+    """The rest of the reply's text."""
+
+
+def thought_in(text: str, raw: str) -> Thought:
+    """Return the thought in a reply.
+
+    Parameters
+    ----------
+    text
+        The text of the reply; some servers leave the thought there, between marks such as ``<think>``.
+    raw
+        The body as it was received: others have it in a field of its own.
+    """
+    inside, answer = parted(text)
+    body = _body(raw)
+    message = _message(body)
+    beside = next((t for name in _FIELDS if (t := _text(_at(message, name)))), "") or _parts(message)
+    return Thought("\n\n".join(filter(None, (beside.strip(), inside))), _tokens(body), answer)
+
+
+def thought_tokens(raw: str) -> int:
+    """Return the tokens of thought that a reply's body counts."""
+    return _tokens(_body(raw)) if "_tokens" in raw else 0
+
+
+def filled_beside(raw: str) -> list[str]:
+    """Return the fields beside a message's text that hold something."""
+    message = _message(_body(raw))
+    parts = ["thinking parts of content"] if _parts(message) else []
+    return [name for name in (*_FIELDS, *_CALLS) if _at(message, name)] + parts
+
+
+def _body(raw: str) -> object:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _message(body: object) -> object:
+    return _at(_at(_at(body, "output") or body, "choices", 0), "message")
+
+
+def _tokens(body: object) -> int:
+    usage = _at(body, "usage")
+    details = _at(usage, "completion_tokens_details") or _at(usage, "output_tokens_details")
+    return _count(_at(details, "reasoning_tokens")) or _uncounted(usage)
+
+
+def _at(value: Any, *path: str | int) -> Any:  # noqa: ANN401 - whatever a server sent
+    for step in path:
+        if isinstance(value, dict) and isinstance(step, str):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _uncounted(usage: object) -> int:
+    """Return the tokens that are in the total alone, as at Gemini's compatible endpoint."""
+    total, *known = (_count(_at(usage, f"{n}_tokens")) for n in ("total", "prompt", "completion"))
+    return max(total - sum(known), 0) if all(known) else 0
+
+
+def _parts(message: object) -> str:
+    """Return the thought of a content in parts, as Mistral sends it."""
+    content = _at(message, "content")
+    parts = content if isinstance(content, list) else []
+    texts = [_at(p, "thinking") for p in parts if _at(p, "type") == "thinking"]
+    inner = [t for text in texts for t in (text if isinstance(text, list) else [text])]
+    return "\n".join(filter(None, (_text(t) or _text(_at(t, "text")) for t in inner)))
+
+
+_KEPT = "numbers"
+_OF_NUMBERS = re.compile(r"[0-9.]")
+_DIGIT = re.compile(r"[0-9]")
+
+
+class Place(NamedTuple):
+    """A token of a reply, and what might have stood there."""
+
+    at: int
+    """Where the token begins in the text; below 0 if before it."""
+    token: str
+    top: Mapping[str, float]
+    """Token → logarithm of its probability: the token itself, and alternatives that hold digits or a dot."""
+    other: float
+    """Probability of all other alternatives that the server listed."""
+
+
+def keep_numbers(choice: dict[str, Any], text: str) -> bool:
+    """Replace the probabilities in a choice of a body by those of `Place`; say whether there were any.
+
+    Parameters
+    ----------
+    choice
+        Of a chat completion: its ``logprobs`` have ``content``, a token each.
+    text
+        The text of the reply. Where the tokens do not make it up, nothing is kept of them.
+    """
+    logprobs = choice.get("logprobs")
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    if not isinstance(content, list):
+        return False
+    try:
+        places = _places(content, text)
+    except (ValueError, TypeError, KeyError, AttributeError):  # not as OpenAI sends them
+        places = None
+    choice["logprobs"] = {_KEPT: places}
+    return True
+
+
+def places_in(raw: str) -> list[Place] | None:
+    """Return the places that are kept in a reply's body; None if the server sent none that can be used."""
+    try:
+        body = json.loads(raw)
+        places = (body.get("output") or body)["choices"][0]["logprobs"][_KEPT]
+        return None if places is None else [Place(*place) for place in places]
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        return None
+
+
+def _places(content: list[Any], text: str) -> list[Place] | None:
+    tokens = [_bytes(token) for token in content]
+    begin = b"".join(tokens).rfind(text.encode())
+    if not text or begin < 0:
+        return None
+    places, at, after = [], -begin, False
+    for token, part in zip(content, tokens, strict=True):
+        written = part.decode("utf-8", "replace")
+        digits = _DIGIT.search(written) is not None
+        if after or digits:
+            places.append(_place(token, written, _characters(text, at)))
+        after = digits
+        at += len(part)
+    return places
+
+
+def _bytes(token: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a token: a character may be parted between two."""
+    listed = token.get("bytes")
+    return bytes(listed) if isinstance(listed, list) else str(token["token"]).encode()
+
+
+def _characters(text: str, at: int) -> int:
+    return at if at < 0 else len(text.encode()[:at].decode("utf-8", "ignore"))
+
+
+def _place(token: Mapping[str, Any], written: str, at: int) -> Place:
+    top: dict[str, float] = {}
+    other = 0.0
+    for name, logprob in _listed(token, written):
+        if name == written or _OF_NUMBERS.search(name):
+            top.setdefault(name, round(logprob, 6))
+        else:
+            other += math.exp(logprob)
+    return Place(at, written, top, round(other, 6))
+
+
+def _listed(token: Mapping[str, Any], written: str) -> Iterator[tuple[str, float]]:
+    """Yield the alternatives with their logarithms, and the token itself, which may not be among them."""
+    for one in [*(token.get("top_logprobs") or ()), {**token, "token": written}]:
+        logprob = one.get("logprob")
+        if isinstance(logprob, int | float) and math.isfinite(logprob):
+            yield str(one["token"]), min(float(logprob), 0.0)

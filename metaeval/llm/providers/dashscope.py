@@ -18,7 +18,7 @@ from metaeval.llm.calls.client import CallError, cached_count, count, text_of, w
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.scrub import scrub
 from metaeval.llm.providers import Connection, key_for
-from metaeval.llm.providers.probabilities import keep_numbers
+from metaeval.llm.providers.answers import keep_numbers
 from metaeval.llm.providers.wire import (
     ENCODING,
     MISREAD,

@@ -17,7 +17,7 @@ from metaeval.base import __version__
 from metaeval.llm.calls.client import CallError, cached_count, completion_count, count, text_of, word
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.providers import Connection, key_for
-from metaeval.llm.providers.probabilities import keep_numbers
+from metaeval.llm.providers.answers import keep_numbers
 from metaeval.llm.providers.wire import (
     ENCODING,
     MISREAD,

@@ -32,10 +32,9 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import Scale
 from metaeval.llm.calls.client import RetryableError
 from metaeval.llm.calls.request import Reply, Request
-from metaeval.llm.prompts.markup import fenced_parts
+from metaeval.llm.prompts.syntax import fenced_parts
 from metaeval.llm.providers import Connection
-from metaeval.llm.providers.answers import SimulatedAnswer, SimulatedVerdict, said_of, uniform
-from metaeval.llm.providers.probabilities import keep_numbers
+from metaeval.llm.providers.answers import SimulatedAnswer, SimulatedVerdict, keep_numbers, said_of, uniform
 from metaeval.llm.replies.fields import EVIDENCE, REASON, Choice, Field, Number, Text, json_schema
 
 Outcome: TypeAlias = Literal["refuse", "unparsed", "out_of_range", "truncated", "transport", "answer"]

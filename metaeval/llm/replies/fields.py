@@ -5,18 +5,22 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from metaeval.llm.replies.names import THINGS, tidy
-
 if TYPE_CHECKING:
     from metaeval.base.records import Scale
+
 
 Given: TypeAlias = float | str  # a number, the value of a choice, or a text
 
 REASON, EVIDENCE = "reason", "evidence"  # of each of many rationales
+THINGS = (
+    r"(?:answer|article|assistant|candidate|explanation|item|list|model|option|output|passage|recommendation"
+    r"|response|review|story|summary|system|text)"
+)
 _SIDE = re.compile(rf"^(?:the )?{THINGS} #?")  # Assistant A, Summary #1
 _AROUND = "\"'“”‘’「」()[]*_`. !。"
 
@@ -132,3 +136,210 @@ def json_schema(fields: Sequence[Field]) -> dict[str, Any]:
 def object_schema(values: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of an object with all of these properties and no other."""
     return {"type": "object", "properties": values, "required": list(values), "additionalProperties": False}
+
+
+ASPECT_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "persuasiveness": ("persuasive", "persuasion", "convincingness", "说服力", "说服性", "説服力"),
+    "transparency": ("transparent", "透明度", "透明性", "透明"),
+    "accuracy": ("accurate", "准确性", "准确度", "准确率", "精确性", "準確性"),
+    "satisfaction": ("satisfied", "满意度", "满意程度", "满意", "滿意度"),
+}
+"""Aspect → its other names; the aspects are those of the RecSys 2024 study."""
+# What one field may be called whatever its name, in the languages of the data that are there.
+ANY_NAME = (
+    r"(?:(?:score|rating|grade|star|answer|response|result)s?|评分|打分|得分|分数|bewertung|punktzahl|puntuación"
+    r"|calificación|valutazione|punteggio|ציון|דירוג|التقييم|الدرجة)"
+)
+# What a text that is judged is called.
+LEAD = r"[\s>#•·*|_`\"'(\[-]*"  # before a name or a value at the beginning of a line
+_LEFT = 100  # characters before a number that may name it, and of a heading
+
+_SUFFIX = r"(?:scores?|ratings?|评分|得分|分数)"
+_MARKS = r"[*_`\"'() ]*"
+_FINAL = "final(?:ly)?|最终|最后"
+# Words beside a name; words of a sentence that rates an only field; words that may state any field.
+_LINKS = rf"my|the|this|its?|overall|total|an?|for|of|as|in|is|{THINGS}(?:'s)?|[该这此本的得为是评分总体综合]"
+_SENTENCE = (
+    r"i(?:'d)?|we|and|between|would|will|which|to|be|with|perfect|low|high|resulting|results|leading|leads"
+    rf"|indicating|[我会因此所以故段篇个条份了出解释文摘要回复推荐]|{_LINKS}"
+)
+_SAYS = (
+    r"giv(?:e|es|ing)|scoring|rate|earn(?:s|ing)|receiv(?:es|ing)|get(?:s|ting)"
+    rf"|(?:is|be|making it|makes it) an?|{ANY_NAME}|[给打得]"
+)
+# Such words begin after a mark or a conjunction. Before a comma a sentence may have begun that denies it.
+_THEN = r"(?:and|but|so|thus|hence|therefore|overall|however|finally|with)\b,?"
+_AFTER = rf"(?:{_THEN}|based on [^.\n]{{1,70}},) (?=[^\W\d])"
+_BEGINS = rf"(?:[.!?;|:()。；、]|,(?! ?(?:i|we|it|its|this|the|my)\b)| (?:[-–—] |{_AFTER}))"
+_STATES = r"[*_`\"'#>•·\- ]*(?!(?:give|rate|would|will|be|is|of|in|to|as|for)\b)"
+_BEFORE_VALUE = r"(?P<link>[:=|\[]|->|→|[-–—](?=[ –—-]))?[*_`\"' (\[]*(?:an? )?$"
+_PUNCTUATION = re.compile(r"[\s_\-.:*\"'`]+")
+
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_HAN = "零一二三四五六七八九十"
+_VALUES = {said: float(n) for words in (_WORDS, _HAN) for n, said in enumerate(words)} | {"两": 2.0}
+_WORD = rf"\b(?:{'|'.join(f'[{w[0]}{w[0].upper()}]{w[1:]}' for w in _WORDS)})\b"
+_MARKS_OF_DIRECTION = (0x61C, *range(0x202A, 0x202F), *range(0x2060, 0x2070))
+_UNSEEN = (0xAD, 0xFE0F, 0xFEFF, *range(0x200B, 0x2010), *_MARKS_OF_DIRECTION)
+_WIDE = (*range(0x2000, 0x200B), *map(ord, "\u00a0\u3000\u202f\u205f\t\u2028\u2029\x0b\x0c"))
+_PLAIN: dict[int, int | str | None] = (
+    {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full width
+    | dict.fromkeys(_WIDE, " ")
+    | dict.fromkeys(_UNSEEN, None)
+    | {ord("−"): "-", ord("⁄"): "/", ord("∕"): "/", ord("\r"): "\n", ord("İ"): "I"}
+)
+BLANKS = dict.fromkeys((*_WIDE, *_UNSEEN), " ")
+"""A blank for each blank of any width and each mark that is not seen, as of the direction of writing."""
+_LATEX = re.compile(r"\\(?:text|textbf|mathbf)\{([^{}\\]{0,999})\}")
+_BOXED = re.compile(r"\\boxed\{([^{}\\]{0,999})\}")
+_STARS = re.compile(r"(?<![0-9] )(?<![0-9])(?P<given>[★⭐](?: ?[★⭐]){0,9})(?P<left>☆{0,9})")
+
+NUMBER = re.compile(
+    # Not a part of a word, of a decimal, or of a name such as GPT-4.
+    rf"(?<![A-Za-z0-9_.,/])(?<![A-Za-z0-9]-)(?P<number>[+-]?[0-9]{{1,9}}(?:\.[0-9]{{1,9}})?"
+    rf"|{_WORD}|[{_HAN}两](?=[分星颗]))"
+    r"(?P<stars>[- ]?stars?\b|[颗个]?星(?!半)| ?★)?(?:[- ]?(?:points?|pts)\b|分(?![制之])|点(?![0-9]))?"
+    rf"(?: ?\(?(?:/|out of|of|von|de|sur|su) ?(?P<top>[0-9]{{1,9}}\b|(?<=out of ){_WORD})"
+    rf"|(?:-| - | ?(?:–|—|―|~|→|/|\.\.+|\bto\b|\bor\b|到|至) ?)(?P<range>[0-9]{{1,9}}|{_WORD}))?"
+    r"(?P<of_stars> ?stars?\b)?(?: ?points?\b|分)?"
+)
+"""A number with its unit, its top (``4 out of 5``) or the other end of a range (``3-4``)."""
+_MINUS = re.compile(r"[-–—‑]\s*$")  # or a dash
+_LIKELY = re.compile(f"[0-9{_HAN}两]")  # one set of characters is searched for ten times as fast
+_ENDS = re.compile(
+    r"[ )]*(?:$|\n|[.!](?![0-9\w])|[,;:](?![0-9])|[|*\"()\[\]。，；、<]|'(?!\w)|[-–—](?= |$)"
+    r"|(?:because|since|as|for|in)\b)"
+)
+
+
+class Names:
+    """The names of fields and their aliases; a name that would stand for two fields stands for neither."""
+
+    def __init__(self, fields: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
+        self.fields = tuple(name for name, _ in fields)
+        self.only = self.fields[0] if len(fields) == 1 else None
+        owners: defaultdict[str, set[str]] = defaultdict(set)
+        for name, aliases in fields:
+            for said in (name, *aliases):
+                owners[_key(said)].add(name)
+        owners |= {_key(name): {name} for name in self.fields}  # its own name is stronger than an alias
+        self._field = {key: next(iter(of)) for key, of in owners.items() if key and len(of) == 1}
+        spelled = {tidy(said).strip(" .:。") for name, aliases in fields for said in (name, *aliases)}
+        longest_first = (s for s in sorted(spelled, key=len, reverse=True) if _key(s) in self._field)
+        split = (map(re.escape, re.split(r"[\s_-]+", said)) for said in longest_first)
+        name = "|".join(map(r"[ _-]*".join, split)) or "(?!)"
+        says, links = (_SAYS, _SENTENCE) if self.only else (ANY_NAME, _LINKS)
+        named = rf"(?:{name.lower()})(?:[ _]?{_SUFFIX})?"
+        # As many words as there are: what is found ahead is not taken back, so that no text takes long.
+        words = rf"(?=(?P<words>(?:(?:{named}|{_FINAL}|{says}|{links})(?![a-z]){_MARKS})*))(?P=words)"
+        numbered = rf"{LEAD}(?:[0-9]{{1,2}}[.)] *)?{_MARKS}"
+        self._word = re.compile(
+            rf"(?:(?P<name>{named})|(?P<final>{_FINAL})|(?P<says>{says})|{links})(?![a-z])"
+        )
+        self._first = re.compile(rf"(?:{_AFTER})?{_STATES}{words}{_BEFORE_VALUE}")
+        self._place = re.compile(rf"{_BEGINS}{_STATES}{words}{_BEFORE_VALUE}")
+        self._alone = re.compile(rf"{numbered}{words}[\W_]*")
+        self.line = re.compile(rf"{numbered}(?P<name>{name}){_MARKS}[:=][*_` ]*", re.IGNORECASE)
+
+    def field(self, name: str) -> str | None:
+        """Return the field that a name stands for, or None; ``Clarity score`` stands for ``clarity``."""
+        key = _key(name)
+        bare = re.sub(rf"{_SUFFIX}$", "", key)
+        return name if name in self.fields else self._field.get(key) or self._field.get(bare)
+
+    def before(self, line: str, at: int) -> dict[str, str]:
+        """Return what stands before a value in a line of lower case: ``name``, ``says``, … or ``other``."""
+        first = self._first.match(line, 0, at) if at <= _LEFT else None
+        return self._parts(first or self._place.search(line, max(0, at - _LEFT), at))
+
+    def heading(self, line: str) -> dict[str, str] | None:
+        """Return what a line names that holds a name and nothing else."""
+        parts = self._parts(self._alone.fullmatch(line.lower()) if len(line) < _LEFT else None)
+        return parts if "name" in parts or "says" in parts else None
+
+    def _parts(self, match: re.Match[str] | None) -> dict[str, str]:
+        words = (word.groupdict() for word in self._word.finditer(match["words"])) if match else ()
+        found = (match.groupdict(), *words) if match else ({"other": " "},)
+        return {k: v for parts in found for k, v in parts.items() if v}
+
+
+def names_of(fields: Sequence[Field]) -> Names:
+    """Return the names of the fields; those that were asked for lately are kept."""
+    return _names(tuple((field.name, tuple(field.aliases)) for field in fields))
+
+
+def names_any(key: str) -> bool:
+    """Say whether a key may name whatever was asked, such as ``score``."""
+    return re.fullmatch(ANY_NAME, _key(key)) is not None
+
+
+_names = functools.lru_cache(maxsize=64)(Names)
+
+
+@functools.lru_cache(4096)
+def _key(name: str) -> str:
+    return _PUNCTUATION.sub("", tidy(name)).casefold()
+
+
+def tidy(text: str) -> str:
+    """Return the text in plain characters, with ``★★★☆`` as ``3/4`` and LaTeX's ``boxed{4}`` as ``[[4]]``."""
+    text = text.translate(_PLAIN)
+    if "\\" in text:
+        text = _BOXED.sub(r"[[\1]]", _LATEX.sub(r"\1", text))
+    return _STARS.sub(_counted, text) if "★" in text or "⭐" in text else text
+
+
+def _counted(match: re.Match[str]) -> str:
+    given = len(match["given"].replace(" ", ""))
+    return f"{given}/{given + len(match['left'])}" if match["left"] else f"{given} stars"
+
+
+def numbers_in(text: str) -> list[re.Match[str]]:
+    """Return the matches of `NUMBER`, tried only where one may begin: that is three times as fast."""
+    low = text.lower()
+    starts = [match.start() for match in _LIKELY.finditer(text)]
+    starts += [match.start() for word in _WORDS if word in low for match in re.finditer(word, low)]
+    found: list[re.Match[str]] = []
+    for start in sorted(starts):
+        end = found[-1].end() if found else 0
+        if start >= end:
+            signed = start > end and text[start - 1] in "+-" and NUMBER.match(text, start - 1)
+            found += [match] if (match := signed or NUMBER.match(text, start)) else []
+    return found
+
+
+def number_of(text: str) -> float:
+    """Return the number that a match of `NUMBER` wrote."""
+    return _VALUES[word] if (word := text.casefold()) in _VALUES else float(text)
+
+
+def rises(match: re.Match[str]) -> bool:
+    """Say whether a match of `NUMBER` is a range, such as ``3-4``; ``6-1`` is the result of a match."""
+    return match["range"] is not None and number_of(match["number"]) < number_of(match["range"])
+
+
+@functools.lru_cache(64)
+def range_of(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of what may be a scale, and of all that says it, such as ``On a scale of 1 to 5:``."""
+    words = [f"|{_WORDS[int(end)]}" if 0 <= end <= 10 else "" for end in (scale.min, scale.max)]
+    low = rf"(?:{re.escape(f'{scale.min:g}')}{words[0]})"
+    high = rf"(?:{re.escape(f'{scale.max:g}')}{words[1]})"
+    ends = rf"(?<![\w.,/-]){low}(?: - |-| ?(?:–|—|~|→|\.\.+|\bto\b|到|至) ?){high}(?![\w/]|[.,]\d)"
+    whole = rf"[\[(]?(?:\b[Oo]n )?(?:\b(?:an?|the) )?(?:\b[Ss]cale (?:of |from )?)?{ends}[\])]?(?: scale\b)?"
+    return re.compile(rf"{low} ?[^ ]{{1,3}} ?{high}"), re.compile(rf"(?m)^[ \t]*{whole}[ ,:]*|{whole}")
+
+
+def value_of(match: re.Match[str], scale: Scale) -> float | None:
+    """Return the value that a number stands for; None if it is not one of this scale, such as ``4/10``."""
+    end = match.end()
+    minus = scale.min < 0 and _MINUS.search(match.string[: match.start()])
+    another = match["range"] or (match["top"] and number_of(match["top"]) != scale.max)
+    listed = match["number"].isalpha() and match.string[end : end + 1] == ","  # two, three problems
+    clear = not (another or listed or minus) and _ENDS.match(match.string, end)
+    return number_of(match["number"]) if clear else None
+
+
+def whole_value(text: str, scale: Scale) -> float | None:
+    """Return the value at the beginning of a text that has no other number, or None."""
+    found = numbers_in(tidy(text).strip(" *_`\"'"))
+    return value_of(found[0], scale) if len(found) == 1 and found[0].start() == 0 else None

@@ -12,8 +12,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from metaeval.llm.replies.fields import EVIDENCE, Choice, Field, Given, Number, Text
-from metaeval.llm.replies.names import ANY_NAME, LEAD, NUMBER, Names, numbers_in, range_of, rises, value_of
+from metaeval.llm.replies.fields import (
+    ANY_NAME,
+    EVIDENCE,
+    LEAD,
+    NUMBER,
+    Choice,
+    Field,
+    Given,
+    Names,
+    Number,
+    Text,
+    numbers_in,
+    range_of,
+    rises,
+    value_of,
+)
 
 if TYPE_CHECKING:
     from metaeval.base.records import Scale

@@ -11,9 +11,21 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from metaeval.llm.replies.fields import Choice, Field, Given, Number, Text
+from metaeval.llm.replies.fields import (
+    BLANKS,
+    Choice,
+    Field,
+    Given,
+    Names,
+    Number,
+    Text,
+    names_any,
+    number_of,
+    numbers_in,
+    tidy,
+    whole_value,
+)
 from metaeval.llm.replies.grammar import text_value
-from metaeval.llm.replies.names import BLANKS, Names, names_any, number_of, numbers_in, tidy, whole_value
 
 Answer: TypeAlias = "dict[str, Given | None]"  # None: not valid
 

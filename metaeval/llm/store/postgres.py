@@ -22,8 +22,7 @@ from psycopg.types.numeric import Int8Dumper
 
 from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.llm.calls.scrub import scrub
-from metaeval.llm.store.database import UNREADABLE, VERSION, ServerAddress, StoreConnection, UndoneError
-from metaeval.llm.store.rows import SCHEMA
+from metaeval.llm.store.rows import SCHEMA, UNREADABLE, VERSION, ServerAddress, StoreConnection, UndoneError
 
 _NAMESPACE = "metaeval"
 _LAYOUT = "CREATE TABLE IF NOT EXISTS layout (version INTEGER UNIQUE)"

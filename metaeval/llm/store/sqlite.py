@@ -16,8 +16,7 @@ import filelock
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.files import unusable
-from metaeval.llm.store.database import VERSION, StoreConnection
-from metaeval.llm.store.rows import SCHEMA, DamagedReplyError
+from metaeval.llm.store.rows import SCHEMA, VERSION, DamagedReplyError, StoreConnection
 
 _APPLICATION = 0x6D657673  # "mevs": how a store is told from other SQLite files
 _BUSY = 60.0  # seconds to wait for another process's commit

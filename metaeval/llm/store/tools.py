@@ -22,8 +22,8 @@ from metaeval.llm.calls.request import Message, Reply, key_of
 from metaeval.llm.store.rows import COLUMNS, DamagedReplyError, drop_unused, put, reply_in
 
 if TYPE_CHECKING:
-    from metaeval.llm.store.database import StoreConnection
     from metaeval.llm.store.replies import Store
+    from metaeval.llm.store.rows import StoreConnection
 
 _AT_ONCE = 500  # rows
 _COLUMNS = f"key,request,{COLUMNS}"

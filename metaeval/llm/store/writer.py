@@ -18,7 +18,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from metaeval.base.errors import MetaevalError
-from metaeval.llm.store.database import Database, StoreConnection, UndoneError
+from metaeval.llm.store.rows import Database, StoreConnection, UndoneError
 
 T = TypeVar("T")
 _Done: TypeAlias = "asyncio.Future[Any] | Future[Any]"

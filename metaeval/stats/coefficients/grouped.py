@@ -22,7 +22,7 @@ from metaeval.stats.coefficients.tables import (
     lengths,
     squarable,
 )
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 
 _FEW_VALUES = 12  # up to here one pass per value is cheaper than one per bit
 _BY_SIGNS = 4_000  # columns up to which signs of all differences are quicker than sorting every two rows

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 
 PRIOR = 1.0
 """Ties of every player with an opponent of fixed strength, so that no strength is infinite."""

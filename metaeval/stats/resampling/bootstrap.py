@@ -1,7 +1,7 @@
 """The cluster bootstrap, for any statistic that is a function of cluster weights.
 
 Above 100,000 clusters, `bootstrap` takes the jackknife of a smooth statistic
-(`metaeval.stats.resampling.many_clusters`).
+(`metaeval.stats.resampling.cluster_sums`).
 
 The weight of a cluster says how often its units count. The estimate is the statistic at weights of one; a
 bootstrap resample is another column of weights, and so is a jackknife sample, which leaves one cluster out.
@@ -33,9 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metaeval.stats.coefficients.tables import Floats
-from metaeval.stats.resampling.cluster_sums import WithAverage
-from metaeval.stats.resampling.many_clusters import (
+from metaeval.stats.resampling.cluster_sums import (
     LIMIT,
+    WithAverage,
     is_smooth,
     jackknife_deviations,
     jackknife_interval,

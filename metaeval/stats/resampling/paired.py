@@ -27,12 +27,18 @@ import numpy as np
 
 from metaeval.stats.coefficients.levels import Grouping, Undefined
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.resampling.cluster_sums import Linear, Stack, WithAverage
-from metaeval.stats.resampling.many_clusters import LIMIT, is_smooth, jackknife_deviations
-from metaeval.stats.resampling.threads import in_threads, one_thread
-from metaeval.stats.resampling.weights import EQUAL, Swaps, permutation_p
+from metaeval.stats.resampling.cluster_sums import (
+    LIMIT,
+    Linear,
+    Stack,
+    WithAverage,
+    is_smooth,
+    jackknife_deviations,
+)
+from metaeval.stats.resampling.weights import EQUAL, Swaps, in_threads, one_thread, permutation_p
 from metaeval.stats.weighted.crossed import CellCounts
-from metaeval.stats.weighted.statistic import Clusters, statistic
+from metaeval.stats.weighted.statistic import statistic
+from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
     from metaeval.stats.resampling.bootstrap import Statistic

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import hashlib
+import heapq
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -242,3 +248,75 @@ def permutation_p(observed: ArrayLike, permuted: ArrayLike, *, greater: bool = F
     one, other = (seen, under) if greater else (np.abs(seen), np.abs(under))
     extreme = (~(other < one[..., None] - EQUAL)).sum(axis=-1)
     return np.where(np.isnan(seen), np.nan, (extreme + 1) / (under.shape[-1] + 1))
+
+
+def generator(seed: int, *of: str) -> np.random.Generator:
+    """Return a random generator that depends on the seed and on ``of`` alone."""
+    import numpy as np
+
+    return np.random.default_rng(int.from_bytes(_digest(seed, *of)[:16], "big"))
+
+
+def permutation(count: int, seed: int, *of: str) -> list[int]:
+    """Return the first ``count`` whole numbers in an order that depends on the seed and on ``of`` alone."""
+    return [int(i) for i in generator(seed, *of).permutation(count)]
+
+
+def drawn(names: Iterable[str], count: int | None, seed: int) -> list[str]:
+    """Return the first ``count`` of different names, or all, in an order that the seed gives names."""
+    return heapq.nsmallest(count, names, key=lambda name: _digest(seed, name)) if count else sorted(names)
+
+
+def _digest(seed: int, *of: str) -> bytes:
+    return hashlib.sha256("\x1f".join([str(seed), *of]).encode()).digest()
+
+
+_MOST_THREADS = 8
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_LIMITED = ContextVar("limited", default=False)
+_WITHIN = ContextVar("within", default=False)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep numpy's linear algebra to one thread; a context, or the decorator of a function.
+
+    Resampling makes many small matrix products. More threads do not speed them up on an idle machine, and
+    slowed them down tenfold on a busy one.
+    """
+    from threadpoolctl import threadpool_limits
+
+    if _LIMITED.get():  # finding the libraries takes as long as a test of two evaluators
+        yield
+        return
+    token = _LIMITED.set(True)
+    try:
+        with threadpool_limits(limits=1, user_api="blas"):
+            yield
+    finally:
+        _LIMITED.reset(token)
+
+
+def in_threads(function: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    """Yield what a function returns for each item, in order; several are worked on at a time.
+
+    It is for functions that spend their time in numpy, which lets other threads go on meanwhile. Each result
+    is that of the function alone, whatever the number of threads.
+    """
+    n_threads = min(_MOST_THREADS, os.cpu_count() or 1, len(items))
+    with one_thread():
+        if n_threads < 2 or _WITHIN.get():  # threads of threads would only be in each other's way
+            yield from map(function, items)
+            return
+        pool = ThreadPoolExecutor(n_threads)
+        try:
+            inside = copy_context()
+            inside.run(_WITHIN.set, True)
+            futures = [pool.submit(inside.copy().run, function, item) for item in items]
+            for future in futures:
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)

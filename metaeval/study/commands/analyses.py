@@ -12,18 +12,18 @@ from typing import Any
 
 import pandas as pd
 
-from metaeval.analysis.ensembles.frontier import Choosing
-from metaeval.analysis.ensembles.sheets import ensemble_sheets
-from metaeval.analysis.ensembles.subsets import Costs, Unit, ensembles
-from metaeval.analysis.generators.estimates import estimates_sheet
-from metaeval.analysis.generators.ranking import rank_generators
-from metaeval.analysis.generators.sheets import best_evaluator, ranking_sheets, trusted
-from metaeval.analysis.power.sizes import power, power_sheet
+from metaeval.analysis.ensemble_frontier import Choosing
+from metaeval.analysis.ensemble_sheets import ensemble_sheets
+from metaeval.analysis.ensemble_subsets import Costs, Unit, ensembles
+from metaeval.analysis.generator_estimates import estimates_sheet
+from metaeval.analysis.generator_ranking import rank_generators
+from metaeval.analysis.generator_sheets import best_evaluator, ranking_sheets, trusted
+from metaeval.analysis.power_sizes import power, power_sheet
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.files import replacing, write_text
 from metaeval.base.keys import noun
 from metaeval.base.records import AVERAGE, USER_RATER, Kind, ScoreTable
-from metaeval.engine.figures.figure import Figure, figure_payload
+from metaeval.engine.figure import Figure, figure_payload
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
@@ -33,8 +33,7 @@ from metaeval.kinds.kind import Scored, kind_named
 from metaeval.kinds.reading import make_study
 from metaeval.kinds.scoring import score
 from metaeval.reports.drawing import check_drawing, draw
-from metaeval.reports.report.model import sheets_payload
-from metaeval.reports.report.page import with_sheets
+from metaeval.reports.report_model import sheets_payload, with_sheets
 from metaeval.reports.sheets import sheet_to_csv
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import REPORT, rewrite_output
@@ -43,15 +42,11 @@ from metaeval.stats.agreement.alternative import Alignment
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.specs import recorded_names
-from metaeval.trust.correcting.samples import samples, samples_by_cluster, withholding
-from metaeval.trust.correcting.tables import correcting_sheets
-from metaeval.trust.escalating.stages import stages
-from metaeval.trust.escalating.tables import escalating_sheets
-from metaeval.trust.planning.plan import labels_of
-from metaeval.trust.planning.tables import plan_for, planning_sheet
-from metaeval.trust.replacing.people import panels, ratings_of_people
-from metaeval.trust.replacing.raters import raters_sheets
-from metaeval.trust.replacing.tables import ReplacingOptions, replacing_sheets
+from metaeval.trust.correction import correcting_sheets, samples, samples_by_cluster, withholding
+from metaeval.trust.escalation import escalating_sheets, stages
+from metaeval.trust.label_plan import labels_of, plan_for, planning_sheet
+from metaeval.trust.replacement import panels, raters_sheets, ratings_of_people
+from metaeval.trust.replacement_tables import ReplacingOptions, replacing_sheets
 
 
 def ensembles_of(
@@ -224,7 +219,7 @@ def show_in_report(
 ) -> None:
     """Show sheets in the view ``biases`` or ``calibration`` of a run's report, in place of those it had.
 
-    ``figures`` and ``within`` are as of `metaeval.reports.report.page.with_sheets`.
+    ``figures`` and ``within`` are as of `metaeval.reports.report_model.with_sheets`.
     A folder that is no run, a report that the run did not write, and one that may not be written stay as they
     are: the sheets are printed all the same.
     """

@@ -19,11 +19,9 @@ from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import RANKING, read_output
 from metaeval.study.plan import data_of
-from metaeval.trust.bias.bias import BiasData
+from metaeval.trust.bias.bias import BiasData, JudgedUnits, pairs_of
 from metaeval.trust.bias.biases import bias_sheets, measure
-from metaeval.trust.bias.families import family_of, model_family
-from metaeval.trust.bias.self_preference import own_generators
-from metaeval.trust.bias.units import JudgedUnits, pairs_of
+from metaeval.trust.bias.self_preference import family_of, model_family, own_generators
 
 NO_FAMILY = "none"
 """Given for a name that belongs to no family."""
@@ -42,7 +40,7 @@ def biases_of(
 ) -> list[Sheet]:
     """Measure and test the biases of the judges of a finished run.
 
-    The options are those of `metaeval biases`. Families override those of `metaeval.trust.bias.families`.
+    The options are those of `metaeval biases`. Families override those of `trust.bias.self_preference`.
     The data set is read only to count lengths.
     """
     run = open_run(folder, rated=True)

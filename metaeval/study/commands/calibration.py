@@ -35,7 +35,6 @@ from metaeval.stats.resampling.significance import few_note
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.plan import column_in, column_of
 from metaeval.study.specs import recorded_names
-from metaeval.trust.calibration.confidence import confidence_sheets
 from metaeval.trust.calibration.maps import conformal_sheet, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     Bands,
@@ -45,7 +44,7 @@ from metaeval.trust.calibration.record import (
     state_of,
     write_calibration,
 )
-from metaeval.trust.calibration.sheets import calibration_sheets
+from metaeval.trust.calibration.sheets import calibration_sheets, confidence_sheets
 
 RESAMPLES = 10_000
 """Of the bootstrap, if neither the run nor the user says how many."""

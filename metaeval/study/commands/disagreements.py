@@ -22,12 +22,18 @@ from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.commands.analyses import judges_of
 from metaeval.study.plan import data_of
-from metaeval.trust.labelling.golden import ticket
+from metaeval.trust.labelling.golden import ticket, write_sheet
 from metaeval.trust.labelling.golden_table import TEXT, UNIT, column_of, shown_units, unit_name
 from metaeval.trust.labelling.label_session import LabelSession
-from metaeval.trust.labelling.spreadsheet import write_sheet
-from metaeval.trust.panel.gain import COEFFICIENT, Fitting, panel_gains
-from metaeval.trust.panel.sheets import agreement_sheet, disagreements_sheet, gain_sheet, split_units
+from metaeval.trust.panel_gain import (
+    COEFFICIENT,
+    Fitting,
+    agreement_sheet,
+    disagreements_sheet,
+    gain_sheet,
+    panel_gains,
+    split_units,
+)
 
 
 def disagreements_of(
@@ -42,7 +48,7 @@ def disagreements_of(
 ) -> list[Sheet]:
     """Say where a panel of judges of a finished run splits, and what it gains over its best member.
 
-    Returns ``disagreements``, ``panel`` and ``gain``; see `metaeval.trust.panel.sheets`.
+    Returns ``disagreements``, ``panel`` and ``gain``; see `metaeval.trust.panel_gain`.
     """
     whole_number("n", n, least=1)
     run = open_run(folder)

@@ -14,7 +14,7 @@ from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.commands.analyses import show_in_report
 from metaeval.study.plan import data_of
-from metaeval.trust.calibration.identity import changes, identity
+from metaeval.trust.calibration.record import changes, identity
 from metaeval.trust.gate.drift import drift_sheets
 
 Place = str | os.PathLike[str] | None

@@ -17,14 +17,14 @@ from metaeval.base.records import DataOfKind
 from metaeval.kinds.explanations.judge.prompt import check_rubric
 from metaeval.kinds.files.folder import kind_of, set_in
 from metaeval.kinds.kind import kind_named
-from metaeval.llm.prompts.rubric import Rubric
+from metaeval.llm.prompts.file import Rubric
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.reports import template
 from metaeval.runs.server import REFUSED, LocalServer, Page, new_secret
-from metaeval.trust.escalating.tables import PERSON
+from metaeval.trust.escalation import PERSON
+from metaeval.trust.label_plan import LabelPlan
 from metaeval.trust.labelling.golden import keys_of, ticket
 from metaeval.trust.labelling.label_session import LabelSession
-from metaeval.trust.planning.plan import LabelPlan
 
 
 def label_set(

@@ -19,20 +19,21 @@ from metaeval.kinds.exposure.data.loading import save
 from metaeval.kinds.exposure.data.log_set import USER, LogSet
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.exposure.synthesis.interactions import KnownInteractions
-from metaeval.kinds.exposure.synthesis.report import curve_frame, synthesis_frame, synthesis_sheets
-from metaeval.kinds.exposure.synthesis.rounds import (
+from metaeval.kinds.exposure.synthesis_rounds import (
     AGREEMENT,
     NAME,
     agreement_sums,
     change_rows,
     changes_sheet,
+    curve_frame,
     downstream,
     measures,
     own_pairs,
+    synthesis_frame,
+    synthesis_sheets,
     with_synthetic,
 )
-from metaeval.kinds.exposure.synthesis.synthesizer import synthesize
+from metaeval.kinds.exposure.synthesizer import KnownInteractions, synthesize
 from metaeval.kinds.reading import read_study
 from metaeval.reports.drawing import draw
 from metaeval.reports.sheets import files

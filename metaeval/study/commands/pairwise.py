@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pandas as pd
 
-from metaeval.analysis.verdicts.axioms import ASYMMETRY
-from metaeval.analysis.verdicts.coherence import coherence, coherence_sheet, orders_of
+from metaeval.analysis.verdict_axioms import ASYMMETRY
+from metaeval.analysis.verdict_coherence import coherence, coherence_sheet, orders_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import ScoreTable
 from metaeval.base.simulation import REAL

@@ -23,6 +23,7 @@ from metaeval.trust.bias.bias import (
     Bias,
     BiasData,
     BiasQuestion,
+    JudgedUnits,
     Measured,
     Part,
     TestedNumber,
@@ -30,7 +31,6 @@ from metaeval.trust.bias.bias import (
     number,
     part,
 )
-from metaeval.trust.bias.units import JudgedUnits
 
 PROMPT, REPLICATE = "prompt", "replicate"
 _OUTCOME = ("spec", "models", "fingerprints", "sent", "without_example", "outcome")

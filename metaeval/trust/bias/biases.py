@@ -16,7 +16,7 @@ from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW, few_note, holm
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 from metaeval.trust.bias.between import REPEATABILITY, WORDING
 from metaeval.trust.bias.bias import Bias, BiasData, Biases, Test, TestedNumber
 from metaeval.trust.bias.given_truth import given_truth_note

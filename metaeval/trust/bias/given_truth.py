@@ -18,8 +18,7 @@ import numpy as np
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import Stack
-from metaeval.trust.bias.bias import Biases, Measured, measured
-from metaeval.trust.bias.units import JudgedUnits
+from metaeval.trust.bias.bias import Biases, JudgedUnits, Measured, measured
 
 _SINGULAR = 1e-9  # determinant of a correlation matrix below which its columns are collinear
 _CONSTANT = 1e-12  # share of a column's spread that rounding may leave

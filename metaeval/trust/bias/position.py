@@ -24,18 +24,20 @@ from metaeval.trust.bias.bias import (
     ASPECT,
     JUDGE,
     PAIRS,
+    SHOWN,
     Bias,
     BiasData,
     BiasQuestion,
     Measured,
     TestedNumber,
+    VerdictPairs,
     measured,
     number,
     part,
+    totals,
 )
 from metaeval.trust.bias.given_truth import Within, coefficient
 from metaeval.trust.bias.self_preference import WINS_BY_FAMILY, own_generators
-from metaeval.trust.bias.units import SHOWN, VerdictPairs, totals
 from metaeval.trust.bias.verbosity import WINS_BY_LENGTH
 
 QUESTION = BiasQuestion(

@@ -20,13 +20,13 @@ from metaeval.trust.bias.bias import (
     Bias,
     BiasData,
     BiasQuestion,
+    JudgedUnits,
     Measured,
     TestedNumber,
     measured,
     number,
     part,
 )
-from metaeval.trust.bias.units import JudgedUnits
 
 LENIENCY = BiasQuestion(
     "leniency", "mean of score − truth", "scores higher than people", "scores lower than people"

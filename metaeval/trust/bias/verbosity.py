@@ -21,13 +21,13 @@ from metaeval.trust.bias.bias import (
     BiasData,
     Biases,
     BiasQuestion,
+    JudgedUnits,
     Measured,
     TestedNumber,
     number,
 )
 from metaeval.trust.bias.given_truth import GivenTruth, coefficient, fits, given_truth, given_truth_note
 from metaeval.trust.bias.self_preference import own_family
-from metaeval.trust.bias.units import JudgedUnits
 
 
 @dataclass(frozen=True, slots=True, eq=False)

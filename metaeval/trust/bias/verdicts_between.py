@@ -22,11 +22,12 @@ from metaeval.trust.bias.bias import (
     Measured,
     Part,
     TestedNumber,
+    VerdictPairs,
     measured,
     number,
     part,
+    totals,
 )
-from metaeval.trust.bias.units import VerdictPairs, totals
 
 _QUESTIONS = {
     PROMPT: BiasQuestion(

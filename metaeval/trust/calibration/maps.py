@@ -24,7 +24,7 @@ from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.regression.isotonic import Isotonic, cross_fitted, isotonic
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import ClusterSums
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 from metaeval.stats.weighted.sums import Clusters
 
 RAW, MEAN, MAP, OWN_MEAN, OWN_MAP = "raw", "mean", "map", "own_mean", "own_map"

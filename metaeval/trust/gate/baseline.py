@@ -41,7 +41,7 @@ class GateScores:
     (the first digits of the question's key; empty if unknown)."""
     evaluator: str
     identity: Mapping[str, object]
-    """Of the judge: `metaeval.trust.calibration.identity.identity`."""
+    """Of the judge: `metaeval.trust.calibration.record.identity`."""
     scale: tuple[float, float]
     data: str
     fingerprint: str

@@ -36,8 +36,7 @@ from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, holm
 from metaeval.trust.gate.baseline import GateScores, cell, cells_of, ends, paired
 from metaeval.trust.gate.drift import marked, split
-from metaeval.trust.gate.rules import Rules
-from metaeval.trust.gate.tests_of_means import cluster_mean
+from metaeval.trust.gate.rules import Rules, cluster_mean
 
 Verdict: TypeAlias = Literal["pass", "fail", "inconclusive"]
 Kind: TypeAlias = Literal["least", "drop"]

@@ -13,10 +13,9 @@ import pandas as pd
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
-from metaeval.stats.resampling.many_clusters import jackknife_deviations
+from metaeval.stats.resampling.cluster_sums import ClusterSums, jackknife_deviations, ratio
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW, holm
-from metaeval.trust.gate.tests_of_means import ClusterMean
+from metaeval.trust.gate.rules import ClusterMean
 
 ALPHA = 0.05
 

@@ -23,8 +23,7 @@ from metaeval.kinds.files.folder import set_in
 from metaeval.kinds.files.labels import LABELLING_LOCK, alone, update_labels
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.kind import kind_named
-from metaeval.trust.labelling.golden import check_rater, keys_of
-from metaeval.trust.labelling.spreadsheet import Separator, read_sheet, write_sheet
+from metaeval.trust.labelling.golden import Separator, check_rater, keys_of, read_sheet, write_sheet
 
 UNIT = "unit"
 """The column with a short name of each unit: spreadsheet programs change ids such as 007 or 1-2."""

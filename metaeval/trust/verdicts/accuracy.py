@@ -15,7 +15,7 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, Orders, comparisons_of, pair_keys, points
 from metaeval.sources.verdict_map import REPEAT
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 from metaeval.trust.verdicts.agreement import (
     FIRST_NOTE,
     FIRST_SHARE,

@@ -18,8 +18,7 @@ from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap, 
 from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of, ratio
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.significance import holm
-from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import Swaps
+from metaeval.stats.resampling.weights import Swaps, one_thread
 from metaeval.stats.weighted.sums import Clusters, by_cluster, dense
 
 _FIRST, _SECOND = WINNERS.index(FIRST), WINNERS.index(SECOND)

@@ -14,8 +14,19 @@ from metaeval.base.errors import DataError
 from metaeval.base.records import AVERAGE, FIRST, SECOND, TIE
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import Column, Sheet, columns
-from metaeval.evaluators.strengths import BRADLEY_TERRY, ELO, METHODS, WIN_RATE, elo_order
-from metaeval.evaluators.verdicts import FLIP, FLIPS, OUTCOMES, Flips, comparisons_of, points
+from metaeval.evaluators.verdicts import (
+    BRADLEY_TERRY,
+    ELO,
+    FLIP,
+    FLIPS,
+    METHODS,
+    OUTCOMES,
+    WIN_RATE,
+    Flips,
+    comparisons_of,
+    elo_order,
+    points,
+)
 from metaeval.sources.verdict_map import PLAYED
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking import comparisons as numbers

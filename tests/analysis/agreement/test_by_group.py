@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.analysis.agreement.by_group import bias_by_group, by_group
+from metaeval.analysis.agreement.measures import bias_by_group, by_group
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import prepare
 

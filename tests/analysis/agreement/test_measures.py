@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from metaeval.analysis.agreement.measures import N_RESAMPLES, are_ratings, measures
-from metaeval.analysis.generators.ranking import rank_generators
+from metaeval.analysis.generator_ranking import rank_generators
 from metaeval.base.records import Scale
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import prepare

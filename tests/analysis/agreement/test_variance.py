@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metaeval.analysis.agreement.variance import variance
+from metaeval.analysis.agreement.reliability import variance
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import prepare
 

@@ -7,8 +7,8 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.analysis.generators.draws import _rounded
-from metaeval.analysis.generators.ranking import rank_generators
+from metaeval.analysis.generator_estimates import _rounded
+from metaeval.analysis.generator_ranking import rank_generators
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import prepare
 from metaeval.engine.intervals import Bootstrap

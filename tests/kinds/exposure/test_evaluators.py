@@ -12,9 +12,9 @@ import pytest
 from metaeval.base.errors import DataError, SpecError
 from metaeval.judging.estimate import estimates
 from metaeval.judging.settings import JudgingOptions, judging
-from metaeval.kinds.exposure.baselines import PopularItem, System
 from metaeval.kinds.exposure.data.loading import log_of
 from metaeval.kinds.exposure.judge import MatchedPairs
+from metaeval.kinds.exposure.measures import PopularItem, System
 from metaeval.kinds.registry import build, check_judge_prompt
 from metaeval.llm.prompts.template import bundled_prompts
 from tests.llm import server as acts

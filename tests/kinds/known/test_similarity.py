@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.kinds.known.similarity import cosines, text_vectors, unit_length
+from metaeval.kinds.known_items import cosines, text_vectors, unit_length
 
 
 @given(st.lists(st.text(alphabet="ab c,éÉ12_", max_size=12), min_size=1, max_size=6))

@@ -9,7 +9,7 @@ import pytest
 
 from metaeval.base.errors import DataError
 from metaeval.evaluators.chance import Coin
-from metaeval.kinds.slates.baselines import Longer, Oracle, PopularSlate
+from metaeval.kinds.slates.measures import Longer, Oracle, PopularSlate
 from tests.kinds.slates.catalogue import slates
 
 ASPECTS = ["preference"]

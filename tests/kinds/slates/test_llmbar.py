@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metaeval.analysis.verdicts.coherence import coherence, orders_of
+from metaeval.analysis.verdict_coherence import coherence, orders_of
 from metaeval.kinds.slates.data.slate_set import SlateSet
 from metaeval.kinds.slates.measures import DuelCells, verdict_rows
 from metaeval.sources.verdicts import import_verdicts

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.evaluators.chance import FirstPosition
-from metaeval.kinds.slates.baselines import Oracle
 from metaeval.kinds.slates.data.slate_set import PREFERENCE, SlateSet, units_of, utilities_of
-from metaeval.kinds.slates.measures import DuelCells
+from metaeval.kinds.slates.measures import DuelCells, Oracle
 from metaeval.stats.coefficients.tables import Floats
 from tests.examples import examples
 from tests.kinds.slates.studies import DUEL, duels, random_duels, scored

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from metaeval.evaluators.chance import FirstPosition
-from metaeval.kinds.slates import judges, regret
-from metaeval.kinds.slates.baselines import Oracle
+from metaeval.kinds.slates import regret
+from metaeval.kinds.slates import regret as judges
 from metaeval.kinds.slates.data.slate_set import PREFERENCE
+from metaeval.kinds.slates.measures import Oracle
 from tests.kinds.slates.studies import duels, random_duels, scored
 from tests.kinds.slates.test_regret import by_loops
 

@@ -16,10 +16,10 @@ from scipy.stats import spearmanr
 from metaeval.base.records import Kind
 from metaeval.evaluators.chance import FirstPosition
 from metaeval.kinds.slates import coherence, regret
-from metaeval.kinds.slates.baselines import Oracle
 from metaeval.kinds.slates.coherence import RegretRanks
 from metaeval.kinds.slates.data.slate_set import PREFERENCE, SlateSet
 from metaeval.kinds.slates.kind import SLATES
+from metaeval.kinds.slates.measures import Oracle
 from tests.kinds.slates.studies import duels, random_duels, scored
 
 SHEETS = ["regret", "regret_by_difficulty", "coherence", "regret_coherence", "judge_agreement"]

@@ -2,12 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from metaeval.llm.calls.client import (
-    count,
-    retry_after,
-    text_of,
-    word,
-)
+from metaeval.llm.calls.client import count, retry_after, text_of, word
 
 
 @pytest.mark.parametrize(

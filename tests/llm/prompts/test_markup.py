@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.llm.prompts.markup import MARKUPS, marked_up
+from metaeval.llm.prompts.syntax import MARKUPS, marked_up
 
 TOLD = [("system", "Judge."), ("user", "A history."), ("user", "Two lists.")]
 WANTED = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from metaeval.base.errors import PromptError
-from metaeval.llm.prompts.rubric import Anchor, Dimension, Rubric, vague
+from metaeval.llm.prompts.file import Anchor, Dimension, Rubric, vague
 from metaeval.llm.prompts.template import bundled_prompts, check_prompt, load_prompt
 
 HEADER = """\

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaeval.base.records import Scale
-from metaeval.llm.replies.fields import Choice, Number
-from metaeval.llm.replies.names import THINGS
+from metaeval.llm.replies.fields import THINGS, Choice, Number
 from metaeval.llm.replies.reader import read_reply
 from tests.llm.replies.reading import read_choice
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from metaeval.base.records import Scale, Status
 from metaeval.judging.reading import plain, with_evidence
-from metaeval.llm.prompts.markup import fenced
+from metaeval.llm.prompts.syntax import fenced
 from metaeval.llm.replies.fields import Choice, Number, Text, json_schema
 from metaeval.llm.replies.reader import Parsed, read_reply
 

@@ -10,8 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from metaeval.base.records import Scale
-from metaeval.llm.replies.fields import Choice, Number
-from metaeval.llm.replies.names import Names, numbers_in
+from metaeval.llm.replies.fields import Choice, Names, Number, numbers_in
 from metaeval.llm.replies.reader import read_reply
 
 CLARITY = Number("clarity", Scale(1, 5, integer=False))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.llm.providers.thinking import Thought, filled_beside, thought_in
-from metaeval.llm.replies.thought import answer_in
+from metaeval.llm.providers.answers import Thought, filled_beside, thought_in
+from metaeval.llm.replies.reader import answer_in
 
 ANSWER = "clarity: 4"
 

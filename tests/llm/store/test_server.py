@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from metaeval.llm.store.database import StoreConnection
+    from metaeval.llm.store.rows import StoreConnection
     from tests.llm.postgres import Postgres
 
 ASKED = list(requests(20, "http://127.0.0.1:9/v1"))

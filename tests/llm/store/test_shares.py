@@ -19,8 +19,7 @@ from metaeval.llm.calls.address import SharedPace
 from metaeval.llm.calls.limits import Budget, Purse, nano
 from metaeval.llm.calls.price import Prices
 from metaeval.llm.calls.request import Message, Request
-from metaeval.llm.store.replies import Store
-from metaeval.llm.store.sharing import StudyShares
+from metaeval.llm.store.replies import Store, StudyShares
 from tests.examples import examples
 from tests.llm.asking import KEY
 from tests.llm.server import ANSWER, Act, serving
@@ -115,7 +114,7 @@ def test_leases_of_several_processes_do_not_overlap(store: Store, place: str) ->
 LEASES = """
 import asyncio, os, sys
 from metaeval.llm.store.replies import Store
-from metaeval.llm.store.sharing import StudyShares
+from metaeval.llm.store.replies import StudyShares
 asyncio.run(StudyShares(Store(sys.argv[1]), "s").lease("openai", "http://x", "requests", 600))
 os._exit(9)
 """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from metaeval.reports.report.page import report_page
+from metaeval.reports.report_model import report_page
 from tests.reports.report.pages import settle
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from metaeval.base.simulation import Simulation
-from metaeval.reports.report.page import report_page
+from metaeval.reports.report_model import report_page
 from tests.reports.report.pages import VIEWS, every_view, visit
 from tests.reports.report.payloads import payload
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import pandas as pd
 
-from metaeval.engine.figures.charts import curves
-from metaeval.engine.figures.figure import COLOURS, Figure, figure_payload
+from metaeval.engine.charts import curves
+from metaeval.engine.figure import COLOURS, Figure, figure_payload
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.reports.report.page import report_page
+from metaeval.reports.report_model import report_page
 from tests.reports.report.pages import settle
 from tests.reports.report.payloads import payload
 

@@ -19,7 +19,7 @@ from metaeval.kinds.explanations.data.loading import from_frames, save
 from metaeval.kinds.files.labels import update_labels
 from metaeval.sources.verdicts import read_verdicts
 from metaeval.study.commands.labelling import label_server, label_set, label_sets
-from metaeval.trust.planning.plan import LabelPlan
+from metaeval.trust.label_plan import LabelPlan
 from tests.cli.labelling import labelling
 from tests.conftest import ROOT
 from tests.reports.report.pages import overflow

@@ -17,8 +17,8 @@ from metaeval.engine.drilldown import GroupColumn, Groups, Rated, UnitColumn, Un
 from metaeval.evaluators.grid import OK, Grid
 from metaeval.llm.calls.request import Message, Reply
 from metaeval.llm.store.tools import Conversation
-from metaeval.reports.report.model import ListedEvaluator, Report
-from metaeval.reports.report.units import Calls, Units, sample
+from metaeval.reports.report_model import ListedEvaluator, Report
+from metaeval.reports.report_units import Calls, Units, sample
 from tests.reports.report.pages import overflow
 from tests.reports.report.test_browser import column, field, header
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from metaeval.base.errors import MetaevalError
-from metaeval.reports.report import page as module
-from metaeval.reports.report.page import APP, payload_of, report_page
+from metaeval.reports import report_model as module
+from metaeval.reports.report_model import APP, payload_of, report_page
 from tests.reports.report.payloads import payload
 
 ASSETS = Path(module.__file__).parent / "assets"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from metaeval.reports.report.page import report_page
+from metaeval.reports.report_model import report_page
 from tests.reports.report.pages import every_view, overflow
 from tests.reports.report.payloads import payload
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from metaeval.reports.report.page import payload_of
+from metaeval.reports.report_model import payload_of
 from tests.reports.report.pages import visit
 
 Show = Callable[..., Any]

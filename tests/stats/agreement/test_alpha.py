@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.stats.agreement.alpha import alpha_sums
-from metaeval.stats.agreement.raters import krippendorff_alpha
+from metaeval.stats.agreement.raters import alpha_sums, krippendorff_alpha
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from metaeval.stats.agreement.labels import KAPPAS, LabelAgreement
-from metaeval.stats.agreement.raters import cohen_kappa, krippendorff_alpha
+from metaeval.stats.agreement.raters import KAPPAS, LabelAgreement, cohen_kappa, krippendorff_alpha
 from metaeval.stats.resampling.weights import Resamples
 from metaeval.stats.weighted.sums import Clusters
 

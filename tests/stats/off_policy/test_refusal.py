@@ -3,9 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metaeval.stats.off_policy.estimators import ESTIMATORS, Estimator, Weighting, WeightTotals
+from metaeval.stats.off_policy.estimators import (
+    ESTIMATORS,
+    Estimator,
+    Overlap,
+    Weighting,
+    WeightTotals,
+    refusals,
+)
 from metaeval.stats.off_policy.overlap import Support
-from metaeval.stats.off_policy.refusal import Overlap, refusals
 
 WEIGHTS = WeightTotals(expected=10_000, total=10_000.0, squares=40_000.0, largest=9.0, error=0.02)
 SOUND = Overlap(Support(0.0, 0.0, 0.0, 0.0, 0.0), (0.05, 1.0), WEIGHTS)

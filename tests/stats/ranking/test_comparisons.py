@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.evaluators.strengths import METHODS, elo_order, strengths, strengths_by_group
+from metaeval.evaluators.verdicts import METHODS, elo_order, strengths, strengths_by_group
 from metaeval.stats.ranking.comparisons import (
     CYCLES_BY_CHANCE,
     ELO_K,

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaeval.stats.regression import effects
-from metaeval.stats.regression.effects import UserAdjusted, top_agreement
+from metaeval.stats.regression import variance as effects
+from metaeval.stats.regression.variance import UserAdjusted, top_agreement
 from metaeval.stats.weighted.sums import Clusters
 from tests.examples import examples
 

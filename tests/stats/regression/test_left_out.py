@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.isotonic import IsotonicRegression
 
-from metaeval.stats.regression.left_out import left_out, r_squared
+from metaeval.stats.regression.isotonic import left_out, r_squared
 from tests.examples import examples
 
 

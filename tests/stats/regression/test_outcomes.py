@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from metaeval.stats.regression.outcomes import OutcomeCells, fit_outcomes
+from metaeval.stats.regression.propensity import OutcomeCells, fit_outcomes
 
 
 def cells(fold, context, action, outcome):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from metaeval.base.records import COEFFICIENTS
 from metaeval.stats.coefficients.grouped import kendall, pearson, spearman
 from metaeval.stats.regression.true_means import NoInterval, NoisyMeans, Normals, draw, interval_of_draws
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 from metaeval.stats.weighted.sums import Clusters
 from tests.examples import examples
 

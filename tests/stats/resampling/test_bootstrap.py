@@ -18,7 +18,8 @@ from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap, 
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, WithAverage, mean_of
 from metaeval.stats.resampling.significance import freedom
 from metaeval.stats.resampling.weights import Resamples, expanded
-from metaeval.stats.weighted.statistic import Clusters, statistic
+from metaeval.stats.weighted.statistic import statistic
+from metaeval.stats.weighted.sums import Clusters
 
 
 def means(values) -> ClusterSums:

@@ -11,16 +11,20 @@ from scipy import stats
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.ranking.orders import tau_of_means
 from metaeval.stats.resampling import bootstrap as bootstrap_module
-from metaeval.stats.resampling import many_clusters
+from metaeval.stats.resampling import cluster_sums as many_clusters
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
-from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, WithAverage, mean_of
-from metaeval.stats.resampling.many_clusters import (
+from metaeval.stats.resampling.cluster_sums import (
     LIMIT,
+    ClusterSums,
+    Stack,
+    WithAverage,
     is_smooth,
     jackknife_deviations,
+    mean_of,
 )
 from metaeval.stats.resampling.weights import left_out, percentile_interval
-from metaeval.stats.weighted.statistic import Clusters, statistic
+from metaeval.stats.weighted.statistic import statistic
+from metaeval.stats.weighted.sums import Clusters
 
 COEFFICIENTS = ("pearson", "spearman", "kendall")
 

@@ -20,7 +20,7 @@ from metaeval.stats.resampling.paired import (
 from metaeval.stats.resampling.weights import Swaps, permutation_p
 from metaeval.stats.weighted import crossed
 from metaeval.stats.weighted.crossed import CellCounts
-from metaeval.stats.weighted.statistic import Clusters
+from metaeval.stats.weighted.sums import Clusters
 from tests.examples import examples
 from tests.stats import naive
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from metaeval.stats.resampling.sequential import chances, confidence_sequence, drawn
+from metaeval.stats.resampling.significance import chances, confidence_sequence, drawn
 
 
 def _study(rng: np.random.Generator, gap: float, n: int = 600) -> tuple[Any, ...]:

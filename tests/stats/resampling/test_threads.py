@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from metaeval.stats.resampling.draws import drawn, generator, permutation
-from metaeval.stats.resampling.threads import in_threads, one_thread
+from metaeval.stats.resampling.weights import drawn, generator, in_threads, one_thread, permutation
 
 
 def threads() -> set[int]:

@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 
 from metaeval.stats.coefficients.levels import Grouping, estimate
 from metaeval.stats.resampling.cluster_sums import Linear
-from metaeval.stats.weighted import sums as weighted_sums
-from metaeval.stats.weighted.pairs import _ByBits, _ByCluster, _ByTable
-from metaeval.stats.weighted.ranks import ByCell, ByClass
-from metaeval.stats.weighted.statistic import Clusters, statistic
-from metaeval.stats.weighted.sums import by_cluster
+from metaeval.stats.weighted import statistic as weighted_sums
+from metaeval.stats.weighted.ranks import ByCell, ByClass, _ByBits, _ByCluster, _ByTable
+from metaeval.stats.weighted.statistic import statistic
+from metaeval.stats.weighted.sums import Clusters, by_cluster
 from tests.examples import examples
 from tests.stats import naive
 

@@ -62,7 +62,7 @@ def test_the_judge_changed_and_not_the_system(runs: dict[str, Path]) -> None:
 
 
 def test_the_report_shows_it(runs: dict[str, Path]) -> None:
-    from metaeval.reports.report.page import payload_of
+    from metaeval.reports.report_model import payload_of
 
     drift_of(runs["then"], runs["now"])
     sheets = payload_of((runs["now"] / "report.html").read_text(encoding="utf-8"))["sheets"]

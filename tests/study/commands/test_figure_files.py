@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.engine.figures.figure import figure_payload
+from metaeval.engine.figure import figure_payload
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.commands.analyses import figures_of_run, write_figures
 from metaeval.study.results import read_back

@@ -1,6 +1,6 @@
 import pytest
 
-from metaeval.trust.bias.families import family_of, model_family
+from metaeval.trust.bias.self_preference import family_of, model_family
 
 
 @pytest.mark.parametrize(

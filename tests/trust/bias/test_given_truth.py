@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 from metaeval.stats.resampling.bootstrap import Resampler
-from metaeval.trust.bias.bias import BiasData
+from metaeval.trust.bias.bias import BiasData, JudgedUnits
 from metaeval.trust.bias.biases import measure
 from metaeval.trust.bias.given_truth import given_truth_note
 from metaeval.trust.bias.self_preference import self_preference
-from metaeval.trust.bias.units import JudgedUnits
 from metaeval.trust.bias.verbosity import verbosity
 from tests.trust.simulated_studies import FAMILIES, drawn
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from metaeval.evaluators.verdicts import FLIP, comparisons_of
+from metaeval.trust.bias.bias import VerdictPairs, pairs_of
 from metaeval.trust.bias.position import pairwise_effects, position
-from metaeval.trust.bias.units import VerdictPairs, pairs_of
 
 
 def verdicts(rows: list[tuple[str, str, str]]) -> pd.DataFrame:

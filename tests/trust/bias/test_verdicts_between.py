@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metaeval.trust.bias.units import VerdictPairs
+from metaeval.trust.bias.bias import VerdictPairs
 from metaeval.trust.bias.verdicts_between import verdicts_between
 
 SIGNATURES = {

@@ -9,7 +9,7 @@ import pandas as pd
 
 from metaeval.base.records import Scale
 from metaeval.engine.intervals import Bootstrap
-from metaeval.trust.calibration.confidence import confidence_sheets, reliability_figures
+from metaeval.trust.calibration.sheets import confidence_sheets, reliability_figures
 
 BOOT = Bootstrap(resamples=200, cluster="user")
 

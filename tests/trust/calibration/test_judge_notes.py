@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from metaeval.base.errors import MetaevalError
-from metaeval.trust.calibration.identity import identity
-from metaeval.trust.calibration.record import judge_notes, write_calibration
+from metaeval.trust.calibration.record import identity, judge_notes, write_calibration
 
 SIGNATURE = {"model": "openai/a", "prompt": {"name": "multi-aspect", "sha256": "1" * 64}, "parser": "1"}
 

@@ -13,9 +13,10 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.kinds.explanations.data.loading import load
 from metaeval.kinds.registry import build
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate
-from metaeval.trust.calibration.identity import changes, identity
 from metaeval.trust.calibration.record import (
     Bands,
+    changes,
+    identity,
     is_calibrated,
     make_calibration,
     read_calibration,

@@ -13,8 +13,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import REAL
 from metaeval.cli import main
 from metaeval.study.commands.analyses import correction_of
-from metaeval.trust.correcting.samples import samples_by_cluster
-from metaeval.trust.correcting.tables import correcting_sheets
+from metaeval.trust.correction import correcting_sheets, samples_by_cluster
 from tests.study.test_report import payload_of
 
 USERS, PER = 60, 6

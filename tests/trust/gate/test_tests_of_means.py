@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from metaeval.trust.gate.tests_of_means import cluster_mean
+from metaeval.trust.gate.rules import cluster_mean
 
 ENDS = {"least": 1.0, "most": 5.0}
 

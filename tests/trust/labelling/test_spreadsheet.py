@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError
 from metaeval.base.formulas import protected, unprotected
-from metaeval.trust.labelling.spreadsheet import read_sheet, write_sheet
+from metaeval.trust.labelling.golden import read_sheet, write_sheet
 from tests.trust.saving import STYLES, read_rows, save_rows
 
 TEXTS = st.one_of(

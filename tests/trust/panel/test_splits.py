@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaeval.base.records import Scale
-from metaeval.trust.panel.sheets import agreement_sheet, disagreements_sheet, split_units, splits
+from metaeval.trust.panel_gain import agreement_sheet, disagreements_sheet, split_units, splits
 
 NAN = math.nan
 RATINGS = st.lists(st.integers(1, 5), min_size=2, max_size=9)

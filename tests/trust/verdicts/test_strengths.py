@@ -9,8 +9,7 @@ import pytest
 
 from metaeval.base.errors import DataError
 from metaeval.base.simulation import Simulation
-from metaeval.evaluators.strengths import METHODS
-from metaeval.evaluators.verdicts import comparisons_of
+from metaeval.evaluators.verdicts import METHODS, comparisons_of
 from metaeval.stats.resampling.weights import Resamples, expanded
 from metaeval.trust.verdicts.strengths import pairwise_sheets, rank_by_verdicts
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from metaeval.base.errors import one_of
 from metaeval.engine.board import Board
-from metaeval.engine.figures.figure import Figure
+from metaeval.engine.figure import Figure
 from metaeval.kinds.explanations.figures.ensembles import ensembles
 from metaeval.kinds.explanations.figures.judges import cost, prompting
 from metaeval.kinds.explanations.figures.likeness import likeness

@@ -8,12 +8,12 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from metaeval.analysis.ensembles.frontier import Choosing
-from metaeval.analysis.ensembles.subsets import ensembles as every_ensemble
+from metaeval.analysis.ensemble_frontier import Choosing
+from metaeval.analysis.ensemble_subsets import ensembles as every_ensemble
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Kind
-from metaeval.engine.figures.charts import OF_LEVEL, ROWS, times_hundred, tooltip
-from metaeval.engine.figures.figure import BLUE, VERMILION
+from metaeval.engine.charts import OF_LEVEL, ROWS, times_hundred, tooltip
+from metaeval.engine.figure import BLUE, VERMILION
 from metaeval.engine.sheet import Column
 from metaeval.kinds.explanations.judge.judge import NONE
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from metaeval.engine.alignment.prepared import Prepared
-    from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.figure import Figure
     from metaeval.kinds.explanations.figures.scores import Material
     from metaeval.stats.coefficients.tables import Floats
 

@@ -9,8 +9,8 @@ import altair as alt
 import numpy as np
 
 from metaeval.analysis.agreement.reliability import without_lone_average
-from metaeval.engine.figures.charts import OF_LEVEL, ROWS, interval_tooltip, layered, scale_of, times_hundred
-from metaeval.engine.figures.figure import GREY, HUNDRED, PALETTE, SHAPES
+from metaeval.engine.charts import OF_LEVEL, ROWS, interval_tooltip, layered, scale_of, times_hundred
+from metaeval.engine.figure import GREY, HUNDRED, PALETTE, SHAPES
 from metaeval.engine.sheet import Column
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.explanations.figures.ranking import CELL, ESTIMATE
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.figure import Figure
     from metaeval.kinds.explanations.figures.scores import Material
 
 _ZERO_SHOT = "zero-shot"

@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.records import AVERAGE
-from metaeval.engine.figures.charts import ROWS, SHORTENED, on_shade, scale_of, shaded, times_hundred, tooltip
-from metaeval.engine.figures.figure import BLUE, HUNDRED, VERMILION
+from metaeval.engine.charts import ROWS, SHORTENED, on_shade, scale_of, shaded, times_hundred, tooltip
+from metaeval.engine.figure import BLUE, HUNDRED, VERMILION
 from metaeval.engine.sheet import Column, columns
 from metaeval.stats.coefficients.grouped import correlation_matrix
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from metaeval.engine.alignment.aligned import Aligned
-    from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.figure import Figure
     from metaeval.kinds.explanations.figures.scores import Material
     from metaeval.stats.coefficients.tables import Floats, Ints
 

@@ -10,9 +10,9 @@ import pandas as pd
 from metaeval.analysis.agreement.people import Line, people_lines
 from metaeval.analysis.agreement.reliability import without_lone_average
 from metaeval.base.records import Kind
+from metaeval.engine.charts import DASHED, ROWS, by_kind, evaluator_axis, interval_tooltip, layered
 from metaeval.engine.correlation import COLUMN
-from metaeval.engine.figures.charts import DASHED, ROWS, by_kind, evaluator_axis, interval_tooltip, layered
-from metaeval.engine.figures.figure import HUNDRED
+from metaeval.engine.figure import HUNDRED
 from metaeval.engine.sheet import Column
 from metaeval.kinds.details import made_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from metaeval.engine.alignment.policy import Policy
-    from metaeval.engine.figures.figure import Figure
+    from metaeval.engine.figure import Figure
     from metaeval.kinds.explanations.figures.scores import Material
 
 CELL = list(COLUMN)

@@ -15,8 +15,8 @@ from metaeval.base.counts import plural_of
 from metaeval.base.keys import key_columns, noun
 from metaeval.base.records import AVERAGE, Kind, Scale
 from metaeval.base.simulation import Simulation
-from metaeval.engine.figures.charts import ROWS, SHORTENED, evaluator_axis, layered, tooltip
-from metaeval.engine.figures.figure import BLUE, VERMILION, Figure, first_choices
+from metaeval.engine.charts import ROWS, SHORTENED, evaluator_axis, layered, tooltip
+from metaeval.engine.figure import BLUE, VERMILION, Figure, first_choices
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.kind import Scored

@@ -24,7 +24,7 @@ from metaeval.kinds.explanations.judge.prompt import (
 )
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Number
-from metaeval.stats.resampling.draws import permutation
+from metaeval.stats.resampling.weights import permutation
 
 NONE, ONE_SHOT, PERSONALIZED, SHUFFLED = MODES = ("none", "one-shot", "personalized", "shuffled")
 

@@ -14,13 +14,23 @@ import pandas as pd
 from metaeval.base.errors import DataError
 from metaeval.base.records import FIRST, SECOND, TIE, Status
 from metaeval.evaluators.grid import CODES, OK, STATUSES, CodeArray, FloatArray, Grid, rows_of
-from metaeval.evaluators.strengths import strengths, strengths_by_group
-from metaeval.evaluators.verdicts import FAILED, FLIP, NO_VERDICT, OUTCOMES, WINNERS, Flips, outcomes, points
+from metaeval.evaluators.verdicts import (
+    FAILED,
+    FLIP,
+    NO_VERDICT,
+    OUTCOMES,
+    WINNERS,
+    Flips,
+    outcomes,
+    points,
+    strengths,
+    strengths_by_group,
+)
 from metaeval.judging.outcome import COSTS, Outcome, Question, QuestionResult
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.text.texts import explanations_of
 from metaeval.stats.ranking.comparisons import Games
-from metaeval.stats.resampling.draws import permutation
+from metaeval.stats.resampling.weights import permutation
 
 ALL, SAMPLED, SWISS = SELECTIONS = ("all", "sampled", "swiss")
 

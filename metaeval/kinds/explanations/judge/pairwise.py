@@ -11,8 +11,7 @@ from metaeval.base.errors import SpecError
 from metaeval.base.records import FIRST, SECOND, TIE, ScoreTable
 from metaeval.evaluators.base import check_integer
 from metaeval.evaluators.grid import Grid, frame_of
-from metaeval.evaluators.strengths import METHODS
-from metaeval.evaluators.verdicts import FLIPS, Flips
+from metaeval.evaluators.verdicts import FLIPS, METHODS, Flips
 from metaeval.judging.model_evaluator import ModelEvaluator
 from metaeval.judging.outcome import Question
 from metaeval.judging.prompts import templated

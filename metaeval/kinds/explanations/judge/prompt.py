@@ -12,9 +12,9 @@ from metaeval.base.errors import DataError, PromptError, nearest, unknown
 from metaeval.base.records import DataSet, Scale
 from metaeval.judging.prompts import JudgePrompt
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-from metaeval.llm.prompts.rubric import Rubric
+from metaeval.llm.prompts.file import Rubric
 from metaeval.llm.prompts.template import PromptTemplate
-from metaeval.llm.replies.names import ASPECT_ALIASES
+from metaeval.llm.replies.fields import ASPECT_ALIASES
 
 PLACEHOLDERS: tuple[str, ...] = (
     *("aspects", "aspect", "scale_min", "scale_max", "integer", "reply_form"),

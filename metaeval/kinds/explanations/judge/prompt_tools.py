@@ -21,8 +21,7 @@ from metaeval.kinds.explanations.judge.prompt import (
     UnitPrompt,
     profiles_of,
 )
-from metaeval.llm.prompts.file import read_prompt_file
-from metaeval.llm.prompts.rubric import vague
+from metaeval.llm.prompts.file import read_prompt_file, vague
 from metaeval.llm.prompts.template import PromptTemplate, joined, load_prompt
 
 _ANCHOR = "The text of an anchor."
@@ -55,7 +54,7 @@ _EXAMPLE = {
 def check_rating_prompt(path: str | os.PathLike[str]) -> list[Problem]:
     """Return everything that is wrong with a file as a prompt of `Judge`; an empty list if it can be used.
 
-    A rubric that two people may apply differently is wrong, too; see `metaeval.llm.prompts.rubric.vague`.
+    A rubric that two people may apply differently is wrong, too; see `metaeval.llm.prompts.file.vague`.
     """
     aspect = _ASPECT if read_prompt_file(Path(path)).header.rubric is None else _WITH_RUBRIC
     least = {**_UNIT, "aspects": [aspect], "aspect": aspect}

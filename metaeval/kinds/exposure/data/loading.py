@@ -53,7 +53,7 @@ from metaeval.sources.tables.table import Table
 from metaeval.sources.tables.times import time_column
 
 POLICIES = "policies"
-"""The folder of a data set with policies that came with it: `metaeval.kinds.exposure.off_policy.rounds`."""
+"""The folder of a data set with policies that came with it: `metaeval.kinds.exposure.off_policy.policies`."""
 
 
 class Described(About):

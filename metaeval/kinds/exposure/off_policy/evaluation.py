@@ -12,31 +12,35 @@ from metaeval.kinds.exposure.off_policy.policies import (
     EXPECTED,
     PREDICTION,
     UNIFORM,
+    LogArrays,
     Predictions,
     TargetPolicy,
+    numbered,
     predicted,
     uniform,
 )
-from metaeval.kinds.exposure.off_policy.rounds import LogArrays, numbered
 from metaeval.kinds.exposure.study import REFITS, OffPolicy
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import (
     MODELLED,
     PLAIN,
+    RULE,
     UNWEIGHTED,
     Estimator,
+    Overlap,
     PolicySums,
+    Refusal,
     Rounds,
     blocks,
     policy_sums,
+    refusals,
     standard_error,
 )
 from metaeval.stats.off_policy.overlap import UNKNOWN, WeightTotals, support_of, worst_imbalance
-from metaeval.stats.off_policy.refusal import RULE, Overlap, Refusal, refusals
-from metaeval.stats.regression.outcomes import OutcomeCells, fit_outcomes
+from metaeval.stats.regression.propensity import OutcomeCells, fit_outcomes
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, each, estimated, refitted_interval
 from metaeval.stats.resampling.cluster_sums import mean_of
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 
 FOLDS = 5
 """Folds of users; each is predicted by a model of the others."""

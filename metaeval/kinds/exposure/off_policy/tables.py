@@ -14,9 +14,8 @@ from metaeval.kinds.exposure.off_policy.evaluation import Evaluation, PolicyValu
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
 from metaeval.kinds.kind import KindTable
-from metaeval.stats.off_policy.estimators import CHOSEN, Estimator
+from metaeval.stats.off_policy.estimators import CHOSEN, RULE, Estimator, Refusal
 from metaeval.stats.off_policy.overlap import OFTEN, THIN, WORST, WeightTotals
-from metaeval.stats.off_policy.refusal import RULE, Refusal
 from metaeval.stats.resampling.bootstrap import NOTHING
 
 

@@ -35,13 +35,13 @@ from numpy.typing import NDArray
 
 from metaeval.kinds.exposure.data.log_set import ITEM, USER, LogSet
 from metaeval.kinds.exposure.off_policy.evaluation import FOLDS
-from metaeval.kinds.exposure.off_policy.rounds import context_codes, numbered
+from metaeval.kinds.exposure.off_policy.policies import context_codes, numbered
 from metaeval.kinds.exposure.propensity.exposures import Exposures
 from metaeval.kinds.exposure.propensity.propensities import Propensities
 from metaeval.kinds.exposure.study import RecommenderOptions
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import Estimator
-from metaeval.stats.regression.outcomes import OutcomeCells, OutcomeModel, fit_outcomes
+from metaeval.stats.regression.propensity import OutcomeCells, OutcomeModel, fit_outcomes
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 
 

@@ -35,8 +35,7 @@ from metaeval.stats.regression.isotonic import isotonic
 from metaeval.stats.resampling.bootstrap import Resampler, Statistic, rest_on_enough
 from metaeval.stats.resampling.cluster_sums import ClusterSums
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS
-from metaeval.stats.resampling.threads import one_thread
-from metaeval.stats.resampling.weights import percentile_interval
+from metaeval.stats.resampling.weights import one_thread, percentile_interval
 
 POPULARITY, LATER = "popularity", "time"
 _MOST = 20  # groups of one field

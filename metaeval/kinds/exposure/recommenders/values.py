@@ -13,21 +13,27 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, columns
 from metaeval.kinds.exposure.data.log_set import PROPENSITY
 from metaeval.kinds.exposure.off_policy.evaluation import ByColumn, contradiction, overlap_of
-from metaeval.kinds.exposure.off_policy.policies import TargetPolicy
-from metaeval.kinds.exposure.off_policy.rounds import arrays_of
+from metaeval.kinds.exposure.off_policy.policies import TargetPolicy, arrays_of
 from metaeval.kinds.exposure.off_policy.tables import reasons, value_columns
 from metaeval.kinds.exposure.propensity.tables import intervals_sentence, is_fitted
 from metaeval.kinds.exposure.recommenders.sums import Recommended, some
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.kind import KindTable
 from metaeval.stats.coefficients.tables import Floats
-from metaeval.stats.off_policy.estimators import PLAIN, Estimator, PolicySums, Rounds, policy_sums
-from metaeval.stats.off_policy.refusal import Overlap, refusals
+from metaeval.stats.off_policy.estimators import (
+    PLAIN,
+    Estimator,
+    Overlap,
+    PolicySums,
+    Rounds,
+    policy_sums,
+    refusals,
+)
 from metaeval.stats.resampling.bootstrap import Estimate, estimated, refitted_interval
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.significance import holm
-from metaeval.stats.resampling.threads import one_thread
+from metaeval.stats.resampling.weights import one_thread
 
 
 @one_thread()

@@ -14,7 +14,7 @@ from metaeval.base.records import Status
 from metaeval.evaluators.base import check_integer
 from metaeval.judging.prompts import PartedPrompt
 from metaeval.judging.unit_judge import UnitJudge
-from metaeval.kinds.known.items import fields_of, items_of
+from metaeval.kinds.known_items import fields_of, items_of
 from metaeval.kinds.relevance.data.collection import KEYS, Collection
 from metaeval.kinds.relevance.judge.prompt import (
     COT,

@@ -11,9 +11,9 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, Problem, SpecError, nearest
 from metaeval.judging.prompts import Parts, check_file
-from metaeval.kinds.known.items import ITEM, USER, Profiles, histories_of, user_profiles
+from metaeval.kinds.known_items import ITEM, USER, Profiles, histories_of, user_profiles
 from metaeval.kinds.relevance.data.collection import KEYS, RELEVANCE, Collection
-from metaeval.stats.resampling.draws import permutation
+from metaeval.stats.resampling.weights import permutation
 
 RANDOM, RECENT = ORDERS = ("random", "recent")
 

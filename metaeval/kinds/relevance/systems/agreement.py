@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from metaeval.engine.figures.figure import BLUE, Figure, first_choices
+from metaeval.engine.figure import BLUE, Figure, first_choices
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.kind import KindTable
 from metaeval.kinds.relevance.measures import MeasurePair
@@ -32,7 +32,7 @@ from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import ClusterSums
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.significance import holm
-from metaeval.stats.resampling.threads import in_threads, one_thread
+from metaeval.stats.resampling.weights import in_threads, one_thread
 
 TOP = 10
 """τ among the top is that of so many systems, the best by the truth."""
@@ -197,7 +197,7 @@ def by_both(scored: RelevanceScored) -> pd.DataFrame:
 def _chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     import altair as alt
 
-    from metaeval.engine.figures.charts import ROWS, layered, tooltip, whiskers
+    from metaeval.engine.charts import ROWS, layered, tooltip, whiskers
 
     frame, truth = sheet.frame, sheet.frame["truth"].iloc[0]
     x = alt.X("truth_value:Q", title=f"mean by {truth}", scale={"zero": False})

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from metaeval.base.progress import progress
-from metaeval.engine.figures.figure import Figure
+from metaeval.engine.figure import Figure
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.kind import KindTable
 from metaeval.kinds.relevance.data.collection import ITEM, USER
@@ -30,7 +30,7 @@ from metaeval.kinds.relevance.systems.systems import (
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking.effectiveness import POOLED
 from metaeval.stats.ranking.orders import tau_of, weighted_kendall
-from metaeval.stats.resampling.threads import in_threads
+from metaeval.stats.resampling.weights import in_threads
 
 CUTOFFS = (10, 100)
 """How much of a list is read for the share that has a label."""
@@ -244,7 +244,7 @@ def label_curve(systems: Systems) -> pd.DataFrame:
 def _chart(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
     import altair as alt
 
-    from metaeval.engine.figures.charts import curves, tooltip
+    from metaeval.engine.charts import curves, tooltip
 
     x = alt.X("labels_per_user:Q", title="labels per user")
     y = alt.Y("tau:Q", title="Kendall's τ", scale={"zero": False})

@@ -24,7 +24,7 @@ from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness, RankedRuns, effectiveness
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic, bootstrap
-from metaeval.stats.resampling.threads import in_threads
+from metaeval.stats.resampling.weights import in_threads
 
 POOL = 10
 """The first items of a list: the depth of the pool and of popularity, if the collection has no depth."""

@@ -23,11 +23,10 @@ from pydantic import Field, ValidationInfo, field_validator
 from metaeval.base.errors import DataError
 from metaeval.base.records import FIRST, SECOND
 from metaeval.base.validation import Count, Options, Seed, Switch
-from metaeval.kinds.known.items import entries_of
-from metaeval.kinds.known.similarity import cosines, text_vectors, unit_length
+from metaeval.kinds.known_items import cosines, entries_of, text_vectors, unit_length
 from metaeval.kinds.slates.data.slate_set import BOTH, DUEL, ITEM, ORDERING, POSITION, SET, SLATE, USER
 from metaeval.stats.coefficients.tables import Floats
-from metaeval.stats.resampling.draws import generator
+from metaeval.stats.resampling.weights import generator
 
 UTILITIES = {
     SET: "which items: the sum of rescaled ratings",

@@ -10,7 +10,7 @@ import pandas as pd
 
 from metaeval.base.errors import Problem
 from metaeval.judging.prompts import PartedPrompt, Parts, check_file
-from metaeval.kinds.known.items import histories_of, items_of, lines_of, user_profiles
+from metaeval.kinds.known_items import histories_of, items_of, lines_of, user_profiles
 from metaeval.kinds.slates.data.slate_set import (
     ANY,
     BOTH,
@@ -37,7 +37,7 @@ PLACEHOLDERS: tuple[str, ...] = (*_COMMON, *TAGS, "tie", "first", "second")
 ``scale_min`` to ``scale_max``, None if there is none. ``first`` and ``second`` are the slates, a line per
 item, to be shown between ``first_tag`` and ``second_tag``. ``tie`` says whether a tie is allowed,
 ``reason_words`` how long a reason may be, None if none is asked for. ``profile`` and ``history`` are those of
-`metaeval.kinds.known.items`."""
+`metaeval.kinds.known_items`."""
 
 RATING_PLACEHOLDERS: tuple[str, ...] = (*_COMMON, "rating_min", "rating_max", "slate")
 """Placeholders of the prompt of one slate, which is to be rated."""

@@ -15,8 +15,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError, SpecError
 from metaeval.base.records import Kind, Scale
-from metaeval.evaluators.strengths import strengths
-from metaeval.evaluators.verdicts import comparisons_of
+from metaeval.evaluators.verdicts import comparisons_of, strengths
 from metaeval.judging.settings import judging
 from metaeval.kinds.registry import build
 from metaeval.llm.calls.limits import Budget, Limits

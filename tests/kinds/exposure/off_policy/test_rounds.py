@@ -8,8 +8,13 @@ from hypothesis import strategies as st
 
 from metaeval.base.errors import MetaevalError
 from metaeval.kinds.exposure.data.loading import log_of
-from metaeval.kinds.exposure.off_policy.policies import policy_of, predicted, read_policy, read_predictions
-from metaeval.kinds.exposure.off_policy.rounds import arrays_of
+from metaeval.kinds.exposure.off_policy.policies import (
+    arrays_of,
+    policy_of,
+    predicted,
+    read_policy,
+    read_predictions,
+)
 from metaeval.sources.tables.table import from_frame
 from tests.examples import examples
 

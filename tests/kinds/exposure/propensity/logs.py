@@ -6,8 +6,7 @@ from scipy.special import expit
 
 from metaeval.kinds.exposure.data.loading import log_of
 from metaeval.kinds.exposure.off_policy.evaluation import evaluate
-from metaeval.kinds.exposure.off_policy.policies import uniform
-from metaeval.kinds.exposure.off_policy.rounds import arrays_of
+from metaeval.kinds.exposure.off_policy.policies import arrays_of, uniform
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.study import OffPolicy
 

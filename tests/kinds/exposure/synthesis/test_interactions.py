@@ -11,20 +11,20 @@ from hypothesis.extra.numpy import arrays
 
 from data.make_exposure import simulate
 from metaeval.kinds.exposure.study import SynthesisOptions
-from metaeval.kinds.exposure.synthesis.interactions import (
-    KnownInteractions,
-    cosine_graph,
-    incidence,
-    steps_of,
-    transition_counts,
-)
-from metaeval.kinds.exposure.synthesis.report import (
+from metaeval.kinds.exposure.synthesis_rounds import (
     nearest_of,
     nearest_users,
     synthesis_frame,
     transition_distance,
 )
-from metaeval.kinds.exposure.synthesis.synthesizer import synthesize
+from metaeval.kinds.exposure.synthesizer import (
+    KnownInteractions,
+    cosine_graph,
+    incidence,
+    steps_of,
+    synthesize,
+    transition_counts,
+)
 
 ITEMS, GENRES = 6, 3
 

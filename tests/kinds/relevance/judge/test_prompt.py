@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError
-from metaeval.kinds.known.items import items_of
+from metaeval.kinds.known_items import items_of
 from metaeval.kinds.relevance.judge.prompt import profiles_of, sampled, spread
 from tests.kinds.relevance.judge.films import films
 
 if TYPE_CHECKING:
-    from metaeval.kinds.known.items import Profiles
+    from metaeval.kinds.known_items import Profiles
     from metaeval.kinds.relevance.data.collection import Collection
 
 

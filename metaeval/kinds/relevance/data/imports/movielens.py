@@ -16,7 +16,7 @@ from metaeval.kinds.files.loading import Files
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
 from metaeval.kinds.relevance.data.loading import importer_of_labels
 from metaeval.sources.movielens import LICENCE, read_movielens
-from metaeval.stats.resampling.draws import drawn
+from metaeval.stats.resampling.weights import drawn
 
 Split = Literal["user", "time"]
 _LABELS = {str(half): f"{half / 2:g} star{'' if half == 2 else 's'}" for half in range(1, 11)}

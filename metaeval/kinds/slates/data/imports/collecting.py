@@ -16,7 +16,7 @@ from metaeval.kinds.files.loading import Files, Imported, importer
 from metaeval.kinds.slates.data.loading import FOLDER
 from metaeval.kinds.slates.data.sampling import UTILITIES, Sampling, draw_duels
 from metaeval.kinds.slates.data.slate_set import ITEM, USER, SlateSet
-from metaeval.stats.resampling.draws import drawn
+from metaeval.stats.resampling.weights import drawn
 
 
 class Candidates(NamedTuple):

@@ -12,7 +12,7 @@ from metaeval.kinds.slates.data.imports.collecting import Candidates, importer_o
 from metaeval.kinds.slates.data.sampling import GAIN, Sampling
 from metaeval.kinds.slates.data.slate_set import ITEM, USER, Domain
 from metaeval.sources.tables.table import Table, read_headerless
-from metaeval.stats.resampling.draws import drawn
+from metaeval.stats.resampling.weights import drawn
 
 NEWS = Domain(
     platform="a large news site",

@@ -15,7 +15,7 @@ from metaeval.base.errors import DataError, Problem
 from metaeval.kinds.slates.data.imports.collecting import Candidates, importer_of_duels, newest, refuse_lines
 from metaeval.kinds.slates.data.sampling import FOREIGN, GAIN, Sampling, by_position
 from metaeval.kinds.slates.data.slate_set import ITEM, USER, Domain
-from metaeval.stats.resampling.draws import drawn, generator
+from metaeval.stats.resampling.weights import drawn, generator
 
 MUSIC = Domain(
     platform="a large music catalogue",

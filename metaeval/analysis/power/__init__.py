@@ -1,1 +1,0 @@
-"""How many users a study needs."""

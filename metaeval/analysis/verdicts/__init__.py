@@ -1,1 +1,0 @@
-"""Verdicts on pairs: whether they are coherent."""

@@ -1,1 +1,0 @@
-"""``report.html``: one page to click through, from the leaderboard down to a raw reply."""

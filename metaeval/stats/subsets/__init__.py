@@ -1,1 +1,0 @@
-"""Every subset of several judges."""

@@ -1,1 +1,0 @@
-"""What people would have said of all units: a judge, corrected by people."""

@@ -1,1 +1,0 @@
-"""Which units an evaluator decides, and which it hands on."""

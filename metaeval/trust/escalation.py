@@ -1,0 +1,274 @@
+"""The judges of a run as stages of a cascade: how sure each is of each unit, and whether people agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from metaeval.base.records import Scale, Status
+from metaeval.base.spec import EvaluatorSpec
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.agreement.escalation import Cascade, cascade
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.regression.correction import LIKE, LabelledSample
+from metaeval.stats.weighted.sums import Clusters
+from metaeval.trust.calibration.sheets import CONFIDENCE, agreed
+
+if TYPE_CHECKING:
+    from metaeval.analysis.ensemble_subsets import Costs
+    from metaeval.base.simulation import Simulation
+    from metaeval.kinds.kind import Scored
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stages:
+    """Judges in the order in which they are asked, by one aspect."""
+
+    aspect: str
+    units: pd.DataFrame
+    """Their key columns."""
+    rated: NDArray[np.bool_]
+    """Those that people rated, shape (units,)."""
+    judges: tuple[str, ...]
+    """Those that say how sure they are."""
+    sources: tuple[str, ...]
+    """Where the confidence of each comes from."""
+    refused: dict[str, str]
+    """Other judges → why they cannot decide anything."""
+    confidence: Floats
+    """Shape (judges, units); NaN for none."""
+    right: Floats
+    """Shape (judges, units): 1 if people agree, else 0; NaN where people or the judge gave nothing."""
+    clusters: Clusters
+
+
+def stages(
+    scored: Scored[Any], judges: Sequence[str], aspects: Sequence[str], within: float | None
+) -> list[Stages]:
+    """Return the stages of each aspect; ``within`` is as of `agreed`."""
+    frame = scored.scores.frame
+    keys = list(scored.scores.keys)
+    frame = frame[frame["status"].eq(Status.OK.value) & frame["score"].notna()]
+    found = []
+    for aspect in aspects:
+        own = frame[frame["aspect"] == aspect]
+        units = own.loc[own["evaluator"].isin(judges), keys].drop_duplicates().reset_index(drop=True)
+        index = pd.MultiIndex.from_frame(units)
+        truth = scored.truth[scored.truth["aspect"] == aspect].drop_duplicates(keys)
+        rating = along(truth, keys, "rating", index)
+        clustered = scored.cluster in keys
+        codes = pd.factorize(units[scored.cluster])[0] if clustered else np.arange(len(units))
+        clusters = Clusters(codes.astype(np.int64), int(codes.max(initial=-1)) + 1)
+        parts, refused = {}, {}
+        scale = scored.scale.of(aspect)
+        for name in judges:
+            mine = own[own["evaluator"] == name]
+            score = along(mine, keys, "score", index)
+            sure, source = confidence_of(scored, name, own, keys, index)
+            right = agreed(score, rating, scale, within)
+            there = ~np.isnan(score) & ~np.isnan(rating)
+            why = _refusal(source, right is None, score, there, scale) or unlike(there, sure, clusters)
+            if why:
+                refused[name] = why
+                continue
+            sure = np.where(np.isnan(score), np.nan, sure)
+            parts[name] = (source, sure, np.where(there, np.asarray(right, dtype=np.float64), np.nan))
+        shape = (len(parts), len(units))
+        found.append(
+            Stages(
+                aspect,
+                units,
+                ~np.isnan(rating),
+                tuple(parts),
+                tuple(source for source, _, _ in parts.values()),
+                refused,
+                np.array([sure for _, sure, _ in parts.values()]).reshape(shape),
+                np.array([right for _, _, right in parts.values()], dtype=np.float64).reshape(shape),
+                clusters,
+            )
+        )
+    return found
+
+
+def _refusal(source: str, stepless: bool, score: Floats, there: NDArray[np.bool_], scale: Scale) -> str:
+    given = score[~np.isnan(score)]
+    if not there.any():
+        return "no unit has both the judge's score and a rating of people"
+    if given.min() < scale.min or given.max() > scale.max:
+        return "the judge's scores are not on people's scale"
+    if stepless:
+        return "the scale has no steps; say what agrees with --within POINTS"
+    if not source:
+        return (
+            "nothing says how sure the judge is; ask it with expected=True, or several times "
+            "(replicate=1, 2, …) as members of Mean(…), or name a panel"
+        )
+    return ""
+
+
+def unlike(rated: NDArray[np.bool_], values: Floats, clusters: Clusters) -> str:
+    """Say that units with ratings are unlike the others, by a judge's confidence or score; else nothing."""
+    ratings, known = np.where(rated, 0.0, np.nan), np.flatnonzero(~np.isnan(values))
+    same = np.zeros(len(known), dtype=np.int64)
+    p = LabelledSample(ratings[known], values[None, known], same, 1, clusters.take(known)).unlike()
+    return f"units with ratings are not like the others (p = {p:.1g})" if p < LIKE else ""
+
+
+def along(frame: pd.DataFrame, keys: Sequence[str], column: str, index: pd.MultiIndex) -> Floats:
+    """Return a column in the order of units; NaN for a unit without a row."""
+    values = frame.set_index(pd.MultiIndex.from_frame(frame[list(keys)]))[column].reindex(index)
+    return values.to_numpy(dtype=np.float64)
+
+
+def confidence_of(
+    scored: Scored[Any], name: str, own: pd.DataFrame, keys: Sequence[str], index: pd.MultiIndex
+) -> tuple[Floats, str]:
+    """Return how sure a judge is of each unit, and what says so: nothing, if that is empty."""
+    mine = own[own["evaluator"] == name]
+    if CONFIDENCE in mine and mine[CONFIDENCE].notna().any():
+        return along(mine, keys, CONFIDENCE, index), "its stated confidence or probability"
+    specs = {str(EvaluatorSpec.parse(str(spec))): known for known, spec in scored.study.specs.items()}
+    spec = EvaluatorSpec.parse(str(scored.study.specs[name]))
+    members = [specs[str(part)] for part in spec.parts if str(part) in specs]
+    if len(members) < 2:
+        return np.full(len(index), np.nan), ""
+    scores = np.array([along(own[own["evaluator"] == m], keys, "score", index) for m in members])
+    n = (~np.isnan(scores)).sum(axis=0)
+    centre = np.nansum(scores, axis=0) / np.maximum(n, 1)
+    spread = np.sqrt(np.nansum((scores - centre) ** 2, axis=0) / np.maximum(n, 1))
+    return np.where(n > 1, -spread, np.nan), f"agreement of its {len(members)} members"
+
+
+PERSON = "person"
+"""Who decides what no judge is sure enough of."""
+_VERDICTS = (
+    Column("aspect", "Aspect"),
+    Column("verdict", "Who looks at what", keep=True),
+    Column("people", "Left to people", "share"),
+    Column("agreement", "Agreement of the rest", "share"),
+    Column("n_units", "Units", "count"),
+    Column("n_labelled", "With ratings", "count"),
+)
+_STAGES = (
+    Column("aspect", "Aspect"),
+    Column("evaluator", "Evaluator"),
+    Column("decides", "Decides", "share"),
+    Column("least", "If its confidence is at least", "number"),
+    Column("agreement", "Agrees with people", "share"),
+    Column("said", "Confidence"),
+)
+_CURVE = (
+    Column("aspect", "Aspect"),
+    Column("first_judge", "From"),
+    Column("share", "Each decides", "share"),
+    Column("people", "Left to people", "share"),
+    Column("agreement", "Agreement of the rest", "share"),
+    Column("p", "p", "p"),
+    Column("cost", "Cost per unit", "number", optional=True),
+    Column("n_units", "Units with ratings", "count"),
+    Column("n_clusters", "Clusters", "count"),
+    Column("held", "Target holds"),
+)
+
+
+def escalating_sheets(
+    held: Iterable[Stages], *, alpha: float, delta: float, costs: Costs | None, simulated: Simulation
+) -> tuple[list[Sheet], pd.DataFrame]:
+    """Return the sheets, and the route: key columns, ``aspect`` and ``route``, the name of who decides."""
+    verdicts, of_stage, curve, routes = [], [], [], []
+    for stage in held:
+        price = np.array([costs.of_judge[name] for name in stage.judges]) if costs else None
+        chosen = Cascade(0.0, 0, np.zeros(len(stage.units), dtype=np.int64), ())
+        if stage.judges:
+            chosen = cascade(
+                stage.confidence, stage.right, stage.clusters, alpha=alpha, delta=delta, costs=price
+            )
+        names = [*stage.judges, PERSON]
+        routes.append(
+            stage.units.assign(aspect=stage.aspect, route=np.array(names, dtype=object)[chosen.route])
+        )
+        verdicts.append({"aspect": stage.aspect, **_verdict(stage, chosen, alpha, delta)})
+        of_stage += [{"aspect": stage.aspect, **row} for row in _stages(stage, chosen)]
+        for row in chosen.tested:
+            first = stage.judges[int(row["first"])]
+            held_said = "yes" if row["holds"] else "no"
+            curve.append({"aspect": stage.aspect, **row, "first_judge": first, "held": held_said})
+    unit = ("USD" if costs.unit == "usd" else costs.unit) if costs else ""
+    said = (
+        f"Agreement with people is at least {1 - alpha:.0%} among units that judges decide, with "
+        f"probability {1 - delta:.0%}, for units drawn like those with ratings. Thresholds: fixed-sequence "
+        "testing (Jung, Brahman & Choi 2024), from strict to loose, by a t test on sums by cluster, to which "
+        "a cluster that disagrees is added. Cascades that begin with each judge share δ."
+    )
+    tables: list[tuple[str, str, list[dict[str, Any]], Sequence[Column], tuple[str, ...]]] = [
+        ("escalate", "Who looks at what?", verdicts, _VERDICTS, (said,)),
+        ("escalate-stages", "What each judge decides", of_stage, _STAGES, ()),
+        (
+            "escalate-curve",
+            "Cost and agreement",
+            curve,
+            [c for c in _CURVE if c.name != "cost" or costs],
+            (f"Cost: {unit} per unit, of judges alone.",) if costs else (),
+        ),
+    ]
+    sheets = [
+        Sheet(name, title, pd.DataFrame(rows), tuple(columns), notes, simulated)
+        for name, title, rows, columns, notes in tables
+        if rows
+    ]
+    return sheets, pd.concat(routes, ignore_index=True)
+
+
+def _verdict(stage: Stages, chosen: Cascade, alpha: float, delta: float) -> dict[str, Any]:
+    n, judges = len(stage.units), len(stage.judges)
+    decided = np.flatnonzero(chosen.route < judges)
+    agrees = stage.right[chosen.route[decided], decided] if judges else np.empty(0)
+    row: dict[str, Any] = {
+        "people": 1 - len(decided) / max(n, 1),
+        "agreement": float(np.nanmean(agrees)) if (~np.isnan(agrees)).any() else np.nan,
+        "n_units": n,
+        "n_labelled": int(stage.rated.sum()),
+    }
+    target = f"{1 - alpha:.0%} agreement"
+    if not judges:
+        why = "; ".join(dict.fromkeys(stage.refused.values()))
+        row["verdict"] = f"cannot be said: {why}; people look at all units"
+    elif not len(decided):
+        few = (
+            all(t["p"] > delta for t in chosen.tested) and len(np.unique(stage.clusters.of_unit)) < 3 / alpha
+        )
+        why = "too few clusters with ratings to show it" if few else "no judge reaches it where it is surest"
+        row["verdict"] = f"people look at all units: {target} is not shown, {why}"
+    else:
+        parts = [
+            f"{name} decides {np.mean(chosen.route == k):.0%}"
+            for k, name in enumerate(stage.judges)
+            if (chosen.route == k).any()
+        ]
+        row["verdict"] = f"{', '.join(parts)}; a person looks at {row['people']:.0%} ({target} holds)"
+    return row
+
+
+def _stages(stage: Stages, chosen: Cascade) -> list[dict[str, Any]]:
+    rows = []
+    for k, name in enumerate(stage.judges):
+        mine = chosen.route == k
+        agrees = stage.right[k, mine & ~np.isnan(stage.right[k])]
+        rows.append(
+            {
+                "evaluator": name,
+                "decides": float(mine.mean()),
+                "least": float(stage.confidence[k, mine].min()) if mine.any() else np.nan,
+                "agreement": float(agrees.mean()) if agrees.size else np.nan,
+                "said": f"from {stage.sources[k]}",
+            }
+        )
+    for name, why in stage.refused.items():
+        empty = dict.fromkeys(("least", "agreement"), np.nan)
+        rows.append({"evaluator": name, "decides": 0.0, **empty, "said": f"refused: {why}"})
+    return rows

@@ -1,0 +1,260 @@
+"""A plan of labels: units in the order in which people label them, until the question is decided."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+import numpy as np
+import pandas as pd
+
+from metaeval.base.errors import DataError, MetaevalError
+from metaeval.base.records import Status
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.stats.agreement.alternative import Advantages
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.resampling.significance import LEAST, chances, confidence_sequence, drawn
+from metaeval.trust.escalation import along, confidence_of
+
+if TYPE_CHECKING:
+    from metaeval.kinds.kind import Scored
+
+
+Rule: TypeAlias = Literal["mean", "rmse", "accuracy"]
+"""Weighted means of ratings are asked about; or a judge's advantage over people, by an alignment."""
+_SKIPPED = 0.2
+"""Share of the units in the plan's order that may lack a label: for them the judge's score counts."""
+_COLUMNS = ("aspect", "order", "probability", "weight", "score", "rule", "epsilon", "width", "above", "below")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelPlan:
+    """A question about a value, Σ w y over units: above or below 0, or what it is to ± a width."""
+
+    units: pd.DataFrame
+    """Key columns, in the order of the plan; and with further columns, which are those of plan.csv."""
+    keys: tuple[str, ...]
+
+    @classmethod
+    def drawn(
+        cls,
+        units: pd.DataFrame,
+        weights: Floats,
+        scores: Floats,
+        doubt: Floats,
+        *,
+        seed: int,
+        **fixed: str | float,
+    ) -> LabelPlan:
+        """Draw the order of units with their keys; ``fixed`` has the columns that are the same for all."""
+        p = chances(weights, doubt)
+        at = drawn(p, seed=seed)
+        frame = units.iloc[at].assign(order=np.arange(1, len(at) + 1), **fixed)
+        frame = frame.assign(probability=p[at], weight=weights[at], score=scores[at])
+        return cls(frame[[*units, *_COLUMNS]].reset_index(drop=True), tuple(map(str, units)))
+
+    @classmethod
+    def read(cls, path: Path) -> LabelPlan | None:
+        """Read plan.csv; None if the table is another one."""
+        head = pd.read_csv(path, nrows=0, dtype=str).columns
+        if not set(_COLUMNS) <= set(head):
+            return None
+        keys = tuple(c for c in head if c not in _COLUMNS)
+        text = dict.fromkeys((*keys, "aspect", "rule", "above", "below"), str)
+        frame = pd.read_csv(path, dtype=text, keep_default_na=False)
+        if not len(frame):
+            raise DataError(f"{path} is a plan without a unit")
+        return cls(frame, keys)
+
+    @property
+    def aspect(self) -> str:
+        """What is asked about."""
+        return str(self._fixed("aspect"))
+
+    @property
+    def rule(self) -> Rule:
+        """How labels become y."""
+        return cast("Rule", self._fixed("rule"))
+
+    def _fixed(self, column: str) -> Any:  # noqa: ANN401 - a text or a number
+        return self.units[column].iloc[0]
+
+    def ratings(self, labels: Mapping[str, Mapping[tuple[str, ...], float]]) -> Floats:
+        """Return y of each unit, shape (units,), from labels by rater, key and aspect; NaN where it lacks."""
+        index = list(self.units[[*self.keys, "aspect"]].astype(str).itertuples(index=False, name=None))
+        table = np.array([[of.get(name, np.nan) for name in index] for of in labels.values()])
+        if not table.size:
+            return np.full(len(index), np.nan)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a unit without a label has NaN
+            if self.rule == "mean":
+                return np.asarray(np.nanmean(table, axis=0))
+            found = Advantages.of(table, self.units["score"].to_numpy(np.float64), self.rule)
+            return float(self._fixed("epsilon")) - np.asarray(np.nanmean(found.person - found.judge, axis=0))
+
+    def answer(self, ratings: Floats, alpha: float) -> Standing:
+        """Return the answer from y of each unit; NaN before the last label is a unit that was skipped."""
+        known = np.flatnonzero(~np.isnan(ratings))
+        order = np.arange(known[-1] + 1 if known.size else 0)
+        columns = self.units[["weight", "score", "probability"]].to_numpy(np.float64).T
+        weights, scores, p = columns
+        if self.rule != "mean":
+            scores = np.zeros(len(scores))
+        found = confidence_sequence(weights, scores, ratings, p, order, alpha=alpha)
+        width = float(self._fixed("width"))
+        stop = found.stop(0.0, width)
+        end = stop or len(order)
+        n = int((known < end).sum())
+        if end - n > _SKIPPED * end:
+            text = f"not decided: {end - n} of the plan's first {end} units have no label; label them first"
+            return Standing(text, n)
+        if end < min(LEAST, len(weights)):
+            return Standing(
+                f"not decided: label in the order of the plan; at least {LEAST} labels are needed", n
+            )
+        value, low, high = (float(v[end - 1]) for v in (found.value, found.low, found.high))
+        if stop:
+            said = self._fixed("above" if value > 0 else "below")
+            return Standing(
+                f"decided for these units: {said}; stop labelling", n, value, low, high, decided=True
+            )
+        if end == len(weights):
+            return Standing("all units are labelled: there is no difference", n, value, low, high)
+        # The interval narrows about with the root of the labels.
+        more = min(len(weights), end * ((high - low) / 2 / max(width or abs(value), 1e-9)) ** 2) - end
+        about = f"not decided: about {max(1, more):,.0f} more labels, if the estimate stays as it is"
+        return Standing(about, n, value, low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the labels say so far."""
+
+    verdict: str
+    n_labelled: int
+    estimate: float = np.nan
+    ci_low: float = np.nan
+    ci_high: float = np.nan
+    decided: bool = False
+
+
+def labels_of(
+    frames: Iterable[pd.DataFrame], keys: Sequence[str], aspect: str
+) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return labels of an aspect by rater, key and aspect, from tables with ``rater`` and ``rating``."""
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for frame in frames:
+        own = frame[(frame["aspect"].astype(str) == aspect) & frame["rating"].notna()]
+        names = own[[*keys, "aspect"]].astype(str).itertuples(index=False, name=None)
+        for name, rater, rating in zip(names, own["rater"].astype(str), own["rating"], strict=True):
+            found.setdefault(rater, {})[name] = float(rating)
+    return found
+
+
+_PLAN_COLUMNS = (
+    Column("aspect", "Aspect"),
+    Column("verdict", "Answer", keep=True),
+    Column("estimate", "Estimate", "hundredths", "ci_low", "ci_high"),
+    Column("n_labelled", "Labels used", "count"),
+    Column("n_units", "Units asked about", "count"),
+)
+
+
+def plan_for(
+    scored: Scored[Any],
+    judge: str,
+    aspect: str,
+    better: Sequence[str] | None,
+    *,
+    epsilon: float,
+    seed: int,
+    width: float = 0.0,
+) -> LabelPlan:
+    """Draw the plan for a question.
+
+    Parameters
+    ----------
+    better
+        Two values of a key column, such as generators: is the mean of the first above that of the second? If
+        None: may the judge replace a person, whose advantage over it may be ``epsilon``?
+    width
+        Instead: what is that difference, or the mean of all units if ``better`` is None, to ± so much?
+    """
+    keys = list(scored.scores.keys)
+    frame = scored.scores.frame
+    own = frame[(frame["aspect"] == aspect) & frame["status"].eq(Status.OK.value) & frame["score"].notna()]
+    units = own.loc[own["evaluator"] == judge, keys].drop_duplicates().reset_index(drop=True)
+    if not len(units):
+        raise MetaevalError(f"{judge} has no score for {aspect!r}")
+    weights = np.full(len(units), 1 / len(units))
+    above, below = f"{judge} replaces a person (ε = {epsilon:g})", f"{judge} does not replace a person"
+    scale = scored.scale.of(aspect)
+    rule = "accuracy" if scale.labels else "rmse"
+    if better:
+        weights = _weights(units, better)
+        above, below = (f"{better[0]} is {word} than {better[1]}" for word in ("better", "worse"))
+    if width:
+        above = below = f"the {'difference' if better else 'mean'} is known to ± {width:g}"
+    if better or width:
+        rule = "mean"
+    units, weights = units[weights != 0].reset_index(drop=True), weights[weights != 0]
+    index = pd.MultiIndex.from_frame(units)
+    score = along(own[own["evaluator"] == judge], keys, "score", index)
+    if rule == "mean" and (score.min() < scale.min or score.max() > scale.max):
+        score = np.full(len(score), (scale.min + scale.max) / 2)
+    sure, _ = confidence_of(scored, judge, own, keys, index)
+    top = sure[~np.isnan(sure)].max() if (~np.isnan(sure)).any() else 0.0
+    fixed: dict[str, str | float] = {
+        "aspect": aspect,
+        "rule": rule,
+        "epsilon": epsilon,
+        "width": width,
+        "above": above,
+        "below": below,
+    }
+    return LabelPlan.drawn(units, weights, score, top - sure, seed=seed, **fixed)
+
+
+def planning_sheet(
+    scored: Scored[Any],
+    plan: LabelPlan,
+    judge: str,
+    labels: Mapping[str, Mapping[tuple[str, ...], float]],
+    *,
+    alpha: float,
+) -> Sheet:
+    """Return the sheet ``plan``: the answer from labels by rater, key and aspect."""
+    ratings = plan.ratings(labels)
+    answer = plan.answer(ratings, alpha)
+    known = np.flatnonzero(~np.isnan(ratings))
+    skipped = int(known[-1] + 1 - len(known)) if known.size else 0
+    replaced = "the judge's score counts" if plan.rule == "mean" else "judge and people count as equal"
+    told = (
+        "Units are drawn without replacement, with the probabilities of plan.csv: more often where the judge "
+        "is in doubt. The estimate is unbiased for what all labels would give for these units, whatever the "
+        f"judge does. The interval holds after every label at once (normal mixture; from {LEAST} on), so one "
+        "may stop when it says so. It is about these units: it does not say what other users would say."
+    )
+    notes = [f"Asked about {plan.aspect} and {judge}; --aspect and --judge choose others.", told]
+    if skipped:
+        notes.append(f"{skipped} units were skipped; for them, {replaced}.")
+    if plan.rule != "mean":
+        notes.append(
+            "The value is ε less the mean advantage of a person over the judge. metaeval replace asks more: "
+            "would it hold for other people and users? It may need more labels where this is decided."
+        )
+    row = {"aspect": plan.aspect, "n_units": len(plan.units), **asdict(answer)}
+    title, simulated = "What to label next?", scored.scores.simulation.among([judge])
+    return Sheet("plan", title, pd.DataFrame([row]), _PLAN_COLUMNS, tuple(notes), simulated)
+
+
+def _weights(units: pd.DataFrame, question: Sequence[str]) -> Floats:
+    first, second = question
+    for key in units:
+        sides = [(units[key].astype(str) == name).to_numpy() for name in question]
+        if all(side.any() for side in sides) and first != second:
+            return np.asarray(sides[0] / sides[0].sum() - sides[1] / sides[1].sum())
+    raise MetaevalError(f"no key of the run has both {first!r} and {second!r}, or they are the same")

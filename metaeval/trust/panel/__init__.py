@@ -1,1 +1,0 @@
-"""Panels of judges: where they split, what they gain."""

@@ -1,1 +1,0 @@
-"""What people should label next, and whether they need label more."""

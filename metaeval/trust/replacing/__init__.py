@@ -1,1 +1,0 @@
-"""Whether a judge may stand in for people."""
