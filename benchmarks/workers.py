@@ -27,7 +27,7 @@ def asked(workers: int, number: int, base_url: str, store: Path) -> float:
     from metaeval.judging.crew import Crew
 
     options = JudgingOptions(store=str(store), study_id=f"of {workers}", concurrency=PLACES)
-    with Crew(options, {}, workers, 0) as crew:
+    with Crew(options, {}, workers) as crew:
         for count, word in ((workers * PLACES, "warm up"), (number, "text")):
             with Shards(PLACES // 2) as shards:
                 for request in requests(count, base_url, f"{word} of {workers}"):

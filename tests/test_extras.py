@@ -16,8 +16,6 @@ from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.explanations.text.texts import check_tokenizer
 from metaeval.kinds.known_items import text_vectors
 from metaeval.kinds.registry import build
-from metaeval.llm.calls.client import client_for
-from metaeval.llm.providers import Connection
 from metaeval.llm.store.rows import database_at
 from metaeval.reports.drawing import check_drawing
 from tests.docs.commands import EXTRAS
@@ -52,7 +50,6 @@ NEEDS: dict[str, tuple[str, str, Callable[[Path, Path], object]]] = {
     "ko": ("mecab_ko", "tokenize='ko-mecab'", lambda *_: check_tokenizer("ko-mecab")),
     "postgres": ("psycopg", "a store in PostgreSQL", lambda *_: database_at("postgresql://h/d")),
     "ray": ("ray", "engine 'ray'", lambda *_: workers_of(JudgingOptions(), "ray")),
-    "vllm": ("vllm", "a model of 'vllm-offline'", lambda *_: client_for(Connection("vllm-offline", ""))),
 }
 """A library of each extra, what needs it in words, and how that is done."""
 

@@ -51,7 +51,7 @@ HEAVY = (
     "duckdb",
     "openai",
     *("duckdb", "inspect_ai", "MeCab", "mecab_ko", "psycopg", "ray"),
-    *("sentence_transformers", "vl_convert", "vllm"),
+    *("sentence_transformers", "vl_convert"),
 )
 """The last lines are of extras, which may not be there."""
 

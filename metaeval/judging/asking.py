@@ -25,7 +25,7 @@ from metaeval.llm.calls.client import CallError, RetryableError
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import CallFailure, Reply, Request
 from metaeval.llm.calls.work import HandedOverError
-from metaeval.llm.providers import address_of, batching_of, provider_named
+from metaeval.llm.providers import address_of, batching_of
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.rows import ServerAddress, is_address
 
@@ -199,7 +199,7 @@ def ask_by_workers(
                 hand_over(judges, data, aspects, settings, take)
                 if not shards.keys:
                     return replace(settings, instead=take) if stopped else settings
-                crew = crew or _hired(stack, judges, options, at, workers)
+                crew = crew or _hired(stack, options, at, workers)
                 stopped = crew.ask(iter(shards), len(shards.keys))
                 before |= shards.keys
 
@@ -227,7 +227,6 @@ def _take(
 
 def _hired(
     stack: contextlib.ExitStack,
-    judges: Sequence[ModelEvaluator],
     options: JudgingOptions,
     at: Mapping[Where, Limits],
     workers: Workers,
@@ -240,14 +239,7 @@ def _hired(
     # What is given to Ray may be seen by others: a password stays in the environment.
     shown = ServerAddress.shown(place) if is_address(place) else str(Path(place).absolute())
     shared = {"store": shown, "study_id": options.study_id or f"workers-{secrets.token_hex(8)}"}
-    gpus = max(map(_gpus_of, judges), default=0)
-    return stack.enter_context(Crew(options.model_copy(update=shared), at, workers.workers, gpus))
-
-
-def _gpus_of(judge: ModelEvaluator) -> int:
-    """Return how many GPUs a worker needs that runs a judge's model; 0 if a server does."""
-    engine = judge.parameters.get("engine") or {}
-    return int(engine.get("tensor_parallel_size", 1)) if provider_named(judge.provider).gpus else 0
+    return stack.enter_context(Crew(options.model_copy(update=shared), at, workers.workers))
 
 
 def _addressee(request: Request) -> str:

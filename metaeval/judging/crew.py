@@ -111,25 +111,15 @@ class Crew:
     at
         The limits of addresses that have their own.
     number
-        How many; None for one per CPU, or as many as have GPUs.
-    gpus
-        How many GPUs a worker needs.
+        How many; None for one per CPU.
     """
 
-    def __init__(
-        self, options: JudgingOptions, at: Mapping[Where, Limits], number: int | None, gpus: int
-    ) -> None:
+    def __init__(self, options: JudgingOptions, at: Mapping[Where, Limits], number: int | None) -> None:
         resources = ray.cluster_resources()
-        here = int(resources.get("GPU", 0)) // gpus if gpus else int(resources.get("CPU", 1))
-        if gpus and not here:
-            raise MetaevalError(
-                f"a judge's model runs in the workers and needs {counted(gpus, 'GPU')}, which no worker has; "
-                f"name a cluster with GPUs, or a model that a server answers"
-            )
+        here = int(resources.get("CPU", 1))
         # Next to nothing of a CPU, so that a head that has none is left alone, where others have some.
         actor: Any = ray.remote(
             num_cpus=min(0.001, resources.get("CPU", 0.0)),
-            num_gpus=gpus,
             scheduling_strategy="SPREAD",
             max_concurrency=_SHARDS,
             max_restarts=-1,

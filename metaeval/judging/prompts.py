@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from metaeval.base.errors import Problem, PromptError, SpecError, unknown
-from metaeval.llm.prompts.syntax import MARKUPS, marked_up
+from metaeval.base.errors import Problem, PromptError, unknown
 from metaeval.llm.prompts.template import PromptTemplate, bundled_prompts, check_prompt, load_prompt
-from metaeval.llm.providers import provider_named
 
 
 class JudgePrompt:
@@ -210,33 +208,3 @@ def check_file(
     if shipped is not None and load_prompt(template.name).hash != template.hash:
         wrong.append(f"has the name of the bundled prompt {template.name!r} and is another; rename it")
     return [Problem(file.name, None, None, message) for message in wrong]
-
-
-CHAT = "chat"
-TEMPLATES: tuple[str, ...] = (CHAT, *MARKUPS)
-
-
-def check_template(judge: str, model: str, template: str) -> None:
-    """Raise `SpecError` unless the server of a model takes what a template makes."""
-    provider, _, name = model.partition("/")
-    if provider_named(provider).raw is (template != CHAT):
-        return
-    if template == CHAT:
-        raise SpecError(
-            f"{judge}: {provider!r} takes raw text; say in whose markup: template= one of "
-            f"{', '.join(MARKUPS)}; or name a provider that takes messages"
-        )
-    raise SpecError(
-        f"{judge}: template={template!r} is for raw text, and {provider!r} takes messages; leave template "
-        f"out, or name a server of raw completions: 'completions/{name}'"
-    )
-
-
-def templated(messages: Iterable[tuple[str, str]], template: str) -> Iterable[tuple[str, str]]:
-    """Return the messages as they are sent."""
-    return messages if template == CHAT else marked_up(messages, template)
-
-
-def stops_of(template: str) -> list[str] | None:
-    """Return what ends a reply, to be said to the server; None if it knows by itself."""
-    return None if template == CHAT else [MARKUPS[template].stop]

@@ -15,7 +15,6 @@ from metaeval.evaluators.grid import CODES, frame_of
 from metaeval.judging.expectation import expectation
 from metaeval.judging.model_evaluator import ModelEvaluator
 from metaeval.judging.outcome import Question, UnitResults
-from metaeval.judging.prompts import templated
 from metaeval.judging.reading import read_answer
 from metaeval.judging.settings import current
 from metaeval.llm.prompts.template import load_prompt
@@ -219,7 +218,7 @@ class UnitJudge(ModelEvaluator):
                     yield unit, told
                     break
                 for request in requests_of(part, self.repeat_of(unit, prepared)):
-                    sent = request.asking(templated(told, self.template), shares=self.shares)
+                    sent = request.asking(told, shares=self.shares)
                     yield unit, Question((unit,), part, fields, sent)
 
     def results(

@@ -14,7 +14,7 @@ from metaeval.llm.store.replies import Store
 from tests.llm.asking import KEY, running
 from tests.llm.raw_server import MALFORMED, TOLERATED, Send, bomb, http, serving_raw
 
-LIMITS = Limits(concurrency=8, connect_seconds=5, reply_seconds=4.0, retries=0, patience_seconds=30)
+LIMITS = Limits(concurrency=8, reply_seconds=4.0, retries=0, patience_seconds=30)
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def complete(server: Server, provider: str, reply_seconds: float = 10.0, **more:
     )
 
     async def go() -> Reply:
-        client = client_for(Connection(provider, request.address, 5.0, reply_seconds))
+        client = client_for(Connection(provider, request.address, reply_seconds))
         try:
             return await client.complete(request)
         finally:

@@ -15,6 +15,7 @@ from metaeval.base.errors import StoppedError
 from metaeval.llm.calls import runner
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.runner import RequestRun
+from metaeval.llm.providers import CONNECT_SECONDS
 from metaeval.llm.store.replies import Store
 from tests.llm.asking import address, requests, run, running
 from tests.llm.server import ANSWER, CUT, DROP, HANG, Act, always, error, serving
@@ -53,7 +54,7 @@ def after(number: int, act: Act) -> Callable[[dict[str, Any], int], Act]:
 def test_the_defaults_end_a_run_within_two_minutes() -> None:
     limits = Limits()
     # A server that hangs is found out after reply_seconds, and asked again until patience is over.
-    assert limits.connect_seconds < limits.reply_seconds < limits.patience_seconds <= 105
+    assert CONNECT_SECONDS < limits.reply_seconds < limits.patience_seconds <= 105
 
 
 @pytest.mark.parametrize("provider", ["openai", "dashscope"])

@@ -340,7 +340,7 @@ def test_a_server_that_hangs_ends_the_run_with_exit_3_in_the_time_that_the_study
 
 
 def test_the_limits_of_a_study_reach_the_run(data: Path) -> None:
-    times = {"connect_seconds": 1, "reply_seconds": 2, "call_seconds": 3, "patience_seconds": 4, "retries": 5}
+    times = {"reply_seconds": 2, "call_seconds": 3, "patience_seconds": 4, "retries": 5}
     others = {"concurrency": 6, "requests_per_minute": 7, "tokens_per_minute": 8}
     study = make_study({"dataset": "sample", "evaluators": ["Length()"], "judging": {**times, **others}})
     with judging_of(study.judging) as settings:

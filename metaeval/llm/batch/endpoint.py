@@ -19,7 +19,7 @@ from metaeval.base.parallel import within
 from metaeval.llm.calls.client import CallError, RejectedError, RetryableError
 from metaeval.llm.calls.request import Request
 from metaeval.llm.calls.scrub import scrub
-from metaeval.llm.providers import batching_of, key_for
+from metaeval.llm.providers import CONNECT_SECONDS, batching_of, key_for
 from metaeval.llm.providers.openai import NO_KEY, OpenAIClient
 from metaeval.llm.providers.wire import MISREAD, answered, read_headers
 
@@ -94,7 +94,7 @@ class Endpoint:
             api_key=self._key or NO_KEY,
             base_url=urlunsplit((parts.scheme, parts.netloc, path, "", "")),
             max_retries=_TRIES,
-            timeout=openai.Timeout(limits.reply_seconds, connect=limits.connect_seconds),
+            timeout=openai.Timeout(limits.reply_seconds, connect=CONNECT_SECONDS),
             http_client=self._http,
         )
         # Once only: whether the server has done what it gave no answer to is looked up.

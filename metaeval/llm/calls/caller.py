@@ -27,7 +27,7 @@ from metaeval.llm.calls.limits import Budget, Limits, Purse, nano, wait_before
 from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
 from metaeval.llm.calls.request import CallFailure, FailureKind, Reply, Request, canonical
 from metaeval.llm.calls.terms import Terms
-from metaeval.llm.providers import Connection, provider_named
+from metaeval.llm.providers import Connection
 
 if TYPE_CHECKING:
     from metaeval.llm.calls.work import Tally
@@ -247,10 +247,8 @@ class Caller:
 
     async def _try(self, client: Client, request: Request, seconds: float) -> Reply | CallError:
         seconds = max(min(self.limits.reply_seconds, seconds), 0.0)
-        # A model of this process is loaded first, and what it does goes on whoever waits.
-        in_process = provider_named(request.provider).gpus
         try:
-            async with asyncio.timeout(None if in_process else seconds):
+            async with asyncio.timeout(seconds):
                 return await client.complete(request)
         except CallError as error:
             return error
@@ -279,7 +277,7 @@ class Caller:
         where = (request.provider, request.address)
         if where not in self._addresses:
             limits = self.at.get(where, self.limits)
-            client = self.clients(Connection(*where, limits.connect_seconds, limits.reply_seconds))
+            client = self.clients(Connection(*where, limits.reply_seconds))
             lease = None if self.shares is None else functools.partial(self.shares.lease, *where)
             self._addresses[where] = Address(client, limits, self.clock, self.sleep, lease)
         return self._addresses[where]

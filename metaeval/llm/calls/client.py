@@ -45,6 +45,8 @@ class CallError(Exception):
         self.sent = sent
         self.status = int(code) if code.isdecimal() else 0
         """The HTTP status; 0 for none."""
+        self.param = ""
+        """The parameter that the provider says it is about."""
 
     @property
     def too_long(self) -> bool:
@@ -168,6 +170,7 @@ def failed(
     code: str,
     message: str,
     *,
+    param: str = "",
     wait: float | None = None,
     denied: Collection[str] = (),
 ) -> Reply:
@@ -178,6 +181,8 @@ def failed(
     status, code, message
         The HTTP status, the provider's error code (empty if none) and its message, scrubbed. A redirect is
         not followed: the prompt would go to an address that no one named.
+    param
+        The parameter that the provider says it is about.
     wait
         Seconds that the provider asks to wait.
     denied
@@ -198,5 +203,5 @@ def failed(
         error = DeniedError(message, code)
     elif status in _RETRYABLE or (status >= 500 and status not in _NEVER_SERVED):
         error = RetryableError(message, code, retry_after=wait)
-    error.status = status
+    error.status, error.param = status, param
     raise error

@@ -53,8 +53,8 @@ class Limits(Options):
         Requests under way at once; ``METAEVAL_CONCURRENCY``, else 32.
     requests_per_minute, tokens_per_minute
         As the provider allows; None for no limit. Tokens are those of prompt and reply.
-    connect_seconds, reply_seconds
-        Time limits of one try.
+    reply_seconds
+        Time limit of one try.
     call_seconds
         Time limit of a request with all its tries and waits, while others are answered.
     retries
@@ -70,7 +70,6 @@ class Limits(Options):
     concurrency: Concurrency = Field(default_factory=_concurrency)
     requests_per_minute: PerMinute = None
     tokens_per_minute: PerMinute = None
-    connect_seconds: Seconds = 10
     reply_seconds: Seconds = 80
     call_seconds: Seconds = 600
     patience_seconds: Seconds = 100

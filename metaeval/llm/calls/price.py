@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
-import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -18,8 +17,6 @@ from metaeval.base.validation import Options
 from metaeval.llm.providers import provider_named
 
 if TYPE_CHECKING:
-    from genai_prices.types import ModelPrice
-
     from metaeval.llm.calls.request import Reply, Request
 
 _MILLION = 1_000_000
@@ -28,8 +25,6 @@ OF_BATCH = 0.5
 _A_MESSAGE = 16  # tokens that a chat template adds per message; four to ten at known models
 _A_REQUEST = 64  # and per request
 _LEAST_CACHED = 1024  # tokens; no provider keeps shorter prompts in its cache
-_QUARTER = 900  # seconds; prices that depend on the time of day change on a quarter of an hour
-_DAY = 96  # quarters of an hour: a run meets every hour of the day, for all that is known before
 TOKEN_LIMITS = ("max_completion_tokens", "max_tokens")
 
 Usd = Annotated[int | float, Field(ge=0, lt=1e9, description="USD for a million tokens")]
@@ -130,88 +125,89 @@ class Prices:
 
     def __init__(self, given: Mapping[str, Price | Mapping[str, Any]] | None = None) -> None:
         read = {str(model): _read(str(model), price) for model, price in (given or {}).items()}
-        self._given: dict[str, tuple[_Rate, ...]] = {
-            model: ((f"{price.model_dump()}, as given", price.of),) for model, price in read.items()
+        self._given = {
+            model: _Rate(f"{price.model_dump()}, as given", price.of) for model, price in read.items()
         }
-        self._found: dict[tuple[str, str, int, int], tuple[_Rate, ...]] = {}
+        self._found: dict[tuple[str, str], _Rate | None] = {}
         self.used: dict[str, dict[str, str]] = {}
         """Model → each price that a reply was charged at, and since when."""
 
     def known(self, request: Request) -> bool:
         """Say whether the price of the request's model is known."""
-        return bool(self._rates(request))
+        return self._rate(request) is not None
 
     def cost(self, request: Request, reply: Reply) -> float | None:
-        """Return the cost of a reply in USD at the present price; None if price or tokens are not known."""
+        """Return the cost of a reply in USD; None if price or tokens are not known."""
         if reply.error is not None or (reply.finish_reason == "content_filter" and not reply.text):
             return 0.0  # no provider bills an error
-        rates = self._rates(request, reply.model)
-        if _here(request) or not rates or reply.prompt_tokens is None or reply.completion_tokens is None:
+        rate = self._rate(request, reply.model)
+        if _here(request) or rate is None or reply.prompt_tokens is None or reply.completion_tokens is None:
             return 0.0 if _here(request) else None
-        (name, usd_of), *_ = rates
-        since = datetime.now(UTC).isoformat(timespec="seconds")
-        self.used.setdefault(request.name, {}).setdefault(name, since)
+        used = self.used.setdefault(request.name, {})
+        if rate.name not in used:
+            used[rate.name] = datetime.now(UTC).isoformat(timespec="seconds")
         cached = min(reply.cached_tokens or 0, reply.prompt_tokens)
-        usd = usd_of(reply.prompt_tokens, reply.completion_tokens, cached)
+        usd = rate.of(reply.prompt_tokens, reply.completion_tokens, cached)
         return usd * OF_BATCH if reply.by_batch else usd
 
     def at_most(self, request: Request) -> float | None:
-        """Return an upper bound of the cost in USD, at the dearest hour; None if it has none."""
-        limit, prompt = reply_limit(request), prompt_at_most(request)
-        if limit is None:
+        """Return an upper bound of the cost in USD; None if it has none."""
+        limit, rate = reply_limit(request), self._rate(request)
+        if limit is None or rate is None:
             return 0.0 if _here(request) else None
-        return max((of(prompt, limit, 0) for _, of in self._rates(request, quarters=_DAY)), default=None)
+        return rate.of(prompt_at_most(request), limit, 0)
 
     def about(self, request: Request, completion: int, cached: int = 0) -> float | None:
         """Return an estimate of the cost in USD, for a reply and a cached prompt of numbers of tokens."""
-        prompt = tokens_about(request)
-        return next((of(prompt, completion, cached) for _, of in self._rates(request)), None)
+        rate = self._rate(request)
+        return None if rate is None else rate.of(tokens_about(request), completion, cached)
 
-    def _rates(self, request: Request, named: str | None = None, quarters: int = 1) -> tuple[_Rate, ...]:
-        """Return the prices that hold in some quarters of an hour from now on; none if unknown."""
+    def _rate(self, request: Request, named: str | None = None) -> _Rate | None:
+        """Return the price of a request's model, as it was when it was first asked for; None if unknown."""
         if _here(request):
-            return (("", lambda *_: 0.0),)
-        rates = self._given.get(request.name) or self._given.get(request.model) or ()
+            return _FREE
+        rate = self._given.get(request.name) or self._given.get(request.model)
         for name in filter(None, (request.model, named)):
-            key = (name, request.address, int(time.time()) // _QUARTER, quarters)
-            if not rates and key not in self._found:
+            key = (name, request.address)
+            if rate is None and key not in self._found:
                 self._found[key] = _of_library(*key)
-            rates = rates or self._found[key]
-        return rates
+            rate = rate or self._found[key]
+        return rate
 
 
-_Rate: TypeAlias = "tuple[str, Callable[[int, int, int], float]]"
-"""A price as the record has it, and USD for the tokens of prompt, reply and cache."""
+class _Rate(NamedTuple):
+    """A price."""
+
+    name: str
+    """As the record has it."""
+    of: Callable[[int, int, int], float]
+    """USD for the tokens of prompt, reply and cache."""
 
 
-def _of_library(model: str, address: str, first: int, quarters: int) -> tuple[_Rate, ...]:
-    """Return a model's prices at the provider of an address; a server of one's own has none."""
+_FREE = _Rate("", lambda *_: 0.0)
+
+
+def _of_library(model: str, address: str) -> _Rate | None:
+    """Return a model's price at the provider of an address; a server of one's own has none."""
     import genai_prices  # takes half a second, and is only needed for paid models
 
     try:
-        model_info = genai_prices.calc_price(genai_prices.Usage(), model, provider_api_url=address).model
+        price = genai_prices.calc_price(genai_prices.Usage(), model, provider_api_url=address).model_price
     except LookupError:
-        return ()
-    times = [datetime.fromtimestamp((first + n) * _QUARTER, UTC) for n in range(quarters)]
-    return tuple(map(_rate, {id(price): price for price in map(model_info.get_prices, times)}.values()))
-
-
-def _rate(price: ModelPrice) -> _Rate:
-    import genai_prices
-
+        return None
     cache = price.cache_read_mtok if price.cache_read_mtok is not None else price.input_mtok
     rates = {"input": price.input_mtok, "output": price.output_mtok, "cached": cache}
     flat = {name: float(rate) for name, rate in rates.items() if isinstance(rate, Decimal)}
     name = f"{flat or price}, of genai-prices {version('genai-prices')}"
     if len(flat) == len(rates):
         # The rates hold for any number of tokens: the library, which is slow, is not asked again.
-        return name, Price(**flat).of
+        return _Rate(name, Price(**flat).of)
 
     def of(prompt: int, completion: int, cached: int) -> float:
         tokens = {"input_tokens": prompt, "output_tokens": completion, "cache_read_tokens": cached or None}
         return float(price.calc_price(genai_prices.Usage(**tokens))["total_price"])
 
-    return name, of
+    return _Rate(name, of)
 
 
 def _here(request: Request) -> bool:

@@ -3,7 +3,7 @@
 Most servers that speak OpenAI's language refuse some of it: reasoning models take no ``temperature``, and
 their limit is called ``max_completion_tokens``; some take no JSON schema. Nothing is known of a server before
 it is asked: the first request with some settings goes alone, and what is refused is changed for all that
-follow.
+follow. A refusal is an error that names a parameter; its other words are not read.
 """
 
 from __future__ import annotations
@@ -21,36 +21,28 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from metaeval.base.errors import MetaevalError
-from metaeval.llm.calls.client import CallError, DeniedError, RejectedError, RetryableError
-from metaeval.llm.calls.request import BY_BATCH, Reply, Request, canonical
+from metaeval.llm.calls.client import CallError, RejectedError
+from metaeval.llm.calls.request import BY_BATCH, Reply, Request
 
 Changes: TypeAlias = "Mapping[str, str | None]"
 """Parameter → what is sent instead: another name, for ``response_format`` another type; None for nothing."""
 
-FORMAT, LIMIT = "response_format", "max_tokens"
-_INSTEAD = {LIMIT: "max_completion_tokens", FORMAT: "json_object"}
-"""What is tried before a parameter is left out: it asks for the same."""
-_PROBABILITIES = ("logprobs", "top_logprobs")
+FORMAT = "response_format"
+_LADDERS: Mapping[str, tuple[str | None, ...]] = {
+    "temperature": (None,),
+    "top_p": (None,),
+    "seed": (None,),
+    "max_tokens": ("max_completion_tokens",),  # without a limit no budget could be kept
+    FORMAT: ("json_object", None),
+    "logprobs": (None,),
+    "top_logprobs": (None,),
+}
+"""What may be refused → what is tried instead, in turn."""
+_FORMAT_NAMES = r"response[_ ]?format|json[_ ]?(?:schema|object|mode)|grammar"  # servers make one of a schema
+_REFUSALS = (400, 403, 422, 500)  # OpenAI's for probabilities is 403, that of some servers of one's own 500
 _HOLD = 10.0  # seconds; a server that refuses a parameter says so before it generates anything
 _LOOK_AGAIN = 0.01  # seconds
 _LONGEST_WORDS = 160  # characters of what a server said
-
-_REFUSES = re.compile(
-    r"unsupported|n[o']t support|unknown|unrecogni[sz]ed|not recogni[sz]ed|unexpected|not permitted"
-    r"|not allowed|unavailable|not available|invalid|cannot find|must be one of|deprecated"
-    r"|(?:cannot (?:both )?|may only )be (?:set|specified)|extra (?:input|field)|fail\w* to parse"
-    r"|must contain the word|input should be",
-    re.IGNORECASE,
-)
-_BOUNDS = re.compile(
-    r"too (?:large|long|big|high|small|low|many)|at (?:most|least)|(?:max|min)imum|exceed|(?:great|less)er"
-    r" than|\brange\b|\bbetween\b",
-    re.IGNORECASE,
-)
-"""The parameter is taken, this value of it is not: that is for the user to change."""
-_BROKEN = 500  # the status of servers that fail at what they do not take
-_FORMAT_NAME = re.compile(r"response[_ ]?format|json[_ ]?schema", re.IGNORECASE)
-_FORMAT_WORDS = rf"{_FORMAT_NAME.pattern}|json[_ ]?object|json (?:mode|output)|grammar|structured output"
 
 _log = logging.getLogger("metaeval")
 
@@ -72,38 +64,31 @@ class Terms:
     """
 
     def __init__(self, *, json_object: bool = False) -> None:
+        self._ladders = {**_LADDERS, FORMAT: (None,)} if json_object else _LADDERS
         self._changes: dict[str, str | None] = {}
-        self._last = {FORMAT} if json_object else set[str]()  # nothing is left to be tried instead of these
-        self._taken: set[str] = set()  # settings that were answered
-        self._refused: set[tuple[str, str]] = set()  # parameters with their values
-        self._frames: dict[tuple[str, frozenset[str]], RequestVariant] = {}
+        self._answered: set[str] = set()  # settings
+        self._variants: dict[tuple[str, frozenset[str]], RequestVariant] = {}
         self._first = threading.Lock()  # judges may ask in several event loops
 
     @contextlib.asynccontextmanager
     async def turn(self, request: Request) -> AsyncIterator[RequestVariant]:
-        """Wait while another request finds out what is taken; yield what to send.
-
-        Raises
-        ------
-        MetaevalError
-            If the request states a setting that is refused.
-        """
-        held = False
-        if request.address and request.settings not in self._taken:
+        """Wait while another request finds out what is taken; yield what to send."""
+        alone = False
+        if request.address and request.settings not in self._answered:
             until = time.monotonic() + _HOLD
-            while not (held := self._first.acquire(blocking=False)) and time.monotonic() < until:
+            while not (alone := self._first.acquire(blocking=False)) and time.monotonic() < until:
                 await sleep(_LOOK_AGAIN)
-                if request.settings in self._taken:
+                if request.settings in self._answered:
                     break
         try:
             yield self.variant(request)
         finally:
-            if held:
+            if alone:
                 self._first.release()
 
     def answered(self, request: Request) -> None:
         """Note that a request was answered, so that its settings are taken."""
-        self._taken.add(request.settings)
+        self._answered.add(request.settings)
 
     @property
     def changes(self) -> Changes:
@@ -114,7 +99,7 @@ class Terms:
         """Take over changes that were found out before."""
         for name, to in changes.items():
             self._changes.setdefault(name, to)
-        self._frames.clear()
+        self._variants.clear()
 
     def learn(self, request: Request, failure: Reply) -> bool:
         """Learn from a kept failure, as `refused` does; say whether the request is now sent otherwise."""
@@ -124,78 +109,64 @@ class Terms:
         self.know(before)
         variant = self.variant(request)
         if variant.changes == before:  # else more is known than it could teach
-            self.refused(request, variant, RejectedError(error.message, error.code))
+            rejected = RejectedError(error.message, error.code)
+            rejected.status = _REFUSALS[0]
+            self.refused(request, variant, rejected)
         return self.variant(request).changes != before
 
     def refused(self, request: Request, variant: RequestVariant, error: CallError) -> bool:
-        """Say whether an error refuses parameters that were not known to be refused, and note them.
+        """Say whether an error refuses parameters, and note what is sent instead from now on.
 
         Raises
         ------
         MetaevalError
-            If the request states each of them.
+            If nothing is left to be tried, and the request states the parameters.
         """
-        if error.sent or error.too_long or error.code == "connect":
+        # What was answered before is taken: an error that names it is about something else.
+        if error.status not in _REFUSALS or error.too_long or request.settings in self._answered:
             return False
-        if isinstance(error, DeniedError) and _PROBABILITIES[0] not in str(error):
-            return False  # OpenAI answers 403 where a model may not be asked for these
-        if isinstance(error, RetryableError) and error.retry_after is not None:
-            return False
-        text = str(error)
-        meant = {FORMAT} if self._is_of_format(request, error) else set[str]()
-        if _REFUSES.search(text) and not _BOUNDS.search(text):
-            meant.update(_sent(variant))
-        named = [name for name in _sent(variant) if name in meant and _names(name, variant.changes, text)]
-        if not named:
-            return False
-        for name in named:
-            self._refused.add((name, _value(request, name)))
-        steps = {name: self._instead(name, variant) for name in named}
+        steps: dict[str, str | None] = {}
+        for name in _sent(variant):
+            left = [to for to in self._left(name, variant) if to not in variant.request.parameters]
+            if left and _names(name, variant.changes, f"{error.param} {error}"):
+                steps[name] = left[0]
         free = [name for name, to in steps.items() if to is not None or name not in request.stated]
-        if not free:
-            raise _stop(request, named[0], text)
+        if steps and not free:
+            raise _stop(request, next(iter(steps)), str(error))
         for name in free:
             if self._changes.get(name, "") == variant.changes.get(name, ""):  # else it is known by now
                 self._changes[name] = steps[name]
-                _log.warning("metaeval: %s", _warning(request, name, steps[name], text))
-        self._frames.clear()
-        return True
+                _log.warning("metaeval: %s", _warning(request, name, steps[name], str(error)))
+        self._variants.clear()
+        return bool(steps)
 
-    def _is_of_format(self, request: Request, error: CallError) -> bool:
-        """Say whether an error names the format, and none was ever answered: that is enough to know."""
-        refusal = isinstance(error, RejectedError) or error.status == _BROKEN
-        return refusal and request.settings not in self._taken and bool(_FORMAT_NAME.search(str(error)))
-
-    def _instead(self, name: str, variant: RequestVariant) -> str | None:
-        if name in variant.changes or name in self._last or _INSTEAD.get(name) in variant.request.parameters:
-            return None
-        return _INSTEAD.get(name)
+    def _left(self, name: str, variant: RequestVariant) -> tuple[str | None, ...]:
+        """Return what was not tried yet instead of a parameter."""
+        ladder = self._ladders[name]
+        return ladder[ladder.index(variant.changes[name]) + 1 :] if name in variant.changes else ladder
 
     def variant(self, request: Request) -> RequestVariant:
         """Return what to send for a request, as far as it is known what is taken."""
         if not self._changes:
             return RequestVariant(request)
         key = (request.settings, request.stated)
-        if key not in self._frames:
-            self._frames[key] = self._changed(request)
-        frame, changes = self._frames[key]
-        return RequestVariant(frame.asking(request.messages), changes) if changes else RequestVariant(request)
+        if key not in self._variants:
+            self._variants[key] = self._changed(request)
+        changed, changes = self._variants[key]
+        return RequestVariant(changed.asking(request.messages) if changes else request, changes)
 
     def _changed(self, request: Request) -> RequestVariant:
         parameters, schema = dict(request.parameters), request.schema
         made: dict[str, str | None] = {}
-        for name, to in self._changes.items():
-            if name not in _sent(RequestVariant(request)):
+        for name in _sent(RequestVariant(request)):
+            to = self._changes.get(name, name)
+            if to is None and name in request.stated:  # another value may be taken, or a JSON object
+                to = next((other for other in self._ladders[name] if other is not None), name)
+            if to == name:
                 continue
-            if to is None and name in request.stated:
-                if (name, _value(request, name)) in self._refused:
-                    raise _stop(request, name)
-                continue  # another value may be taken
-            made[name] = to
-            value = parameters.pop(name, None)
+            made[name], value = to, parameters.pop(name, None)
             if name == FORMAT:
-                schema = None
-                value = {"type": to}
+                schema, value = None, {"type": to}
             if to is not None:
                 parameters[FORMAT if name == FORMAT else to] = value
         return RequestVariant(dataclasses.replace(request, parameters=parameters, schema=schema), made)
@@ -226,20 +197,16 @@ def _phrase(name: str, to: str | None) -> str:
 
 
 def _sent(variant: RequestVariant) -> list[str]:
-    """Return the names of all that is sent, as the request calls it."""
-    back = {to: name for name, to in variant.changes.items() if name != FORMAT}
-    names = [back.get(name, name) for name in variant.request.parameters]
-    return names if variant.request.schema is None or FORMAT in names else [*names, FORMAT]
+    """Return what is sent of all that may be refused, as the request calls it."""
+    request, changes = variant
+    names = {*request.parameters, *([FORMAT] if request.schema is not None else ())}
+    return [name for name in _LADDERS if name in names or changes.get(name) in names]
 
 
-def _names(name: str, changes: Changes, text: str) -> bool:
+def _names(name: str, changes: Changes, said: str) -> bool:
     """Say whether a text names a parameter, as it was sent."""
-    words = _FORMAT_WORDS if name == FORMAT else re.escape(changes.get(name) or name)
-    return re.search(rf"(?<!\w)(?:{words})(?!\w)", text, re.IGNORECASE) is not None
-
-
-def _value(request: Request, name: str) -> str:
-    return canonical(request.parameters.get(name))
+    spelled = _FORMAT_NAMES if name == FORMAT else re.escape(changes.get(name) or name)
+    return re.search(rf"(?<!\w)(?:{spelled})(?!\w)", said, re.IGNORECASE) is not None
 
 
 def _warning(request: Request, name: str, to: str | None, words: str) -> str:
@@ -250,7 +217,7 @@ def _stop(request: Request, name: str, words: str = "") -> MetaevalError:
     model, why = request.name, f" ({_short(words)})" if words else ""
     if name == FORMAT:
         message = f"takes no {FORMAT}{why}, and reply='json' is asked for; write reply='auto' or reply='text'"
-    elif name in _PROBABILITIES:
+    elif name in ("logprobs", "top_logprobs"):
         message = (
             f"takes no {name}{why}, and expected=True needs it; leave expected out, or name another model"
         )

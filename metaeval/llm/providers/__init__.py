@@ -49,10 +49,6 @@ class Provider(NamedTuple):
     """How many alternatives to a token it lists at most."""
     batching: Batching | None = None
     """None if it takes no batches."""
-    raw: bool = False
-    """Whether it takes one text in a family's markup, and no messages."""
-    gpus: bool = False
-    """Whether the process that asks runs the model."""
 
     @property
     def remote(self) -> bool:
@@ -65,6 +61,7 @@ class Provider(NamedTuple):
         return self.remote and urlsplit(self.address).hostname != "localhost"
 
 
+CONNECT_SECONDS = 10.0  # a server that is there takes a connection within a second; proxies need some more
 _KEY = re.compile(r"\b(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)\w{20,}")
 """Letters of both cases and digits; the names of paths, deployments and accounts are not so."""
 _HERE = "metaeval.llm.providers"
@@ -127,15 +124,6 @@ _KNOWN = {
         top_logprobs=5,
         batching=_OF_DASHSCOPE._replace(path=""),
     ),
-    "completions": Provider(
-        f"{_HERE}.openai:CompletionsClient",
-        "http://localhost:8000/v1",
-        "COMPLETIONS_BASE_URL",
-        "COMPLETIONS_API_KEY",
-        top_logprobs=5,
-        raw=True,
-    ),
-    "vllm-offline": Provider(f"{_HERE}.vllm_offline:VllmOfflineClient", "", gpus=True),
     "simulated": Provider(f"{_HERE}.simulated:SimulatedClient", ""),
 }
 PROVIDERS = Registry("metaeval.providers", Provider, "a metaeval.llm.providers.Provider", "provider", _KNOWN)
@@ -147,7 +135,6 @@ class Connection(NamedTuple):
 
     provider: str
     base_url: str
-    connect_seconds: float = 10.0
     reply_seconds: float = 120.0
 
 

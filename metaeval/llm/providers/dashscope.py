@@ -17,7 +17,7 @@ from dashscope import AioGeneration
 from metaeval.llm.calls.client import CallError, cached_count, count, text_of, word
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.scrub import scrub
-from metaeval.llm.providers import Connection, key_for
+from metaeval.llm.providers import CONNECT_SECONDS, Connection, key_for
 from metaeval.llm.providers.answers import keep_numbers
 from metaeval.llm.providers.wire import (
     ENCODING,
@@ -71,10 +71,8 @@ class _LostError(Exception):
 class _Connector(aiohttp.TCPConnector):
     """Limits the time to connect: the SDK's own limit is one for the whole call."""
 
-    connect_seconds = 10.0
-
     async def connect(self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout) -> Line:
-        limits = aiohttp.ClientTimeout(total=timeout.total, sock_connect=self.connect_seconds)
+        limits = aiohttp.ClientTimeout(total=timeout.total, sock_connect=CONNECT_SECONDS)
         return await super().connect(req, traces, limits)
 
 
@@ -110,11 +108,9 @@ class DashScopeClient:
     async def complete(self, request: Request) -> Reply:
         """Return the reply to a request, or raise `CallError`."""
         if self._session is None:
-            connector = _Connector(limit=0)  # the runner limits
-            connector.connect_seconds = self._connection.connect_seconds
             self._session = session_for(
                 self._connection.base_url,
-                connector,
+                _Connector(limit=0),  # the runner limits
                 middlewares=(self._watch,),
                 response_class=_Response,
                 headers={"Accept-Encoding": ENCODING},

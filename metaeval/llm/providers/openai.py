@@ -1,11 +1,11 @@
-"""Clients over HTTP: OpenAI and every server that speaks as it does, its older completions, and DashScope."""
+"""Clients over HTTP: OpenAI and every server that speaks as it does, and DashScope."""
 
 from __future__ import annotations
 
 import json
 import os
 import ssl
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from metaeval.base import __version__
 from metaeval.llm.calls.client import CallError, cached_count, completion_count, count, text_of, word
 from metaeval.llm.calls.request import Reply, Request
-from metaeval.llm.providers import Connection, key_for
+from metaeval.llm.providers import CONNECT_SECONDS, Connection, key_for
 from metaeval.llm.providers.answers import keep_numbers
 from metaeval.llm.providers.wire import (
     ENCODING,
@@ -42,7 +42,6 @@ class OpenAIClient:
 
     denied: ClassVar[Collection[str]] = ("insufficient_quota",)
     """Codes that mean an empty account here; at other providers this one is a limit per minute."""
-    path: ClassVar[str] = "chat/completions"
 
     def __init__(self, connection: Connection) -> None:
         self._key = key_for(connection.provider, connection.base_url)
@@ -60,10 +59,10 @@ class OpenAIClient:
                 **{header: value for header, value in account.items() if value},
             },
             timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=connection.connect_seconds, sock_read=connection.reply_seconds
+                total=None, sock_connect=CONNECT_SECONDS, sock_read=connection.reply_seconds
             ),
         )
-        self._url = f"{connection.base_url}/{self.path}"
+        self._url = f"{connection.base_url}/chat/completions"
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply to a request, or raise `CallError`."""
@@ -79,7 +78,7 @@ class OpenAIClient:
         if not 200 <= response.status < 300:
             return answered(response.status, raw, headers, self.denied)
         try:
-            return read_completion(json.loads(raw), raw, self.message, headers, self.denied)
+            return read_completion(json.loads(raw), raw, headers, self.denied)
         except MISREAD as error:
             raise unreadable(error, raw, "completion") from None
 
@@ -104,45 +103,10 @@ class OpenAIClient:
         wanted = {"name": "reply", "strict": True, "schema": request.schema}
         return {"response_format": {"type": "json_schema", "json_schema": wanted}}
 
-    @classmethod
-    def message(cls, choice: dict[str, Any]) -> dict[str, Any]:
-        """Return the message of a choice."""
-        return choice.get("message") or {}
-
-
-class CompletionsClient(OpenAIClient):
-    """OpenAI's older completions, as vLLM, llama.cpp and TGI have them: one text in a family's markup."""
-
-    path: ClassVar[str] = "completions"
-
-    @classmethod
-    def body(cls, request: Request) -> dict[str, Any]:
-        """Return what is sent: the messages joined to one text, and the number of alternatives to tokens."""
-        parameters = dict(request.parameters)
-        if parameters.get("logprobs") is True:
-            parameters["logprobs"] = parameters.pop("top_logprobs", 1)
-        text = "".join(message.content for message in request.messages)
-        return {**cls.reply_format(request), **parameters, "prompt": text}
-
-    @classmethod
-    def message(cls, choice: dict[str, Any]) -> dict[str, Any]:
-        """Return a choice's text as a message, its probabilities in the form of chat completions."""
-        listed = choice.get("logprobs") or {}
-        if "tokens" in listed:
-            rows = zip(listed["tokens"], listed["token_logprobs"], listed["top_logprobs"], strict=True)
-            choice["logprobs"] = {"content": [_place(*row) for row in rows]}
-        return {"content": choice.get("text")}
-
-
-def _place(token: str, logprob: float, top: dict[str, float] | None) -> dict[str, Any]:
-    beside = [{"token": other, "logprob": value} for other, value in (top or {}).items()]
-    return {"token": token, "logprob": logprob, "top_logprobs": beside}
-
 
 def read_completion(
     body: Mapping[str, Any],
     raw: str,
-    message_of: Callable[[dict[str, Any]], dict[str, Any]] = OpenAIClient.message,
     headers: Mapping[str, str] = MappingProxyType({}),
     denied: Collection[str] = (),
 ) -> Reply:
@@ -154,7 +118,7 @@ def read_completion(
         return answered(200, json.dumps({"error": error}), headers, denied)
     usage = body.get("usage") or {}
     choice = (body["choices"] or [{}])[0]
-    message = message_of(choice)
+    message = choice.get("message") or {}
     text = text_of(message.get("content"))
     if keep_numbers(choice, text):
         raw = json.dumps(body, ensure_ascii=False)

@@ -86,7 +86,7 @@ def read_headers(headers: Mapping[str, str], secret: str) -> dict[str, str]:
 
 def answered(status: int, body: str, headers: Mapping[str, str], denied: Collection[str] = ()) -> Reply:
     """Return or raise what an answer means that is no reply; see `metaeval.llm.calls.client.failed`."""
-    code, message = "", body
+    code, message, param = "", body, ""
     with contextlib.suppress(*MISREAD):
         content = json.loads(body)
         if isinstance(content, list) and content:  # as Gemini's compatible endpoint sends it
@@ -94,7 +94,7 @@ def answered(status: int, body: str, headers: Mapping[str, str], denied: Collect
         error = content.get("error", content) if isinstance(content, dict) else content
         if isinstance(error, dict):
             code = str(error.get("code") or error.get("type") or "")[:_LONGEST_CODE]
-            message = str(error.get("message") or message)
+            message, param = str(error.get("message") or message), str(error.get("param") or "")
         elif isinstance(error, str):
             message = error
         if isinstance(content, dict) and isinstance(content.get("detail"), list):
@@ -107,7 +107,8 @@ def answered(status: int, body: str, headers: Mapping[str, str], denied: Collect
         )
     elif 200 <= status < 300:
         status = int(code) if code.isdecimal() and len(code) == 3 else 500
-    return failed(status, code, message, wait=retry_after(headers), denied=denied)._replace(raw=body)
+    wait = retry_after(headers)
+    return failed(status, code, message, param=param, wait=wait, denied=denied)._replace(raw=body)
 
 
 def failure_in(body: Mapping[str, Any], choice: Mapping[str, Any]) -> object:

@@ -33,7 +33,7 @@ def ask(server: Server, store: Path, number: int, workers: int, **options: objec
     from metaeval.judging.crew import Crew
 
     given = JudgingOptions(store=str(store), study_id="one", prices=PRICE, **options)
-    with Shards(4) as shards, Crew(given, {}, workers, 0) as crew:
+    with Shards(4) as shards, Crew(given, {}, workers) as crew:
         for request in requests(number, server.openai):
             shards.add(request)
         crew.ask(iter(shards), len(shards.keys))

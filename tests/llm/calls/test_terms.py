@@ -56,7 +56,7 @@ def refusals(server: Server) -> int:
     [
         (reasoning, {}, 2, ["max_tokens as max_completion_tokens", "without temperature"]),
         (anthropic, {"schema": SCHEMA}, 1, ["without temperature"]),
-        (gemini, {"parameters": {**PLAIN, "seed": 0, "top_k": 3}}, 1, ["without seed", "without top_k"]),
+        (gemini, {"parameters": {**PLAIN, "seed": 0, "top_p": 1}}, 1, ["without seed", "without top_p"]),
         (llama_cpp, {"schema": SCHEMA}, 1, ["response_format of type json_object"]),
         # A JSON object is still JSON: whoever states reply='json' gets it.
         (
@@ -110,7 +110,7 @@ def test_judges_of_one_run_share_what_was_learned(store: Store) -> None:
     ("dialect", "more", "stated", "wanted"),
     [
         (reasoning, {"parameters": {**PLAIN, "temperature": 0.7}}, "temperature", "write temperature: null"),
-        (gemini, {"parameters": {**PLAIN, "top_k": 3}}, "top_k", "leave top_k out"),
+        (gemini, {"parameters": {**PLAIN, "top_p": 0.9}}, "top_p", "leave top_p out"),
         (no_logprobs, {"parameters": {**PLAIN, "logprobs": True}}, "logprobs", "leave expected out"),
         (no_json, {"schema": SCHEMA}, "response_format", "write reply='auto' or reply='text'"),
         (says_json, {"schema": SCHEMA}, "response_format", "the word 'json'.*write reply='auto'"),
@@ -153,8 +153,8 @@ def test_another_value_of_a_stated_setting_may_be_taken(store: Store) -> None:
 @pytest.mark.parametrize(
     "act",
     [
-        error(400, "invalid_value", "max_tokens is too large: 200. This model supports at most 100 tokens"),
         error(400, "context_length_exceeded", "Invalid: reduce max_tokens, which is not supported"),
+        error(400, "invalid_top_k", "top_k is not supported"),  # which no server is known to refuse
         error(400, "invalid_prompt", "the prompt is not supported"),
         error(500, "server_error", "something is not supported"),
     ],
@@ -206,6 +206,41 @@ def test_an_error_that_names_the_format_is_about_it(name: str, status: int, word
     known = Terms()
     known.answered(request)
     assert not known.refused(request, known.variant(request), caught.value)
+
+
+def test_a_limit_is_renamed_once_and_never_left_out() -> None:
+    """Without one no budget could be kept: a text that is too long for it is a failed call."""
+    request, terms = Request("openai", "m", (), PLAIN, "http://localhost:9/v1"), Terms()
+    for refused, name in ((True, "max_tokens"), (False, "max_completion_tokens")):
+        with pytest.raises(CallError) as caught:
+            failed(400, "BadRequestError", "too large: 200 > 100", param=name)
+        variant = terms.variant(request)
+        assert terms.refused(request, variant, caught.value) == refused
+    assert terms.variant(request).request.parameters == {"temperature": 0, "max_completion_tokens": 200}
+
+
+@pytest.mark.parametrize("name", ["temperature", "top_p", "seed", "max_tokens", "logprobs"])
+@pytest.mark.parametrize("param", [True, False])
+def test_what_was_answered_before_is_taken(name: str, param: bool) -> None:
+    """An error that names it later quotes the prompt, or is about its length."""
+    given = {**PLAIN, "top_p": 1, "seed": 0, "logprobs": True}
+    request, terms = Request("openai", "m", (), given, "http://localhost:9/v1"), Terms()
+    with pytest.raises(CallError) as caught:
+        failed(400, "", "a bad request" if param else f"bad {name}", param=name if param else "")
+    terms.answered(request)
+    assert not terms.refused(request, terms.variant(request), caught.value)
+    assert terms.variant(request).request is request
+    assert Terms().refused(request, terms.variant(request), caught.value)
+
+
+def test_who_states_json_stops_though_another_judge_does_without(store: Store) -> None:
+    shared: dict[tuple[str, str, str], Terms] = {}
+    with serving(no_json) as server:
+        assert len(list(running(asked(server, 3, schema=SCHEMA), store, terms=shared))) == 3
+        stated = asked(server, 3, schema=SCHEMA, stated={"response_format"}, replicate=1)
+        with pytest.raises(MetaevalError, match="write reply='auto'"):
+            list(running(stated, store, terms=shared))
+        assert refusals(server) == 3
 
 
 def test_an_overloaded_server_that_refuses_is_asked_one_by_one(store: Store) -> None:

@@ -14,7 +14,6 @@ from metaeval.evaluators.grid import Grid, frame_of
 from metaeval.evaluators.verdicts import FLIPS, METHODS, Flips
 from metaeval.judging.model_evaluator import ModelEvaluator
 from metaeval.judging.outcome import Question
-from metaeval.judging.prompts import templated
 from metaeval.judging.settings import current
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.judge.judge import ShowsProfile
@@ -187,7 +186,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
                         profile=profile(match.first),
                         reply=self.reply,
                     )
-                    sent = request.asking(templated(messages, self.template))
+                    sent = request.asking(messages)
                     yield Question((at, order), part, fields, sent)
 
     def _compared(self, data: ExplanationSet, aspects: Sequence[str]) -> Compared:
