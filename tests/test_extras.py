@@ -16,7 +16,7 @@ from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.explanations.text.texts import check_tokenizer
 from metaeval.kinds.known_items import text_vectors
 from metaeval.kinds.registry import build
-from metaeval.llm.store.rows import database_at
+from metaeval.llm.store.replies import database_at
 from metaeval.reports.drawing import check_drawing
 from tests.docs.commands import EXTRAS
 

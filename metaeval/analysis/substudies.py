@@ -12,8 +12,7 @@ from metaeval.engine.alignment.aligned import Bools
 from metaeval.engine.alignment.prepared import Prepared
 from metaeval.stats.coefficients.levels import Grouping, Undefined
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.resampling.bootstrap import Statistic
-from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
+from metaeval.stats.resampling.cluster_sums import ClusterSums, Statistic, ratio
 from metaeval.stats.resampling.weights import Resamples
 from metaeval.stats.weighted.statistic import statistic
 from metaeval.stats.weighted.sums import Clusters

@@ -14,8 +14,8 @@ from metaeval.base.validation import ByKey, Count, Options, Seed, Share, Switch
 from metaeval.stats.coefficients.levels import Estimates
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.regression.true_means import NoisyMeans, Normals, draw, interval_of_draws
-from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic, bootstrap
-from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
+from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap
+from metaeval.stats.resampling.cluster_sums import Stack, Statistic, WithAverage
 from metaeval.stats.resampling.weights import Method, in_threads, one_thread
 from metaeval.stats.weighted.statistic import statistic
 from metaeval.stats.weighted.sums import Clusters

@@ -17,8 +17,8 @@ from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.engine.paired_tests import Comparisons, Tests, comparisons
 from metaeval.engine.sentences import interval_sentence
 from metaeval.stats.coefficients.tables import Floats
-from metaeval.stats.resampling.bootstrap import Estimate, Statistic, bootstrap, each
-from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, ratio
+from metaeval.stats.resampling.bootstrap import Estimate, bootstrap, each
+from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, Statistic, ratio
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.weights import one_thread
 from metaeval.stats.weighted.sums import Clusters

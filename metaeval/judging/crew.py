@@ -21,10 +21,10 @@ from metaeval.base.parallel import within
 from metaeval.base.progress import progress
 from metaeval.judging.settings import Judging, JudgingOptions, judging_of
 from metaeval.llm.calls.address import Where
+from metaeval.llm.calls.caller import Tally
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Request
 from metaeval.llm.calls.runner import RequestRun
-from metaeval.llm.calls.work import Tally
 
 Shard: TypeAlias = tuple[str, list[Request]]
 """Requests, and the one addressee of them all."""

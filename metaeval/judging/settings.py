@@ -20,8 +20,8 @@ from metaeval.llm.calls.price import Price, Prices
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.runner import CallLoop
 from metaeval.llm.calls.terms import Terms
-from metaeval.llm.store.replies import Store, StudyShares
-from metaeval.llm.store.rows import Database, ServerAddress, database_at, is_address
+from metaeval.llm.store.replies import Store, StudyShares, database_at
+from metaeval.llm.store.rows import Database, ServerAddress, is_address
 
 
 class JudgingOptions(Limits, Budget):

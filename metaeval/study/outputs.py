@@ -24,8 +24,7 @@ from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.grid import Grid, grid_of, unit_positions
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.kind import Scored
-from metaeval.llm.store.replies import Store
-from metaeval.llm.store.rows import database_at
+from metaeval.llm.store.replies import Store, database_at
 from metaeval.llm.store.tools import Conversation, conversations
 from metaeval.reports.leaderboards import FORMATS, Leaderboard
 from metaeval.reports.report_model import COSTS as SHOWN_COSTS

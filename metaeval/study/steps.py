@@ -32,7 +32,7 @@ from metaeval.kinds.data import KeyedUnits
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import Scoring, known_for, score
-from metaeval.llm.store.rows import database_at
+from metaeval.llm.store.replies import database_at
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import read_table
 from metaeval.study.pipeline import truth_ratings

@@ -24,8 +24,8 @@ from metaeval.evaluators.ensemble import Ensemble, Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import Floats
-from metaeval.stats.resampling.bootstrap import Resampler, Statistic
-from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
+from metaeval.stats.resampling.bootstrap import Resampler
+from metaeval.stats.resampling.cluster_sums import Stack, Statistic, WithAverage
 from metaeval.stats.resampling.weights import held_out, interval, left_out, one_thread
 from metaeval.stats.weighted.statistic import statistic
 from metaeval.stats.weighted.sums import Clusters

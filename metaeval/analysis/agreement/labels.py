@@ -22,7 +22,8 @@ from metaeval.evaluators.grid import CODES, STATUSES
 from metaeval.stats.agreement.raters import KAPPAS, LabelAgreement
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, Statistic, bootstrap, each
+from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, bootstrap, each
+from metaeval.stats.resampling.cluster_sums import Statistic
 from metaeval.stats.resampling.weights import one_thread
 from metaeval.stats.weighted.statistic import statistic
 from metaeval.stats.weighted.sums import Clusters

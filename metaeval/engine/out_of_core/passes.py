@@ -23,7 +23,7 @@ from metaeval.engine.out_of_core.files import Engine, Parquet, chosen
 from metaeval.engine.out_of_core.loading import Loaded, load
 from metaeval.engine.paired_tests import Comparisons, Tests, aspects_of, comparisons, scored_alike
 from metaeval.stats.coefficients.tables import Floats
-from metaeval.stats.resampling.bootstrap import Statistic
+from metaeval.stats.resampling.cluster_sums import Statistic
 from metaeval.stats.resampling.paired import Paired, paired_statistics
 from metaeval.stats.resampling.weights import Swaps, in_threads
 

@@ -29,8 +29,8 @@ from metaeval.kinds.slates.measures import (
 )
 from metaeval.stats.agreement.raters import LabelAgreement
 from metaeval.stats.coefficients.tables import Floats
-from metaeval.stats.resampling.bootstrap import Statistic, each
-from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, mean_of, ratio
+from metaeval.stats.resampling.bootstrap import each
+from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, Statistic, mean_of, ratio
 from metaeval.stats.resampling.paired import sign_test
 from metaeval.stats.resampling.significance import benjamini_hochberg, holm
 from metaeval.stats.resampling.weights import EQUAL, Swaps, one_thread

@@ -18,13 +18,12 @@ from metaeval.llm.calls.request import BY_BATCH, CallFailure, FailureKind, Reply
 from metaeval.llm.calls.terms import changes_in
 from metaeval.llm.providers.openai import read_completion
 from metaeval.llm.providers.wire import MISREAD, answered, unreadable
-from metaeval.llm.store.rows import keep, put_held
+from metaeval.llm.store.rows import StoreConnection, keep, put_held
 
 if TYPE_CHECKING:
     from metaeval.llm.batch.endpoint import Endpoint, State
     from metaeval.llm.calls.price import Prices
     from metaeval.llm.store.replies import Store
-    from metaeval.llm.store.rows import StoreConnection
 
 
 _FULL = "token_limit_exceeded"

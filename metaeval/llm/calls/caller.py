@@ -30,7 +30,6 @@ from metaeval.llm.calls.terms import Terms
 from metaeval.llm.providers import Connection
 
 if TYPE_CHECKING:
-    from metaeval.llm.calls.work import Tally
     from metaeval.llm.store.replies import StudyShares
 
 ModelAt: TypeAlias = tuple[str, str, str]
@@ -39,6 +38,33 @@ ModelAt: TypeAlias = tuple[str, str, str]
 _DENIED_AT_MOST = 3  # refusals in a row that say the next one comes too: key, model, account
 _REJECTED_AT_MOST = {False: 10, True: 30}  # alike in a row, by whether the model ever answered
 _CLOSE_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of a run so far."""
+
+    failed: int = 0
+    """Requests without a usable reply, those that the budget did not allow included."""
+    from_store: int = 0
+    """Requests whose replies were in the store before; repetitions of a request of this run do not count."""
+    calls: int = 0
+    """Requests sent, repeated ones included."""
+    usd: float = 0.0
+    """Cost of the replies of this run, as far as it is known."""
+    unpriced: int = 0
+    """Replies whose cost is not known."""
+    models: set[ModelAt] = field(default_factory=set)
+    """Who was asked."""
+
+    def note(self, seconds: float, waiting: str = "") -> str:
+        """Return the counts after some seconds in a few words, and what the requests wait for."""
+        spent = f"{self.usd:.2f} USD" if not self.unpriced else "price unknown"
+        # What is waited for comes first: a narrow terminal cuts the end.
+        return (
+            f"{waiting and f'{waiting}; '}{self.failed:,} failed, {self.from_store:,} from store, "
+            f"{self.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}"
+        )
 
 
 @dataclass(slots=True)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.base.progress import progress
-from metaeval.llm.calls.caller import Caller
+from metaeval.llm.calls.caller import Caller, Tally
 from metaeval.llm.calls.request import Reply, Request
-from metaeval.llm.calls.work import Answer, HandedOverError, Tally, Work
+from metaeval.llm.calls.work import Answer, HandedOverError, Work
 
 if TYPE_CHECKING:
     from metaeval.llm.store.replies import Store

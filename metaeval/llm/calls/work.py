@@ -15,7 +15,7 @@ from metaeval.llm.calls.terms import check_stated
 
 if TYPE_CHECKING:
     from metaeval.llm.calls.address import Address
-    from metaeval.llm.calls.caller import Caller, ModelAt
+    from metaeval.llm.calls.caller import Caller, Tally
     from metaeval.llm.store.replies import Claimed, Store
 
 _BATCH = 250  # requests that are looked up at once
@@ -44,33 +44,6 @@ class Answer(NamedTuple):
     def reply(self) -> Reply:
         """The last reply, which is the first usable one, if any."""
         return self.replies[-1]
-
-
-@dataclass(slots=True)
-class Tally:
-    """Counts of a run so far."""
-
-    failed: int = 0
-    """Requests without a usable reply, those that the budget did not allow included."""
-    from_store: int = 0
-    """Requests whose replies were in the store before; repetitions of a request of this run do not count."""
-    calls: int = 0
-    """Requests sent, repeated ones included."""
-    usd: float = 0.0
-    """Cost of the replies of this run, as far as it is known."""
-    unpriced: int = 0
-    """Replies whose cost is not known."""
-    models: set[ModelAt] = field(default_factory=set)
-    """Who was asked."""
-
-    def note(self, seconds: float, waiting: str = "") -> str:
-        """Return the counts after some seconds in a few words, and what the requests wait for."""
-        spent = f"{self.usd:.2f} USD" if not self.unpriced else "price unknown"
-        # What is waited for comes first: a narrow terminal cuts the end.
-        return (
-            f"{waiting and f'{waiting}; '}{self.failed:,} failed, {self.from_store:,} from store, "
-            f"{self.calls / max(seconds, 1e-3):,.1f} calls/s, {spent}"
-        )
 
 
 @dataclass(slots=True)

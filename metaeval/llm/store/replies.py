@@ -15,21 +15,40 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar
 
-from metaeval.base.errors import MetaevalError
+from metaeval.base.errors import MetaevalError, MissingExtraError
 from metaeval.llm.calls.request import Reply, Request
-from metaeval.llm.store.rows import COLUMNS, Database, StoreConnection, database_at, put, reply_in, request_in
+from metaeval.llm.store.rows import COLUMNS, Database, StoreConnection, is_address, put, reply_in, request_in
+from metaeval.llm.store.sqlite import FileDatabase
 from metaeval.llm.store.writer import Writer
-
-if TYPE_CHECKING:
-    from metaeval.llm.store.rows import StoreConnection
-
 
 T = TypeVar("T")
 
 _CHUNK = 500
 _LOOK_AGAIN = 0.1  # seconds until a lock is tried again
+
+
+def database_at(place: str | os.PathLike[str] | Database | None = None) -> Database:
+    """Return where a store lies: a path, or ``postgresql://…``.
+
+    None is ``METAEVAL_STORE``, else a file in the user's cache folder.
+    """
+    if place is not None and not isinstance(place, (str, os.PathLike)):
+        return place
+    text = os.fspath(place) if place is not None else os.environ.get("METAEVAL_STORE", "")
+    if is_address(text):
+        try:
+            from metaeval.llm.store.postgres import ServerDatabase
+        except ImportError as error:  # no psycopg, or none of PostgreSQL's own library
+            raise MissingExtraError("a store in PostgreSQL", "postgres") from error
+        return ServerDatabase(text)
+    if place is None and not text:
+        import platformdirs
+
+        return FileDatabase(Path(platformdirs.user_cache_dir("metaeval")) / "replies.sqlite")
+    return FileDatabase(Path(text).expanduser())
 
 
 class Claimed(NamedTuple):
@@ -45,7 +64,7 @@ class Store:
     Parameters
     ----------
     place
-        Path or address, as `metaeval.llm.store.rows.database_at` takes it.
+        Path or address, as `database_at` takes it.
     create
         Whether a store that is not there is made.
     """

@@ -13,22 +13,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol, Self
 from urllib.parse import unquote
 
-from metaeval.base.errors import MetaevalError, MissingExtraError, StoppedError
+from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.calls.request import CallFailure, Reply, canonical, key_of, well_formed
-
-if TYPE_CHECKING:
-    from metaeval.llm.store.postgres import ServerDatabase, Session
-    from metaeval.llm.store.sqlite import FileDatabase, FileSession
-
 
 _TABLES = {
     "replies": """key TEXT PRIMARY KEY, request TEXT NOT NULL, provider TEXT NOT NULL, asked TEXT NOT NULL,
@@ -74,6 +68,86 @@ class DamagedReplyError(sqlite3.DatabaseError):
             f"the reply {str(key)[:12]!r} is not what was kept; `metaeval store prune --damaged` deletes "
             "such replies, and they are asked for again"
         )
+
+
+class StoreConnection(Protocol):
+    """A connection to a store; a statement outside a transaction is one of its own."""
+
+    def execute(self, sql: str, values: Sequence[Any] = (), /) -> Any:  # noqa: ANN401 - its cursor
+        """Execute a statement, in SQLite's types and with question marks."""
+
+    def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> Any:  # noqa: ANN401 - its cursor
+        """Execute a statement with each of several values."""
+
+    def begin(self) -> None:
+        """Begin a transaction that writes."""
+
+    def commit(self) -> None:
+        """End the transaction."""
+
+    def rollback(self) -> None:
+        """Undo what was begun."""
+
+    def alone(self) -> None:
+        """Wait until no other writes."""
+
+    def now(self) -> float:
+        """Return the time in seconds, by the one clock of all who use the store."""
+        ...
+
+    def hold(self, name: str) -> bool:
+        """Take a lock that this process keeps as long as it lives; false if it is taken, be it by itself."""
+        ...
+
+    def held(self, name: str) -> bool:
+        """Say whether someone holds a lock."""
+        ...
+
+    def let_go(self, name: str, *, for_good: bool = True) -> None:
+        """Release a lock."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class Database(Protocol):
+    """Where a store lies."""
+
+    name: str
+    """For messages and run folders."""
+    withheld: str
+    """Why it is given no password, as the end of a sentence; empty if it may be given one."""
+
+    def exists(self) -> bool:
+        """Say whether there is a store; raise `MetaevalError` if there can be none."""
+        ...
+
+    def open_to_read(self) -> StoreConnection:
+        """Open a store to read it."""
+        ...
+
+    def open_to_write(self) -> StoreConnection:
+        """Open a store to write to it."""
+        ...
+
+    def sentences(self) -> AbstractContextManager[None]:
+        """Turn errors of the database inside the block into a `MetaevalError`."""
+        ...
+
+    def size(self, connection: StoreConnection, /) -> int:
+        """Return how many bytes the store takes."""
+        ...
+
+    def faults(self, connection: StoreConnection, most: int = 100) -> list[str]:
+        """Return what the database finds damaged."""
+        ...
+
+    def shrink(self, connection: StoreConnection, /) -> None:
+        """Give free space back."""
+
+    def state(self) -> list[int] | None:
+        """Return the state of a file; None if it is not known."""
+        ...
 
 
 def put(
@@ -201,35 +275,6 @@ UNREADABLE = (
 
 class UndoneError(StoppedError):
     """A transaction was undone, through no fault of its own; it may be made again."""
-
-
-Database: TypeAlias = "FileDatabase | ServerDatabase"
-"""Where a store lies."""
-StoreConnection: TypeAlias = "FileSession | Session"
-"""A connection to a store; a statement outside a transaction is one of its own."""
-
-
-def database_at(place: str | os.PathLike[str] | Database | None = None) -> Database:
-    """Return where a store lies: a path, or ``postgresql://…``.
-
-    None is ``METAEVAL_STORE``, else a file in the user's cache folder.
-    """
-    if place is not None and not isinstance(place, (str, os.PathLike)):
-        return place
-    text = os.fspath(place) if place is not None else os.environ.get("METAEVAL_STORE", "")
-    if is_address(text):
-        try:
-            from metaeval.llm.store.postgres import ServerDatabase
-        except ImportError as error:  # no psycopg, or none of PostgreSQL's own library
-            raise MissingExtraError("a store in PostgreSQL", "postgres") from error
-        return ServerDatabase(text)
-    from metaeval.llm.store.sqlite import FileDatabase
-
-    if place is None and not text:
-        import platformdirs
-
-        return FileDatabase(Path(platformdirs.user_cache_dir("metaeval")) / "replies.sqlite")
-    return FileDatabase(Path(text).expanduser())
 
 
 def is_address(text: str) -> bool:

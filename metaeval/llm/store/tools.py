@@ -19,11 +19,10 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.files import replacing
 from metaeval.base.progress import progress
 from metaeval.llm.calls.request import Message, Reply, key_of
-from metaeval.llm.store.rows import COLUMNS, DamagedReplyError, drop_unused, put, reply_in
+from metaeval.llm.store.rows import COLUMNS, DamagedReplyError, StoreConnection, drop_unused, put, reply_in
 
 if TYPE_CHECKING:
     from metaeval.llm.store.replies import Store
-    from metaeval.llm.store.rows import StoreConnection
 
 _AT_ONCE = 500  # rows
 _COLUMNS = f"key,request,{COLUMNS}"

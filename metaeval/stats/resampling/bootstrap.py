@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.cluster_sums import (
     LIMIT,
+    Statistic,
     WithAverage,
     is_smooth,
     jackknife_deviations,
@@ -57,19 +58,6 @@ _BYTES = 2**28  # the same as bytes, where there are more; still more are drawn 
 _PROBED = 8  # clusters that are left out one by one at first, to see that six of them bear on a value
 
 V = TypeVar("V")
-
-
-class Statistic(Protocol):
-    """Anything that is estimated, as a function of cluster weights.
-
-    One that is not smooth in them, as an order of means is not, has ``smooth = False``.
-    """
-
-    def at(self, weights: Floats) -> Floats:
-        """Return the values, shape (values, columns), under columns of weights; NaN where one is not defined.
-
-        Weights, shape (n_clusters, columns), say how often each cluster counts; 0 leaves it out.
-        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)

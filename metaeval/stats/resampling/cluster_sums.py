@@ -29,8 +29,20 @@ from numpy.typing import NDArray
 from metaeval.stats.coefficients.tables import Floats, Ints
 
 if TYPE_CHECKING:
-    from metaeval.stats.resampling.bootstrap import Statistic
     from metaeval.stats.weighted.sums import Matrix as Weights
+
+
+class Statistic(Protocol):
+    """Anything that is estimated, as a function of cluster weights.
+
+    One that is not smooth in them, as an order of means is not, has ``smooth = False``.
+    """
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the values, shape (values, columns), under columns of weights; NaN where one is not defined.
+
+        Weights, shape (n_clusters, columns), say how often each cluster counts; 0 leaves it out.
+        """
 
 
 @runtime_checkable

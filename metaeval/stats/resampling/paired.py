@@ -41,7 +41,7 @@ from metaeval.stats.weighted.statistic import statistic
 from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
-    from metaeval.stats.resampling.bootstrap import Statistic
+    from metaeval.stats.resampling.cluster_sums import Statistic
 
 
 _BLOCK = 2**22  # numbers kept at a time

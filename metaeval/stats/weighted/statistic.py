@@ -30,7 +30,7 @@ from metaeval.stats.weighted.crossed import CellCounts, Crossed, Moments
 from metaeval.stats.weighted.sums import Clusters, Matrix, by_cluster, dense, in_blocks
 
 if TYPE_CHECKING:
-    from metaeval.stats.resampling.bootstrap import Statistic
+    from metaeval.stats.resampling.cluster_sums import Statistic
 
 __all__ = ["Clusters", "cluster_of_groups", "coefficients_of_means", "statistic"]
 

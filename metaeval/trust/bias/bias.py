@@ -18,8 +18,8 @@ from metaeval.engine.alignment.aligned import Aligned, Bools, align
 from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, comparisons_of, pair_keys
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic, bootstrap
-from metaeval.stats.resampling.cluster_sums import WithAverage, summed, with_average
+from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap
+from metaeval.stats.resampling.cluster_sums import Statistic, WithAverage, summed, with_average
 from metaeval.stats.resampling.paired import sign_test
 from metaeval.stats.weighted.sums import Clusters
 

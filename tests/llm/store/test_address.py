@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from metaeval.base.errors import MetaevalError
 from metaeval.judging.settings import JudgingOptions
-from metaeval.llm.store.rows import ServerAddress, database_at
+from metaeval.llm.store.replies import database_at
+from metaeval.llm.store.rows import ServerAddress
 from tests.examples import examples
 
 SECRETS = st.text(st.characters(codec="utf-8"), max_size=12).map(lambda text: f"Zq7{text}Zq7")

@@ -11,8 +11,7 @@ import pytest
 from metaeval.base.errors import MetaevalError
 from metaeval.llm.calls.request import CallFailure, Reply, Request
 from metaeval.llm.store import tools as store_tools
-from metaeval.llm.store.replies import Store
-from metaeval.llm.store.rows import database_at
+from metaeval.llm.store.replies import Store, database_at
 from tests.llm.asking import requests
 
 URL = "http://127.0.0.1:9/v1"

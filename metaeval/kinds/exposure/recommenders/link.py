@@ -24,8 +24,8 @@ from metaeval.kinds.kind import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import Estimator
 from metaeval.stats.regression.isotonic import isotonic, left_out, r_squared
-from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, Statistic, each, estimated
-from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of
+from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, each, estimated
+from metaeval.stats.resampling.cluster_sums import ClusterSums, Statistic, mean_of
 from metaeval.stats.resampling.significance import holm
 from metaeval.stats.resampling.weights import one_thread
 from metaeval.stats.weighted.statistic import coefficients_of_means

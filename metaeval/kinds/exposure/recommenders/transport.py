@@ -32,8 +32,8 @@ from metaeval.kinds.kind import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import Estimator
 from metaeval.stats.regression.isotonic import isotonic
-from metaeval.stats.resampling.bootstrap import Resampler, Statistic, rest_on_enough
-from metaeval.stats.resampling.cluster_sums import ClusterSums
+from metaeval.stats.resampling.bootstrap import Resampler, rest_on_enough
+from metaeval.stats.resampling.cluster_sums import ClusterSums, Statistic
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS
 from metaeval.stats.resampling.weights import one_thread, percentile_interval
 

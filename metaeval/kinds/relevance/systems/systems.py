@@ -23,7 +23,8 @@ from metaeval.kinds.relevance.measures import MeasurePair, SystemMeasure, measur
 from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness, RankedRuns, effectiveness
 from metaeval.stats.coefficients.tables import Floats
-from metaeval.stats.resampling.bootstrap import Estimate, Resampler, Statistic, bootstrap
+from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap
+from metaeval.stats.resampling.cluster_sums import Statistic
 from metaeval.stats.resampling.weights import in_threads
 
 POOL = 10
