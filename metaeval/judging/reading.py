@@ -90,7 +90,6 @@ def with_evidence(parsed: Parsed, fields: Sequence[Field], material: str) -> Par
 def read_answer(question: Question, reply: Reply, form: str, pattern: ReplyPattern | None) -> Parsed:
     """Read a reply to a question."""
     told = question.request.messages
-    material = joined([message for message in told if message.role != "system"])
     tags = {tag for field in question.fields if isinstance(field, Text) for tag in field.evidence}
     if question.request.shares:
         told = (told[0], told[-1])  # a history of thousands of lines is what no reply repeats
@@ -101,12 +100,15 @@ def read_answer(question: Question, reply: Reply, form: str, pattern: ReplyPatte
         pattern=pattern,
         finish_reason=reply.finish_reason,
         refusal=reply.refusal,
-        prompt=without_parts(joined(told), tags),
+        prompt=without_parts(joined(told), tags) if tags else joined(told),
     )
     if not reply.text.strip() and parsed.status is Status.UNPARSED and (there := filled_beside(reply.raw)):
         reason = f"the reply's text is empty; all of it stands in {' and '.join(there)}"
         parsed = replace(parsed, reason=f"{reason}, where no answer is read")
-    return with_evidence(parsed, question.fields, material) if tags and parsed.values else parsed
+    if not tags or not parsed.values:
+        return parsed
+    shown = joined([message for message in question.request.messages if message.role != "system"])
+    return with_evidence(parsed, question.fields, shown)
 
 
 def check_pattern(pattern: ReplyPattern, fields: Sequence[Field]) -> None:

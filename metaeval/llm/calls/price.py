@@ -14,7 +14,6 @@ from pydantic import Field
 
 from metaeval.base.errors import MetaevalError
 from metaeval.base.validation import Options
-from metaeval.llm.providers import provider_named
 
 if TYPE_CHECKING:
     from metaeval.llm.calls.request import Reply, Request
@@ -212,7 +211,7 @@ def _of_library(model: str, address: str) -> _Rate | None:
 
 def _here(request: Request) -> bool:
     """Say whether no server is asked, so that no one bills."""
-    return not provider_named(request.provider).remote
+    return not request.address
 
 
 def _read(model: str, price: Price | Mapping[str, Any]) -> Price:

@@ -55,19 +55,21 @@ def find_answers(text: str, fields: Sequence[Field], names: Names) -> tuple[list
 def _ends(text: str, at: int, fields: Sequence[Field]) -> bool:
     """Say whether a line ends here, or goes on with a sentence of its own that gives no value."""
     said = text[at:].partition("\n")[0].strip(" `.。!)*")
+    if not said:
+        return True
     numbers = [number_of(match["number"]) for match in numbers_in(tidy(said))]
     scales = [field.scale for field in fields if isinstance(field, Number)]
     rates = any(scale.min <= number <= scale.max for number in numbers for scale in scales)
     chooses = any(field.named_in(said) for field in fields if isinstance(field, Choice))
-    return not said or (said[0].isalpha() and said[0] == said[0].upper() and not rates and not chooses)
+    return said[0].isalpha() and said[0] == said[0].upper() and not rates and not chooses
 
 
 def _decoded(text: str, seen: str, start: int) -> tuple[object, int]:
     """Return the value of JSON, also with unseen marks, single quotes or a comma too many, and its end."""
-    plain = _COMMA.sub(" ", seen)
-    for said in (text, plain, plain.replace("'", '"')):
+    repairs = (lambda: text, lambda: _COMMA.sub(" ", seen), lambda: _COMMA.sub(" ", seen).replace("'", '"'))
+    for repaired in repairs:
         try:
-            return _DECODER.raw_decode(said, start)
+            return _DECODER.raw_decode(repaired(), start)
         except (ValueError, RecursionError):
             continue
     return None, start

@@ -126,9 +126,12 @@ def _ended(text: str, finish_reason: str | None, refusal: str | None) -> str:
 
 def _own_words(reply: str, prompt: str) -> str:
     """Return a reply without the lines it copies from the prompt; JSON stays, for it may equal an example."""
-    lines, said = _long_lines(prompt), _folded(reply)
+    said = _folded(reply)
+    if said[:1] + said[-1:] == "{}":
+        return reply
+    lines = _long_lines(prompt)
     copied = {line for line in lines if line in said}
-    if not copied or said[:1] + said[-1:] == "{}":
+    if not copied:
         return reply
     if lines[0] in copied:
         raise UnreadError("the reply repeats the prompt")
@@ -136,10 +139,16 @@ def _own_words(reply: str, prompt: str) -> str:
     return "\n".join(own)
 
 
-@functools.lru_cache(maxsize=8)  # a reply is looked at when it comes, and again when it is used
 def _long_lines(prompt: str) -> list[str]:
     """Return the lines that nobody writes by chance."""
-    return [line for line in map(_folded, tidy(prompt).split("\n")) if len(line) >= 25]
+    # Most lines of a prompt are those of all others; what LaTeX marks may go on in the next line.
+    parts = [prompt] if "\\" in prompt else prompt.split("\n")
+    return [line for part in parts for line in _folded_lines(part) if len(line) >= 25]
+
+
+@functools.lru_cache(maxsize=256)
+def _folded_lines(text: str) -> list[str]:
+    return [_folded(line) for line in tidy(text).split("\n")]
 
 
 def _folded(text: str) -> str:

@@ -57,6 +57,7 @@ _KEEP = "INSERT INTO texts VALUES (?,?) ON CONFLICT (hash) DO UPDATE SET text = 
 _BROKEN = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError, zlib.error)
 """What a row that was changed after it was written may raise."""
 _AT_ONCE = 5000  # rows
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 _MOST_TOKENS = 1 << 53
 
 
@@ -162,7 +163,7 @@ def put_held(
     connection: StoreConnection, key: str, held: str, model: tuple[str, str], reply: Reply, *, created: float
 ) -> bool:
     """Keep a reply as `put` does; the texts of its request are kept already, for a provider and model."""
-    packed = _packed(json.dumps(reply, ensure_ascii=False, default=str))
+    packed = _packed(_encode(reply))
     kind = None if reply.error is None else reply.error.kind
     tokens = (_tokens(reply.prompt_tokens), _tokens(reply.completion_tokens))
     row = (key, held, *model, kind, *tokens, packed, created, _digest(key, packed, created))
