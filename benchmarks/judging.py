@@ -62,11 +62,11 @@ _WORDS = (
 )
 
 
-def data(units: int) -> ExplanationSet:
-    """Return explanations of some 200 characters, users with profiles, and ratings to show as examples."""
+def data(units: int, words: int = 36) -> ExplanationSet:
+    """Return explanations of so many words, users with profiles, and ratings to show as examples."""
     rng = np.random.default_rng(0)
     key = inputs.keys(units)
-    texts = [f"{' '.join(words)} {i}." for i, words in enumerate(rng.choice(_WORDS, (units, 36)))]
+    texts = [f"{' '.join(said)} {i}." for i, said in enumerate(rng.choice(_WORDS, (units, words)))]
     explanations = pd.DataFrame({**key, "item_title": "Film " + key["item_id"], "explanation": texts})
     ratings = [
         pd.DataFrame({**key, "rater": "user", "aspect": aspect, "rating": rng.integers(1, 6, units)})

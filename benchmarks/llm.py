@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import itertools
 import json
 import os
@@ -20,7 +21,9 @@ import openai
 
 import metaeval as me
 from benchmarks.engine import clock
+from benchmarks.judging import data as units
 from metaeval.judging.settings import judging
+from metaeval.kinds.explanations.judge.judge import Judge
 from metaeval.llm.calls.caller import Caller
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.request import Message, Reply, Request
@@ -29,11 +32,13 @@ from metaeval.llm.store.replies import Store
 from metaeval.llm.store.rows import put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 DELAY = 0.05
 STORED = 100_000
 JUDGED = 300
+UNITS = 2_536  # of recexp
+_WORDS_OF_RECEXP = 3
 _PROMPT = "Put yourself in the place of a user of a recommendation platform. " * 30  # some 2,000 characters
 
 
@@ -56,17 +61,17 @@ def requests(number: int, base_url: str, word: str = "text") -> Iterator[Request
         yield first.asking([Message("user", f"{_PROMPT}\n{word} {i}")])
 
 
-async def bare(number: int, base_url: str, in_flight: int, *, aiohttp: bool) -> float:
+async def bare(prompts: Sequence[str], base_url: str, in_flight: int, *, aiohttp: bool) -> float:
     """Return the calls per second of a loop that does nothing but call, with one of the SDK's transports."""
     transport = openai.DefaultAioHttpClient() if aiohttp else openai.DefaultAsyncHttpxClient()
     client = openai.AsyncOpenAI(api_key="none", base_url=base_url, max_retries=0, http_client=transport)
-    left = iter(range(number))
+    left = iter(prompts)
 
     async def work() -> None:
-        for i in left:
+        for prompt in left:
             await client.chat.completions.create(
                 model="m",
-                messages=[{"role": "user", "content": f"{_PROMPT}\ntext {i}"}],
+                messages=[{"role": "user", "content": prompt}],
                 temperature=0,
                 max_tokens=64,
             )
@@ -76,7 +81,7 @@ async def bare(number: int, base_url: str, in_flight: int, *, aiohttp: bool) -> 
     await asyncio.gather(*(work() for _ in range(in_flight)))
     seconds = time.perf_counter() - start
     await client.close()
-    return number / seconds
+    return len(prompts) / seconds
 
 
 def ours(number: int, base_url: str, in_flight: int, folder: Path, word: str) -> float:
@@ -92,16 +97,45 @@ def ours(number: int, base_url: str, in_flight: int, folder: Path, word: str) ->
 
 def throughput(in_flight: int, number: int, target: float, rounds: int) -> dict[str, Any]:
     """Compare calls per second, best of several rounds in turn, so that a busy moment hits all alike."""
+    prompts = [f"{_PROMPT}\ntext {i}" for i in range(number)]
+    with tempfile.TemporaryDirectory() as folder:
+        runs = (functools.partial(ours, number, folder=Path(folder), word=f"round{i}") for i in range(rounds))
+        return _against_sdk("calls per second", prompts, in_flight, target, runs)
+
+
+def whole_run(in_flight: int, target: float, rounds: int) -> dict[str, Any]:
+    """Compare a whole run of a judge, from the data to its scores, on as many prompts as recexp has."""
+    data = units(UNITS, _WORDS_OF_RECEXP)
+    judge = Judge("openai/m", base_url="http://127.0.0.1:9/v1")
+    prompts = [q.request.messages[0].content for q in judge.questions(data, list(data.aspects))]
+
+    def run(base_url: str, in_flight: int, store: Path) -> float:
+        with judging(store, limits=Limits(concurrency=in_flight)):
+            start = time.perf_counter()
+            table = me.score(data, [f"Judge('openai/m', base_url={base_url!r}, max_tokens=64)"])
+            seconds = time.perf_counter() - start
+        assert (table.frame["status"] == "ok").all()  # noqa: S101 - else it has measured something else
+        return len(data) / seconds
+
+    with tempfile.TemporaryDirectory() as folder:
+        runs = (functools.partial(run, store=Path(folder) / f"{i}.sqlite") for i in range(rounds))
+        return _against_sdk("calls per second of a whole run of a judge", prompts, in_flight, target, runs)
+
+
+def _against_sdk(
+    what: str, prompts: Sequence[str], in_flight: int, target: float, runs: Iterable[Callable[..., float]]
+) -> dict[str, Any]:
     rates: dict[str, list[float]] = {"default": [], "aiohttp": [], "metaeval": []}
-    with server() as url, tempfile.TemporaryDirectory() as folder:
-        for i in range(rounds):
-            rates["default"].append(asyncio.run(bare(number // 2, url, in_flight, aiohttp=False)))
-            rates["aiohttp"].append(asyncio.run(bare(number, url, in_flight, aiohttp=True)))
-            rates["metaeval"].append(ours(number, url, in_flight, Path(folder), f"round{i}"))
+    with server() as url:
+        for run in runs:
+            half = prompts[: len(prompts) // 2]
+            rates["default"].append(asyncio.run(bare(half, url, in_flight, aiohttp=False)))
+            rates["aiohttp"].append(asyncio.run(bare(prompts, url, in_flight, aiohttp=True)))
+            rates["metaeval"].append(run(base_url=url, in_flight=in_flight))
     best = {name: max(values) for name, values in rates.items()}
     ratio = best["metaeval"] / max(best["default"], best["aiohttp"])
     return {
-        "benchmark": f"calls per second, {number:,} calls, {in_flight} in flight, server of "
+        "benchmark": f"{what}, {len(prompts):,} calls, {in_flight} in flight, server of "
         f"{DELAY * 1000:.0f} ms, against a bare loop over the openai SDK",
         "bare_sdk_default": round(best["default"]),
         "bare_sdk_aiohttp": round(best["aiohttp"]),
@@ -198,5 +232,7 @@ def run(quick: bool = False) -> Iterator[dict[str, Any]]:
     os.environ.setdefault("OPENAI_API_KEY", "none")
     yield throughput(64, 2_000 if quick else 6_000, 0.95, rounds=3)
     yield throughput(256, 6_000 if quick else 20_000, 2.0, rounds=2)
+    for in_flight in (64, 256):
+        yield whole_run(in_flight, 0.9, rounds=2 if quick else 3)
     yield side_by_side()
     yield from reading()

@@ -10,6 +10,7 @@ import asyncio
 import json
 import sys
 
+_TEXT = '{"persuasiveness": 3, "transparency": 4, "accuracy": 4, "satisfaction": 2}'
 _BODY = json.dumps(
     {
         "id": "chatcmpl-1",
@@ -21,7 +22,7 @@ _BODY = json.dumps(
             {
                 "index": 0,
                 "finish_reason": "stop",
-                "message": {"role": "assistant", "content": '{"persuasiveness": 3, "accuracy": 4}'},
+                "message": {"role": "assistant", "content": _TEXT},
             }
         ],
         "usage": {"prompt_tokens": 400, "completion_tokens": 20, "total_tokens": 420},

@@ -66,13 +66,19 @@ def _ends(text: str, at: int, fields: Sequence[Field]) -> bool:
 
 def _decoded(text: str, seen: str, start: int) -> tuple[object, int]:
     """Return the value of JSON, also with unseen marks, single quotes or a comma too many, and its end."""
-    repairs = (lambda: text, lambda: _COMMA.sub(" ", seen), lambda: _COMMA.sub(" ", seen).replace("'", '"'))
-    for repaired in repairs:
+    for said in _mended(text, seen):
         try:
-            return _DECODER.raw_decode(repaired(), start)
+            return _DECODER.raw_decode(said, start)
         except (ValueError, RecursionError):
             continue
     return None, start
+
+
+def _mended(text: str, seen: str) -> Iterator[str]:
+    yield text
+    plain = _COMMA.sub(" ", seen)
+    yield plain
+    yield plain.replace("'", '"')
 
 
 def _keyed_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
