@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -16,6 +17,8 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.validation import Options
 
 if TYPE_CHECKING:
+    from genai_prices.types import PriceCalculation
+
     from metaeval.llm.calls.request import Reply, Request
 
 _MILLION = 1_000_000
@@ -92,13 +95,8 @@ def _latin(text: str) -> int:
 
 def context_of(model: str, address: str) -> int | None:
     """Return how many tokens a model takes at an address, prompt and reply together; None if not known."""
-    import genai_prices
-
-    try:
-        info = genai_prices.calc_price(genai_prices.Usage(), model, provider_api_url=address)
-    except LookupError:
-        return None
-    return info.model.context_window
+    known = _in_library(model, address)
+    return None if known is None else known.model.context_window
 
 
 def reply_limit(request: Request) -> int | None:
@@ -186,14 +184,25 @@ class _Rate(NamedTuple):
 _FREE = _Rate("", lambda *_: 0.0)
 
 
-def _of_library(model: str, address: str) -> _Rate | None:
-    """Return a model's price at the provider of an address; a server of one's own has none."""
-    import genai_prices  # takes half a second, and is only needed for paid models
+def _in_library(model: str, address: str) -> PriceCalculation | None:
+    """Return what the library knows of a model at the provider of an address."""
+    host = urlsplit(address).hostname or ""
+    if host == "localhost" or ":" in host or host.replace(".", "").isdecimal():
+        return None  # no provider's address is a number, and the library takes a third of a second to load
+    import genai_prices
 
     try:
-        price = genai_prices.calc_price(genai_prices.Usage(), model, provider_api_url=address).model_price
+        return genai_prices.calc_price(genai_prices.Usage(), model, provider_api_url=address)
     except LookupError:
         return None
+
+
+def _of_library(model: str, address: str) -> _Rate | None:
+    """Return a model's price at the provider of an address; a server of one's own has none."""
+    known = _in_library(model, address)
+    if known is None:
+        return None
+    price = known.model_price
     cache = price.cache_read_mtok if price.cache_read_mtok is not None else price.input_mtok
     rates = {"input": price.input_mtok, "output": price.output_mtok, "cached": cache}
     flat = {name: float(rate) for name, rate in rates.items() if isinstance(rate, Decimal)}
@@ -203,8 +212,10 @@ def _of_library(model: str, address: str) -> _Rate | None:
         return _Rate(name, Price(**flat).of)
 
     def of(prompt: int, completion: int, cached: int) -> float:
+        from genai_prices import Usage
+
         tokens = {"input_tokens": prompt, "output_tokens": completion, "cache_read_tokens": cached or None}
-        return float(price.calc_price(genai_prices.Usage(**tokens))["total_price"])
+        return float(price.calc_price(Usage(**tokens))["total_price"])
 
     return _Rate(name, of)
 

@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+import genai_prices
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from metaeval.base.errors import MetaevalError
-from metaeval.llm.calls.price import Prices, cacheable, prompt_at_most, reply_limit, tokens_about, tokens_of
+from metaeval.llm.calls.price import (
+    Prices,
+    cacheable,
+    context_of,
+    prompt_at_most,
+    reply_limit,
+    tokens_about,
+    tokens_of,
+)
 from metaeval.llm.calls.request import CallFailure, Message, Reply, Request
 
 REPLY = Reply(text="x", prompt_tokens=1_000_000, completion_tokens=100_000)
@@ -122,3 +131,14 @@ def test_a_price_is_that_of_its_first_use_and_is_kept() -> None:
     assert prices.cost(asked, REPLY) == prices.cost(asked, REPLY) != 0
     (price,) = prices.used["deepseek/deepseek-v4-flash"]
     assert price.startswith("{'input': ")
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "10.0.0.1", "[::1]:8000", "[fe80::1]"])
+def test_the_library_knows_no_provider_by_a_number(host: str) -> None:
+    """So it need not be loaded for a server of one's own, which takes a third of a second."""
+    address = f"http://{host}/v1"
+    with pytest.raises(LookupError):
+        genai_prices.calc_price(genai_prices.Usage(), "gpt-4o", provider_api_url=address)
+    assert not Prices().known(request(base_url=address))
+    assert context_of("gpt-4o", address) is None
+    assert Prices().known(request()) and context_of("gpt-4o", request().address)
