@@ -141,4 +141,5 @@ def test_the_library_knows_no_provider_by_a_number(host: str) -> None:
         genai_prices.calc_price(genai_prices.Usage(), "gpt-4o", provider_api_url=address)
     assert not Prices().known(request(base_url=address))
     assert context_of("gpt-4o", address) is None
-    assert Prices().known(request()) and context_of("gpt-4o", request().address)
+    assert Prices().known(request())
+    assert context_of("gpt-4o", request().address)
