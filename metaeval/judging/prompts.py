@@ -1,4 +1,4 @@
-"""Prompts of judges: checked, filled for one question after the other, sent as messages or as text."""
+"""Prompts of judges: checked, and filled for one question after the other."""
 
 from __future__ import annotations
 
