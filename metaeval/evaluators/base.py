@@ -1,10 +1,11 @@
-"""What the evaluators of this package have in common, and checks of their arguments."""
+"""What the evaluators of this package have in common, and their arguments, which are checked."""
 
 from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from metaeval.base.errors import SpecError, nearest, shown
@@ -17,13 +18,25 @@ class BaseEvaluator(ABC):
     """An evaluator that is a frozen dataclass: its fields are the arguments of its spec.
 
     A subclass is decorated with ``@dataclass(frozen=True, repr=False)``, sets ``kind`` as a class variable,
-    checks its fields in ``__post_init__`` and says in `grid` what its scores are.
+    and says in `grid` what its scores are. A field that `integer`, `flag`, `choice`, `word`, `text`, `texts`
+    or `argument` makes is checked.
     """
 
     called: ClassVar[str] = ""
     """Its name in specs, if it is not that of its class."""
     needs: ClassVar[str] = ""
     """What it needs beside the units, in a few words for a list of evaluators; empty if nothing."""
+
+    def __post_init__(self) -> None:
+        """Keep lists as tuples, as a spec has them; raise `SpecError` for an argument that is wrong."""
+        name = self.called or type(self).__name__
+        for field in dataclasses.fields(cast("Any", self)):
+            value = getattr(self, field.name)
+            if isinstance(value, list):
+                value = tuple(value)
+                object.__setattr__(self, field.name, value)
+            if "right" in field.metadata and not field.metadata["right"](value):
+                raise SpecError(f"{name}: {field.name}{field.metadata['wrong'](value, name)}")
 
     @classmethod
     def found_in(cls, data: DataOfKind) -> list[str] | None:
@@ -104,37 +117,76 @@ class BaseEvaluator(ABC):
         return str(self.spec)
 
 
-def check_choice(evaluator: str, argument: str, value: object, allowed: Sequence[str]) -> None:
-    """Raise `SpecError` unless ``value`` is one of the texts ``allowed``."""
-    if not isinstance(value, str) or value not in allowed:
-        raise SpecError(
-            f"{evaluator}: {argument} must be one of {', '.join(map(repr, allowed))}, not {shown(value)}"
-            + (nearest(str(value), allowed))
-        )
+def argument(default: object, right: Callable[[Any], bool], wrong: Callable[[Any, str], str]) -> Any:  # noqa: ANN401 - a field, of the type of its annotation
+    """Return a field of an evaluator that is checked; it has no default if that is `dataclasses.MISSING`.
+
+    ``wrong`` makes the rest of a sentence on a value that is not ``right``, also of the evaluator's name.
+    """
+    return dataclasses.field(default=default, metadata={"right": right, "wrong": wrong})
 
 
-def check_integer(
-    evaluator: str, argument: str, value: object, low: int | None = None, high: int | None = None
-) -> None:
-    """Raise `SpecError` unless ``value`` is an integer between ``low`` and ``high``, both included."""
-    wrong = isinstance(value, bool) or not isinstance(value, int)
-    if wrong or not (low is None or low <= value) or not (high is None or value <= high):  # type: ignore[operator]
-        allowed = "an integer"
-        if low is not None:
-            allowed += f" of at least {low}" if high is None else f" from {low} to {high}"
-        raise SpecError(f"{evaluator}: {argument} must be {allowed}, not {shown(value)}")
+def integer(
+    default: object = MISSING, low: int | None = None, high: int | None = None, *, none: bool = False
+) -> Any:  # noqa: ANN401 - as `argument`
+    """Return a field for an integer between ``low`` and ``high``, both included; with ``none``, or None."""
+    allowed = "an integer"
+    if low is not None:
+        allowed += f" of at least {low}" if high is None else f" from {low} to {high}"
+
+    def right(value: object) -> bool:
+        if isinstance(value, bool) or not isinstance(value, int):
+            return none and value is None
+        return (low is None or low <= value) and (high is None or value <= high)
+
+    return argument(default, right, lambda value, _: f" must be {allowed}, not {shown(value)}")
 
 
-def check_flag(evaluator: str, argument: str, value: object) -> None:
-    """Raise `SpecError` unless ``value`` is True or False."""
-    if not isinstance(value, bool):
-        raise SpecError(f"{evaluator}: {argument} must be True or False, not {shown(value)}")
+def flag(default: object = False) -> Any:  # noqa: ANN401 - as `argument`
+    """Return a field for True or False."""
+    return argument(
+        default,
+        lambda value: isinstance(value, bool),
+        lambda value, _: f" must be True or False, not {shown(value)}",
+    )
 
 
-def check_text(evaluator: str, argument: str, value: object) -> None:
-    """Raise `SpecError` unless ``value`` is a text with something in it."""
-    if not isinstance(value, str):
+def choice(default: object, allowed: Sequence[str]) -> Any:  # noqa: ANN401 - as `argument`
+    """Return a field for one of some texts, such as the names of tokenizers."""
+    listed = ", ".join(map(repr, allowed))
+    return argument(
+        default,
+        lambda value: isinstance(value, str) and value in allowed,
+        lambda value, _: f" must be one of {listed}, not {shown(value)}{nearest(str(value), allowed)}",
+    )
+
+
+def word(default: object, known: Sequence[str]) -> Any:  # noqa: ANN401 - as `argument`
+    """Return a field for one of the words that say how a judge goes about it."""
+    return argument(
+        default,
+        lambda value: value in known,
+        lambda value, _: f"={value!r} is not known{nearest(str(value), known)} ({', '.join(known)})",
+    )
+
+
+def text(default: object = MISSING) -> Any:  # noqa: ANN401 - as `argument`
+    """Return a field for a text with something in it; with the default None, or None."""
+
+    def wrong(value: object, evaluator: str) -> str:
+        if isinstance(value, str):
+            return " must not be empty"
         hint = f"; write {evaluator}({str(value)!r})" if isinstance(value, int | float) else ""
-        raise SpecError(f"{evaluator}: {argument} must be a text in quotes, not {shown(value)}{hint}")
-    if not value.strip():
-        raise SpecError(f"{evaluator}: {argument} must not be empty")
+        return f" must be a text in quotes, not {shown(value)}{hint}"
+
+    return argument(
+        default, lambda value: value is default or (isinstance(value, str) and bool(value.strip())), wrong
+    )
+
+
+def texts(example: str) -> Any:  # noqa: ANN401 - as `argument`
+    """Return a field for a list of texts, such as ``example``; an empty one is the default."""
+    return argument(
+        (),
+        lambda value: isinstance(value, tuple) and all(isinstance(one, str) for one in value),
+        lambda value, _: f" is a list such as {example}, not {value!r}",
+    )
