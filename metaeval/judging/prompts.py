@@ -178,7 +178,7 @@ class JudgePrompt:
         single = {"aspect": aspects[0], "aspects": None} if "aspect" in placeholders else {}
         self._fixed = {**fixed, "reply_form": form, **single}
         # Filled once per user, and the very same text for all of the units.
-        self._shared = functools.lru_cache(maxsize=4)(self._filled_first)
+        self._shared = functools.lru_cache(maxsize=8)(self._filled_first)
         self._known_of = shared
 
     def messages(self, own: Mapping[str, object], of: object = None) -> list[tuple[str, str]] | None:

@@ -305,17 +305,11 @@ def _parameter_text(parameter: inspect.Parameter) -> str:
 def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
     """Return everything that is wrong with a file as a judge's prompt; an empty list if it can be used.
 
-    It is checked as a prompt of the judge whose ``needed`` placeholders it has: of several, the one that
-    needs the most; if it has all of no judge's, the one of whose it has the most and lacks the fewest.
+    It is checked as a prompt of the judge that fills the most of its placeholders.
     """
     placeholders = read_prompt_file(Path(path)).header.placeholders
     names = {*placeholders.required, *placeholders.optional}
-
-    def fit(asks: Asks) -> int:
-        needed = {*asks.needed}
-        return len(needed & names) - len(needed - names)
-
-    return max(_prompts_of_judges(), key=fit).problems(path)
+    return max(_prompts_of_judges(), key=lambda asks: len(names.intersection(asks.known))).problems(path)
 
 
 def _prompts_of_judges() -> Iterator[Asks]:

@@ -245,7 +245,7 @@ class SlateRating(SlateJudge):
     def reply_fields(self, data: SlateSet, aspects: Sequence[str]) -> list[Field]:
         """Return the rating and a reason."""
         del data, aspects
-        return self.with_reason(Number(RATING, Scale(self.scale[0], self.scale[1]), _ALIASES))
+        return self.with_reason(Number(RATING, Scale(self.scale[0], self.scale[1]), ("score", "answer")))
 
     def value(self, read: Mapping[str, Given], aspect: str) -> float:
         """Return the rating."""
