@@ -18,7 +18,7 @@ from metaeval.base.records import DataOfKind, Kind, Status
 from metaeval.evaluators.base import BaseEvaluator, argument, integer, word
 from metaeval.judging.cost import field_in_words, short
 from metaeval.judging.outcome import Question, QuestionResult, result_of
-from metaeval.judging.prompts import CHAT, TEMPLATES, Asks, JudgePrompt, check_template, stops_of
+from metaeval.judging.prompts import Asks, JudgePrompt
 from metaeval.judging.reading import check_pattern, read_answer
 from metaeval.llm.calls.price import context_of
 from metaeval.llm.calls.request import Reply, Request
@@ -61,9 +61,6 @@ class ModelEvaluator(BaseEvaluator):
     reply
         ``json`` (with the provider's schema check), ``text`` (values at the end of a reasoned answer), or
         ``auto``: the form that the prompt names first, without a schema.
-    template
-        ``chat``; or, for a server of raw completions (``completions/NAME``), the family whose markup its
-        model knows: ``llama`` (3), ``mistral``, ``qwen`` (ChatML) or ``gemma``.
     base_url
         Address of a compatible server; the environment's or the provider's own, if left out.
     attempts
@@ -84,7 +81,6 @@ class ModelEvaluator(BaseEvaluator):
     )
     replicate: int = integer(0, 0)
     reply: str = word("auto", FORMS)
-    template: str = word(CHAT, TEMPLATES)
     base_url: str | None = None
     attempts: int = integer(3, 1)
     max_tokens: int | None = integer(1024, 1, none=True)
@@ -105,7 +101,6 @@ class ModelEvaluator(BaseEvaluator):
         provider_named(self.provider)
         if self.provider == SIMULATED:
             settings_of(self.model.partition("/")[2])  # what cannot be set is said before anything is asked
-        check_template(type(self).__name__, self.model, self.template)
 
     @abstractmethod
     def questions(self, data: DataOfKind, aspects: Sequence[str]) -> Iterator[Question]:
@@ -143,7 +138,6 @@ class ModelEvaluator(BaseEvaluator):
     def parameters(self) -> dict[str, Any]:
         """What is sent beside the messages: settings as the server names them."""
         own: dict[str, Any] = {"temperature": self.temperature, "max_tokens": self.max_tokens}
-        own["stop"] = stops_of(self.template)
         return {**{k: v for k, v in own.items() if v is not None}, **self._of_model}
 
     @property
@@ -193,7 +187,6 @@ class ModelEvaluator(BaseEvaluator):
             "address": address_of(self.provider, self.base_url),
             "prompt": load_prompt(self.prompt).signature if self.prompt else _in_code(type(self)),
             **{name: getattr(self, name) for name in _SIGNED},
-            **({"template": self.template} if self.template != CHAT else {}),
             **({"parameters": self._of_model} if self._of_model else {}),
             "parser": PARSER,
             **({"pattern": self.pattern.facts} if self.pattern else {}),

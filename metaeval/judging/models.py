@@ -33,9 +33,7 @@ _SECRET = re.compile(
     r"|((access|api|auth|bearer|hf|id|session)_?)?token|bearer"
 )
 """A name, in lower case with ``_``, under which a key or a password stands."""
-_OF_JUDGES = frozenset(
-    ("prompt", "attempts", "replicate", "profile", "examples", "samples", "expected", "template")
-)
+_OF_JUDGES = frozenset(("prompt", "attempts", "replicate", "profile", "examples", "samples", "expected"))
 _OF_ADDRESS = ("concurrency", "requests_per_minute", "tokens_per_minute")
 _OF_SERVERS = frozenset(
     (

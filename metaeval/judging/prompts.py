@@ -1,19 +1,17 @@
-"""Prompts of judges: checked, filled for one question after the other, sent as messages or as text."""
+"""Prompts of judges: what they may show, the check of their files, and how they are filled."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from metaeval.base.errors import Problem, PromptError, SpecError, unknown
-from metaeval.llm.prompts.syntax import MARKUPS, marked_up
+from metaeval.base.errors import Problem, PromptError, unknown
 from metaeval.llm.prompts.template import PromptTemplate, bundled_prompts, check_prompt, load_prompt
-from metaeval.llm.providers import provider_named
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -212,33 +210,3 @@ class JudgePrompt:
     def _filled(self, piece: PromptTemplate, values: Mapping[str, object]) -> list[tuple[str, str]]:
         given = {**self._fixed, **values}
         return piece.messages({name: given[name] for name in piece.placeholders if name in given})
-
-
-CHAT = "chat"
-TEMPLATES: tuple[str, ...] = (CHAT, *MARKUPS)
-
-
-def check_template(judge: str, model: str, template: str) -> None:
-    """Raise `SpecError` unless the server of a model takes what a template makes."""
-    provider, _, name = model.partition("/")
-    if provider_named(provider).raw is (template != CHAT):
-        return
-    if template == CHAT:
-        raise SpecError(
-            f"{judge}: {provider!r} takes raw text; say in whose markup: template= one of "
-            f"{', '.join(MARKUPS)}; or name a provider that takes messages"
-        )
-    raise SpecError(
-        f"{judge}: template={template!r} is for raw text, and {provider!r} takes messages; leave template "
-        f"out, or name a server of raw completions: 'completions/{name}'"
-    )
-
-
-def templated(messages: Iterable[tuple[str, str]], template: str) -> Iterable[tuple[str, str]]:
-    """Return the messages as they are sent."""
-    return messages if template == CHAT else marked_up(messages, template)
-
-
-def stops_of(template: str) -> list[str] | None:
-    """Return what ends a reply, to be said to the server; None if it knows by itself."""
-    return None if template == CHAT else [MARKUPS[template].stop]

@@ -14,7 +14,6 @@ from metaeval.evaluators.grid import CODES, frame_of
 from metaeval.judging.expectation import expectation
 from metaeval.judging.model_evaluator import ModelEvaluator
 from metaeval.judging.outcome import Question, UnitResults
-from metaeval.judging.prompts import templated
 from metaeval.judging.reading import read_answer
 from metaeval.judging.settings import current
 from metaeval.llm.prompts.template import load_prompt
@@ -242,7 +241,7 @@ class UnitJudge(ModelEvaluator):
                     yield unit, told
                     break
                 for request in requests_of(part, repeat):
-                    sent = request.asking(templated(told, self.template), shares=bool(self.asks.shared))
+                    sent = request.asking(told, shares=bool(self.asks.shared))
                     yield unit, Question((unit,), part, fields, sent)
 
     def results(

@@ -86,7 +86,7 @@ class MatchedPairs(HistoryJudge):
         ``ignore``: it counts as any other. A study's ``evidence`` is that of all its judges that say nothing.
     tie
         Whether the model may say that it would be all the same to the user.
-    model, prompt, temperature, replicate, reply, template, base_url, attempts, max_tokens, seed
+    model, prompt, temperature, replicate, reply, base_url, attempts, max_tokens, seed
         As for `metaeval.judging.model_evaluator.ModelEvaluator`.
     samples
         As for `metaeval.judging.unit_judge.UnitJudge`: the score is then a mean of verdicts, and the evidence

@@ -214,7 +214,7 @@ class Relevance(HistoryJudge):
     labels
         How many items of each user are asked about, drawn over all depths of the pool; None for all. The
         others are ``missing``.
-    model, prompt, temperature, replicate, reply, template, base_url, attempts, max_tokens, seed
+    model, prompt, temperature, replicate, reply, base_url, attempts, max_tokens, seed
         As for `metaeval.judging.model_evaluator.ModelEvaluator`; ``seed`` is of both draws.
 
     Notes

@@ -166,7 +166,7 @@ class Slates(SlateJudge):
     ----------
     tie
         Whether the model may say that it would be all the same to the user.
-    model, prompt, temperature, replicate, reply, template, base_url, attempts, max_tokens, seed
+    model, prompt, temperature, replicate, reply, base_url, attempts, max_tokens, seed
         As for `metaeval.judging.model_evaluator.ModelEvaluator`.
     samples
         As for `metaeval.judging.unit_judge.UnitJudge`: the score is then a mean of verdicts.
@@ -225,7 +225,7 @@ class SlateRating(SlateJudge):
     ----------
     scale
         Lowest and highest rating, whole numbers.
-    model, prompt, temperature, replicate, reply, template, base_url, attempts, max_tokens, seed
+    model, prompt, temperature, replicate, reply, base_url, attempts, max_tokens, seed
         As for `metaeval.judging.model_evaluator.ModelEvaluator`.
     samples
         As for `metaeval.judging.unit_judge.UnitJudge`: a rating is then a mean.

@@ -170,7 +170,7 @@ class Judge(UnitJudge, ShowsProfile):
     samples, expected
         As for `metaeval.judging.unit_judge.UnitJudge`: the mean of repetitions; the expectation over the
         rating's token probabilities.
-    model, prompt, temperature, replicate, reply, template, base_url, attempts, max_tokens, seed
+    model, prompt, temperature, replicate, reply, base_url, attempts, max_tokens, seed
         As for `metaeval.judging.model_evaluator.ModelEvaluator`; ``seed`` is of the choice of examples.
     """
 

@@ -14,7 +14,7 @@ from metaeval.evaluators.grid import Grid, frame_of
 from metaeval.evaluators.verdicts import FLIPS, METHODS, Flips
 from metaeval.judging.model_evaluator import ModelEvaluator
 from metaeval.judging.outcome import Question
-from metaeval.judging.prompts import Asks, templated
+from metaeval.judging.prompts import Asks
 from metaeval.judging.settings import current
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.judge.judge import ShowsProfile
@@ -70,7 +70,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
         all units of a generator, compared or not.
     flips
         ``tie``: half a point for each; ``drop``: not counted.
-    model, profile, temperature, replicate, reply, template, base_url, attempts, max_tokens
+    model, profile, temperature, replicate, reply, base_url, attempts, max_tokens
         As for `Judge`.
     seed
         Of the draw of pairs, of the order of equals, and of the order of comparisons for Elo.
@@ -201,7 +201,7 @@ class Pairwise(ModelEvaluator, ShowsProfile):
                 }
                 for part, (fields, request) in bare.items():
                     messages = prompts[part].messages(own) or ()
-                    sent = request.asking(templated(messages, self.template))
+                    sent = request.asking(messages)
                     yield Question((at, order), part, fields, sent)
 
     def _compared(self, data: ExplanationSet, aspects: Sequence[str]) -> Compared:
