@@ -18,7 +18,7 @@ from metaeval.evaluators.chance import Random
 from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 from metaeval.kinds.functions import Function, OfFrame, function_named, is_function
-from metaeval.kinds.kind import KINDS, Factory, kind_named
+from metaeval.kinds.kind import KINDS, Factory, every_kind, kind_named
 from metaeval.kinds.study import Ablation, Study
 from metaeval.llm.prompts.file import read_prompt_file
 from metaeval.llm.providers import PROVIDERS
@@ -314,8 +314,7 @@ def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
 
 def _prompts_of_judges() -> Iterator[Asks]:
     """Yield what the prompts of the judges of all kinds may show."""
-    for kind in KINDS:
-        for factory in KINDS.named(kind).evaluators.values():
-            judge = resolve_name(factory) if isinstance(factory, str) else factory
-            if asks := getattr(judge, "asks", None):
+    for kind in every_kind():
+        for factory in kind.evaluators.values():
+            if asks := getattr(COMMON.loaded(factory), "asks", None):
                 yield asks
