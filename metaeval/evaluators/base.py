@@ -35,8 +35,12 @@ class BaseEvaluator(ABC):
             if isinstance(value, list):
                 value = tuple(value)
                 object.__setattr__(self, field.name, value)
-            if "right" in field.metadata and not field.metadata["right"](value):
-                raise SpecError(f"{name}: {field.name}{field.metadata['wrong'](value, name)}")
+            for right, wrong in field.metadata.get("checks", ()):
+                if not right(value):
+                    near = nearest(str(value), field.metadata["among"])
+                    quoted = f"; write {name}({str(value)!r})" if isinstance(value, int | float) else ""
+                    said = wrong.format(value=value, shown=shown(value), near=near, quoted=quoted)
+                    raise SpecError(f"{name}: {field.name}{said}")
 
     @classmethod
     def found_in(cls, data: DataOfKind) -> list[str] | None:
@@ -117,12 +121,13 @@ class BaseEvaluator(ABC):
         return str(self.spec)
 
 
-def argument(default: object, right: Callable[[Any], bool], wrong: Callable[[Any, str], str]) -> Any:  # noqa: ANN401 - a field, of the type of its annotation
+def argument(default: object, *checks: tuple[Callable[[Any], object], str], among: Sequence[str] = ()) -> Any:  # noqa: ANN401 - of the type of its annotation
     """Return a field of an evaluator that is checked; it has no default if that is `dataclasses.MISSING`.
 
-    ``wrong`` makes the rest of a sentence on a value that is not ``right``, also of the evaluator's name.
+    A check says whether a value is right, and has the rest of a sentence on one that is not: ``value`` and
+    ``shown`` in it are the value, ``near`` the nearest word ``among`` some, ``quoted`` how to write a text.
     """
-    return dataclasses.field(default=default, metadata={"right": right, "wrong": wrong})
+    return dataclasses.field(default=default, metadata={"checks": checks, "among": among})
 
 
 def integer(
@@ -138,55 +143,44 @@ def integer(
             return none and value is None
         return (low is None or low <= value) and (high is None or value <= high)
 
-    return argument(default, right, lambda value, _: f" must be {allowed}, not {shown(value)}")
+    return argument(default, (right, f" must be {allowed}, not {{shown}}"))
 
 
 def flag(default: object = False) -> Any:  # noqa: ANN401 - as `argument`
     """Return a field for True or False."""
-    return argument(
-        default,
-        lambda value: isinstance(value, bool),
-        lambda value, _: f" must be True or False, not {shown(value)}",
-    )
+    return argument(default, (lambda given: isinstance(given, bool), " must be True or False, not {shown}"))
 
 
 def choice(default: object, allowed: Sequence[str]) -> Any:  # noqa: ANN401 - as `argument`
     """Return a field for one of some texts, such as the names of tokenizers."""
-    listed = ", ".join(map(repr, allowed))
+    listed = f" must be one of {', '.join(map(repr, allowed))}, not {{shown}}{{near}}"
     return argument(
-        default,
-        lambda value: isinstance(value, str) and value in allowed,
-        lambda value, _: f" must be one of {listed}, not {shown(value)}{nearest(str(value), allowed)}",
+        default, (lambda given: isinstance(given, str) and given in allowed, listed), among=allowed
     )
 
 
 def word(default: object, known: Sequence[str]) -> Any:  # noqa: ANN401 - as `argument`
     """Return a field for one of the words that say how a judge goes about it."""
-    return argument(
-        default,
-        lambda value: value in known,
-        lambda value, _: f"={value!r} is not known{nearest(str(value), known)} ({', '.join(known)})",
-    )
+    listed = f"={{value!r}} is not known{{near}} ({', '.join(known)})"
+    return argument(default, (lambda given: given in known, listed), among=known)
 
 
 def text(default: object = MISSING) -> Any:  # noqa: ANN401 - as `argument`
     """Return a field for a text with something in it; with the default None, or None."""
-
-    def wrong(value: object, evaluator: str) -> str:
-        if isinstance(value, str):
-            return " must not be empty"
-        hint = f"; write {evaluator}({str(value)!r})" if isinstance(value, int | float) else ""
-        return f" must be a text in quotes, not {shown(value)}{hint}"
-
     return argument(
-        default, lambda value: value is default or (isinstance(value, str) and bool(value.strip())), wrong
+        default,
+        (
+            lambda given: given is default or isinstance(given, str),
+            " must be a text in quotes, not {shown}{quoted}",
+        ),
+        (lambda given: given is default or given.strip(), " must not be empty"),
     )
 
 
 def texts(example: str) -> Any:  # noqa: ANN401 - as `argument`
     """Return a field for a list of texts, such as ``example``; an empty one is the default."""
-    return argument(
-        (),
-        lambda value: isinstance(value, tuple) and all(isinstance(one, str) for one in value),
-        lambda value, _: f" is a list such as {example}, not {value!r}",
-    )
+
+    def right(given: object) -> bool:
+        return isinstance(given, tuple) and all(isinstance(one, str) for one in given)
+
+    return argument((), (right, f" is a list such as {example}, not {{value!r}}"))

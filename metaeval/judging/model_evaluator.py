@@ -39,6 +39,11 @@ _SIGNED = ("seed", "temperature", "max_tokens", "replicate", "reply", "attempts"
 _UNSIGNED = {"samples": 1, "expected": False}  # of no effect at these values
 
 
+def _is_warmth(given: object) -> bool:
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    return given is None or (number and not given < 0)
+
+
 @dataclass(frozen=True, repr=False)
 class ModelEvaluator(BaseEvaluator):
     """An evaluator that asks a language model.
@@ -72,13 +77,7 @@ class ModelEvaluator(BaseEvaluator):
     model: str
     prompt: str = ""
     _: KW_ONLY
-    temperature: float | None = argument(
-        0,
-        lambda warm: (
-            isinstance(warm, int | float | None) and not isinstance(warm, bool) and not (warm or 0) < 0
-        ),
-        lambda warm, _: f"={warm!r} must be a number, 0 or more",
-    )
+    temperature: float | None = argument(0, (_is_warmth, "={value!r} must be a number, 0 or more"))
     replicate: int = integer(0, 0)
     reply: str = word("auto", FORMS)
     base_url: str | None = None

@@ -45,9 +45,7 @@ class Labels(BaseEvaluator):
     needs: ClassVar[str] = "labels of that rater"
 
     name: str = text()
-    cuts: Sequence[float] = argument(
-        (), _rising, lambda cuts, _: f" are rising numbers such as [2, 4, 5], not {cuts!r}"
-    )
+    cuts: Sequence[float] = argument((), (_rising, " are rising numbers such as [2, 4, 5], not {value!r}"))
 
     @classmethod
     def found_in(cls, data: Collection) -> list[str]:

@@ -237,8 +237,10 @@ class SlateRating(SlateJudge):
     _: KW_ONLY
     scale: Sequence[int] = argument(
         (1, 10),
-        lambda scale: _is_scale(scale),  # noqa: PLW0108 - defined below
-        lambda scale, _: f" is the lowest and the highest rating, (1, 10), not {scale!r}",
+        (
+            lambda given: _is_scale(given),  # noqa: PLW0108 - defined below
+            " is the lowest and the highest rating, (1, 10), not {value!r}",
+        ),
     )
     asks: ClassVar[Asks] = _asks("slate", {"slate": "1. title: A"}, {"rating_min": "1", "rating_max": "10"})
 
