@@ -40,8 +40,9 @@ _UNSIGNED = {"samples": 1, "expected": False}  # of no effect at these values
 
 
 def _is_warmth(given: object) -> bool:
-    number = isinstance(given, int | float) and not isinstance(given, bool)
-    return given is None or (number and not given < 0)
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return given is None
+    return not given < 0
 
 
 @dataclass(frozen=True, repr=False)
