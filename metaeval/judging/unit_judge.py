@@ -161,20 +161,14 @@ class UnitJudge(ModelEvaluator):
         shown
             What `shown` returned for these data.
         """
-        del data
-        own = shown.own(unit, aspects)
+        asked = tuple(aspects)
+        if asked not in shown.prompts:
+            shown.prompts[asked] = self.filled(data, asked, shown.shared)
+        own = shown.own(unit, asked)
         if isinstance(own, Status):
             return own
         group = shown.groups[unit] if shown.groups else None
-        return shown.prompts[tuple(aspects)].messages(own, group) or Status.MISSING
-
-    def _shown(self, data: DataOfKind, aspects: Sequence[str]) -> Shown:
-        """Return `shown`, with the prompt of each call."""
-        shown = self.shown(data, aspects)
-        for part in self.parts(data, aspects) if self.asks.sample else ():
-            asked = tuple(aspects[a] for a in part)
-            shown.prompts[asked] = self.filled(data, asked, shown.shared)
-        return shown
+        return shown.prompts[asked].messages(own, group) or Status.MISSING
 
     def value(self, read: Mapping[str, Given], aspect: str) -> float:
         """Return the score of an aspect from the values of a reply's fields."""
@@ -190,13 +184,13 @@ class UnitJudge(ModelEvaluator):
 
     def questions(self, data: DataOfKind, aspects: Sequence[str]) -> Iterator[Question]:
         """Yield what is to be asked, unit by unit; nothing is sent."""
-        for _unit, told in self._questions(data, aspects, self._shown(data, aspects)):
+        for _unit, told in self._questions(data, aspects, self.shown(data, aspects)):
             if not isinstance(told, Status):
                 yield told
 
     def grid(self, data: DataOfKind, aspects: Sequence[str]) -> Grid:
         """Ask, and return scores and failures alone."""
-        return self.results(data, aspects, self._shown(data, aspects)).grid
+        return self.results(data, aspects, self.shown(data, aspects)).grid
 
     def score(self, data: DataOfKind, aspects: Sequence[str]) -> ScoreTable:
         """Ask the model about every unit, and return its ratings, or why there is none.
@@ -212,7 +206,7 @@ class UnitJudge(ModelEvaluator):
         StoppedError
             If a model answers no call at all, or it was interrupted.
         """
-        shown = self._shown(data, aspects)
+        shown = self.shown(data, aspects)
         results = self.results(data, aspects, shown)
         name = str(self.spec)
         frame = frame_of(results.grid, data, aspects, name)
