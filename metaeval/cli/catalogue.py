@@ -121,7 +121,7 @@ def show(name: str, *, unit: str | None, data: Path | None, **options: Any) -> N
     if data is None:
         raise click.UsageError("--unit needs a data set; give its folder with --data")
     from metaeval.kinds.explanations.data.loading import load
-    from metaeval.kinds.explanations.judge.prompt_tools import preview
+    from metaeval.kinds.explanations.judge.judge import preview
 
     click.echo(preview(name, load(data), unit, **options))
 

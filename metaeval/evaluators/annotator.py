@@ -11,7 +11,7 @@ import numpy as np
 
 from metaeval.base.errors import DataError, MissingExtraError, SpecError, nearest
 from metaeval.base.records import USER_RATER, DataSet, Kind
-from metaeval.evaluators.base import BaseEvaluator, check_text
+from metaeval.evaluators.base import BaseEvaluator, text
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.grid import FloatArray, Grid, grid_of
 
@@ -32,7 +32,7 @@ class Annotator(BaseEvaluator):
     kind: ClassVar[Kind] = Kind.ANNOTATOR
     needs: ClassVar[str] = "ratings of that rater"
 
-    name: str
+    name: str = text()
 
     @classmethod
     def found_in(cls, data: DataSet) -> list[str]:
@@ -40,7 +40,7 @@ class Annotator(BaseEvaluator):
         return sorted({str(r) for r in data.ratings["rater"].unique()} - {USER_RATER})
 
     def __post_init__(self) -> None:
-        check_text("Annotator", "name", self.name)
+        super().__post_init__()
         if self.name == USER_RATER:
             raise SpecError(f"Annotator({USER_RATER!r}): the users' own ratings are written User()")
 

@@ -1,10 +1,11 @@
-"""What the evaluators of this package have in common, and checks of their arguments."""
+"""What the evaluators of this package have in common, and their arguments, which are checked."""
 
 from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from metaeval.base.errors import SpecError, nearest, shown
@@ -17,13 +18,29 @@ class BaseEvaluator(ABC):
     """An evaluator that is a frozen dataclass: its fields are the arguments of its spec.
 
     A subclass is decorated with ``@dataclass(frozen=True, repr=False)``, sets ``kind`` as a class variable,
-    checks its fields in ``__post_init__`` and says in `grid` what its scores are.
+    and says in `grid` what its scores are. A field that `integer`, `flag`, `choice`, `word`, `text`, `texts`
+    or `argument` makes is checked.
     """
 
     called: ClassVar[str] = ""
     """Its name in specs, if it is not that of its class."""
     needs: ClassVar[str] = ""
     """What it needs beside the units, in a few words for a list of evaluators; empty if nothing."""
+
+    def __post_init__(self) -> None:
+        """Keep lists as tuples, as a spec has them; raise `SpecError` for an argument that is wrong."""
+        name = self.called or type(self).__name__
+        for field in dataclasses.fields(cast("Any", self)):
+            value = getattr(self, field.name)
+            if isinstance(value, list):
+                value = tuple(value)
+                object.__setattr__(self, field.name, value)
+            for right, wrong in field.metadata.get("checks", ()):
+                if not right(value):
+                    near = nearest(str(value), field.metadata["among"])
+                    quoted = f"; write {name}({str(value)!r})" if isinstance(value, int | float) else ""
+                    said = wrong.format(value=value, shown=shown(value), near=near, quoted=quoted)
+                    raise SpecError(f"{name}: {field.name}{said}")
 
     @classmethod
     def found_in(cls, data: DataOfKind) -> list[str] | None:
@@ -104,37 +121,66 @@ class BaseEvaluator(ABC):
         return str(self.spec)
 
 
-def check_choice(evaluator: str, argument: str, value: object, allowed: Sequence[str]) -> None:
-    """Raise `SpecError` unless ``value`` is one of the texts ``allowed``."""
-    if not isinstance(value, str) or value not in allowed:
-        raise SpecError(
-            f"{evaluator}: {argument} must be one of {', '.join(map(repr, allowed))}, not {shown(value)}"
-            + (nearest(str(value), allowed))
-        )
+def argument(default: object, *checks: tuple[Callable[[Any], object], str], among: Sequence[str] = ()) -> Any:  # noqa: ANN401 - of the type of its annotation
+    """Return a field of an evaluator that is checked; it has no default if that is `dataclasses.MISSING`.
+
+    A check says whether a value is right, and has the rest of a sentence on one that is not: ``value`` and
+    ``shown`` in it are the value, ``near`` the nearest word ``among`` some, ``quoted`` how to write a text.
+    """
+    return dataclasses.field(default=default, metadata={"checks": checks, "among": among})
 
 
-def check_integer(
-    evaluator: str, argument: str, value: object, low: int | None = None, high: int | None = None
-) -> None:
-    """Raise `SpecError` unless ``value`` is an integer between ``low`` and ``high``, both included."""
-    wrong = isinstance(value, bool) or not isinstance(value, int)
-    if wrong or not (low is None or low <= value) or not (high is None or value <= high):  # type: ignore[operator]
-        allowed = "an integer"
-        if low is not None:
-            allowed += f" of at least {low}" if high is None else f" from {low} to {high}"
-        raise SpecError(f"{evaluator}: {argument} must be {allowed}, not {shown(value)}")
+def integer(
+    default: object = MISSING, low: int | None = None, high: int | None = None, *, none: bool = False
+) -> Any:  # noqa: ANN401 - as `argument`
+    """Return a field for an integer between ``low`` and ``high``, both included; with ``none``, or None."""
+    allowed = "an integer"
+    if low is not None:
+        allowed += f" of at least {low}" if high is None else f" from {low} to {high}"
+
+    def right(value: object) -> bool:
+        if isinstance(value, bool) or not isinstance(value, int):
+            return none and value is None
+        return (low is None or low <= value) and (high is None or value <= high)
+
+    return argument(default, (right, f" must be {allowed}, not {{shown}}"))
 
 
-def check_flag(evaluator: str, argument: str, value: object) -> None:
-    """Raise `SpecError` unless ``value`` is True or False."""
-    if not isinstance(value, bool):
-        raise SpecError(f"{evaluator}: {argument} must be True or False, not {shown(value)}")
+def flag(default: object = False) -> Any:  # noqa: ANN401 - as `argument`
+    """Return a field for True or False."""
+    return argument(default, (lambda given: isinstance(given, bool), " must be True or False, not {shown}"))
 
 
-def check_text(evaluator: str, argument: str, value: object) -> None:
-    """Raise `SpecError` unless ``value`` is a text with something in it."""
-    if not isinstance(value, str):
-        hint = f"; write {evaluator}({str(value)!r})" if isinstance(value, int | float) else ""
-        raise SpecError(f"{evaluator}: {argument} must be a text in quotes, not {shown(value)}{hint}")
-    if not value.strip():
-        raise SpecError(f"{evaluator}: {argument} must not be empty")
+def choice(default: object, allowed: Sequence[str]) -> Any:  # noqa: ANN401 - as `argument`
+    """Return a field for one of some texts, such as the names of tokenizers."""
+    listed = f" must be one of {', '.join(map(repr, allowed))}, not {{shown}}{{near}}"
+    return argument(
+        default, (lambda given: isinstance(given, str) and given in allowed, listed), among=allowed
+    )
+
+
+def word(default: object, known: Sequence[str]) -> Any:  # noqa: ANN401 - as `argument`
+    """Return a field for one of the words that say how a judge goes about it."""
+    listed = f"={{value!r}} is not known{{near}} ({', '.join(known)})"
+    return argument(default, (lambda given: given in known, listed), among=known)
+
+
+def text(default: object = MISSING) -> Any:  # noqa: ANN401 - as `argument`
+    """Return a field for a text with something in it; with the default None, or None."""
+    return argument(
+        default,
+        (
+            lambda given: given is default or isinstance(given, str),
+            " must be a text in quotes, not {shown}{quoted}",
+        ),
+        (lambda given: given is default or given.strip(), " must not be empty"),
+    )
+
+
+def texts(example: str) -> Any:  # noqa: ANN401 - as `argument`
+    """Return a field for a list of texts, such as ``example``; an empty one is the default."""
+
+    def right(given: object) -> bool:
+        return isinstance(given, tuple) and all(isinstance(one, str) for one in given)
+
+    return argument((), (right, f" is a list such as {example}, not {{value!r}}"))

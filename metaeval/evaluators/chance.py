@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metaeval.base.records import FIRST, SECOND, DataOfKind, DataSet, Kind, Scale
-from metaeval.evaluators.base import BaseEvaluator, check_integer
+from metaeval.evaluators.base import BaseEvaluator, integer
 from metaeval.evaluators.grid import OK, FloatArray, Grid
 
 
@@ -30,10 +30,7 @@ class Random(BaseEvaluator):
 
     kind: ClassVar[Kind] = Kind.BASELINE
 
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_integer("Random", "seed", self.seed)
+    seed: int = integer(0)
 
     def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
         """Return a random score for every unit and aspect."""

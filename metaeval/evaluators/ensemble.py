@@ -12,7 +12,7 @@ import numpy as np
 from metaeval.base.errors import SpecError
 from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
 from metaeval.base.spec import Argument, EvaluatorSpec
-from metaeval.evaluators.base import BaseEvaluator, check_flag
+from metaeval.evaluators.base import BaseEvaluator, flag
 from metaeval.evaluators.grid import CODES, NO_ROW, OK, FloatArray, Grid, frame_of, grid_of
 from metaeval.stats.coefficients.tables import exact_mean
 
@@ -40,7 +40,7 @@ class Ensemble(BaseEvaluator):
     needs: ClassVar[str] = "other evaluators"
 
     parts: tuple[Evaluator, ...]
-    skip_missing: bool
+    skip_missing: bool = flag()
 
     def __init__(self, *parts: Evaluator, skip_missing: bool = False) -> None:
         name = type(self).__name__
@@ -51,9 +51,9 @@ class Ensemble(BaseEvaluator):
         for part in parts:
             if not (hasattr(part, "spec") and hasattr(part, "score")):
                 raise SpecError(f"{name} takes evaluators, such as Annotator('1'), not {part!r}")
-        check_flag(name, "skip_missing", skip_missing)
         object.__setattr__(self, "parts", parts)
         object.__setattr__(self, "skip_missing", skip_missing)
+        self.__post_init__()
 
     @property
     def kind(self) -> Kind:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.records import DataSet, Kind, ScoreTable
-from metaeval.evaluators.base import BaseEvaluator, check_text
+from metaeval.evaluators.base import BaseEvaluator, text
 from metaeval.evaluators.grid import NO_ROW, Grid, grid_of
 
 ORIGINS = "recorded_from"
@@ -37,15 +37,12 @@ class Recorded(BaseEvaluator):
     kind: ClassVar[Kind] = Kind.RECORDED
     needs: ClassVar[str] = "scores in the data set"
 
-    name: str
+    name: str = text()
 
     @classmethod
     def found_in(cls, data: DataSet) -> list[str]:
         """Return those of the data."""
         return [] if data.scores is None else [str(n) for n in data.scores["evaluator"].unique()]
-
-    def __post_init__(self) -> None:
-        check_text("Recorded", "name", self.name)
 
     def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
         """Return the recorded scores."""

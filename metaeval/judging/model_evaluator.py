@@ -8,16 +8,17 @@ import inspect
 import logging
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import SpecError, nearest, shown, unknown
+from metaeval.base.errors import SpecError, shown, unknown
 from metaeval.base.records import DataOfKind, Kind, Status
-from metaeval.evaluators.base import BaseEvaluator, check_integer
+from metaeval.evaluators.base import BaseEvaluator, argument, integer, word
 from metaeval.judging.cost import field_in_words, short
 from metaeval.judging.outcome import Question, QuestionResult, result_of
+from metaeval.judging.prompts import Asks, JudgePrompt
 from metaeval.judging.reading import check_pattern, read_answer
 from metaeval.llm.calls.price import context_of
 from metaeval.llm.calls.request import Reply, Request
@@ -35,13 +36,21 @@ if TYPE_CHECKING:
 SIMULATED = "simulated"
 _log = logging.getLogger("metaeval")
 _SIGNED = ("seed", "temperature", "max_tokens", "replicate", "reply", "attempts")
+_UNSIGNED = {"samples": 1, "expected": False}  # of no effect at these values
+
+
+def _is_warmth(given: object) -> bool:
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return given is None
+    return not given < 0
 
 
 @dataclass(frozen=True, repr=False)
 class ModelEvaluator(BaseEvaluator):
     """An evaluator that asks a language model.
 
-    A subclass is decorated as this one is, and may add arguments of its own.
+    A subclass is decorated as this one is, and may add arguments of its own, which its signature then has. If
+    its words are in a prompt file, ``asks`` says what that may show, and `fixed` what it always shows.
 
     Parameters
     ----------
@@ -69,19 +78,29 @@ class ModelEvaluator(BaseEvaluator):
     model: str
     prompt: str = ""
     _: KW_ONLY
-    temperature: float | None = 0
-    replicate: int = 0
-    reply: str = "auto"
+    temperature: float | None = argument(0, (_is_warmth, "={value!r} must be a number, 0 or more"))
+    replicate: int = integer(0, 0)
+    reply: str = word("auto", FORMS)
     base_url: str | None = None
-    attempts: int = 3
-    max_tokens: int | None = 1024
-    seed: int = 0
+    attempts: int = integer(3, 1)
+    max_tokens: int | None = integer(1024, 1, none=True)
+    seed: int = integer(0, 0)
     kind: ClassVar[Kind] = Kind.JUDGE
     needs: ClassVar[str] = "a language model"
+    asks: ClassVar[Asks] = Asks(sample={})
     _named: ClassVar[NamedModel | None] = None  # of the study, if the spec has the short name of one
 
     def __post_init__(self) -> None:
-        self.check_settings()
+        """Raise `MetaevalError` for an argument that cannot be used."""
+        super().__post_init__()
+        if not isinstance(self.model, str) or not all(self.model.partition("/")):
+            raise SpecError(
+                f"{type(self).__name__} takes a model such as 'openai/gpt-4o', or the short name of one of "
+                f"the study's models, not {self.model!r}"
+            )
+        provider_named(self.provider)
+        if self.provider == SIMULATED:
+            settings_of(self.model.partition("/")[2])  # what cannot be set is said before anything is asked
 
     @abstractmethod
     def questions(self, data: DataOfKind, aspects: Sequence[str]) -> Iterator[Question]:
@@ -148,38 +167,21 @@ class ModelEvaluator(BaseEvaluator):
         address = address_of(self.provider, self.base_url)
         return context_of(self.model.partition("/")[2], address) if address else None
 
-    def check_settings(self) -> None:
-        """Raise `MetaevalError` for a setting that cannot be used."""
-        name = type(self).__name__
-        if not isinstance(self.model, str) or not all(self.model.partition("/")):
-            raise SpecError(
-                f"{name} takes a model such as 'openai/gpt-4o', or the short name of one of the study's "
-                f"models, not {self.model!r}"
-            )
-        provider_named(self.provider)
-        if self.provider == SIMULATED:
-            settings_of(self.model.partition("/")[2])  # what cannot be set is said before anything is asked
-        self.check_word("reply", FORMS)
-        for field, least in (("replicate", 0), ("attempts", 1), ("max_tokens", 1), ("seed", 0)):
-            number = getattr(self, field)
-            if number is not None or field != "max_tokens":
-                check_integer(name, field, number, least)
-        warm = self.temperature
-        if isinstance(warm, bool) or not isinstance(warm, int | float | None) or (warm or 0) < 0:
-            raise SpecError(f"{name}: temperature={warm!r} must be a number, 0 or more")
+    def fixed(self, data: DataOfKind, aspects: Sequence[str]) -> Mapping[str, object]:
+        """Return the values of the prompt's placeholders that are the same for all units."""
+        del data, aspects
+        return {}
 
-    def check_word(self, field: str, known: Sequence[str]) -> None:
-        """Raise `SpecError` unless a setting is one of the words that are known."""
-        value = getattr(self, field)
-        if value not in known:
-            raise SpecError(
-                f"{type(self).__name__}: {field}={value!r} is not known{nearest(str(value), known)} "
-                f"({', '.join(known)})"
-            )
+    @property
+    def simulation(self) -> Mapping[str, object]:
+        """How a simulated model answers; see ``instructions`` in `metaeval.llm.providers.simulated`."""
+        return {}
 
     def signature(self, data: DataOfKind) -> Mapping[str, Any]:
-        """Return model, address, prompt with its hash, settings and the version of the parser."""
+        """Return model, address, prompt with its hash, all settings and the version of the parser."""
         del data
+        shared = {field.name for field in fields(ModelEvaluator)}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in shared}
         return {
             "model": self.model,
             "address": address_of(self.provider, self.base_url),
@@ -189,6 +191,11 @@ class ModelEvaluator(BaseEvaluator):
             "parser": PARSER,
             **({"pattern": self.pattern.facts} if self.pattern else {}),
             **({SIMULATED: True} if self.provider == SIMULATED else {}),
+            **{
+                name: list(value) if isinstance(value, tuple) else value
+                for name, value in own.items()
+                if name not in _UNSIGNED or value != _UNSIGNED[name]
+            },
         }
 
     def parts(self, data: DataOfKind, aspects: Sequence[str]) -> list[tuple[int, ...]]:
@@ -198,23 +205,23 @@ class ModelEvaluator(BaseEvaluator):
         alone = bool(self.prompt) and "aspect" in load_prompt(self.prompt).placeholders
         return [(a,) for a in every] if alone else [every]
 
-    def frames(
-        self, data: DataOfKind, aspects: Sequence[str], **simulate: object
+    def bare_requests(
+        self, data: DataOfKind, aspects: Sequence[str]
     ) -> dict[tuple[int, ...], tuple[Sequence[Field], Request]]:
-        """Return the fields of each of the `parts`, and a request; ``simulate``: see ``instructions``."""
-        fields = {p: self.reply_fields(data, [aspects[a] for a in p]) for p in self.parts(data, aspects)}
+        """Return the fields of each of the `parts`, and a request without messages."""
+        wanted = {p: self.reply_fields(data, [aspects[a] for a in p]) for p in self.parts(data, aspects)}
         if pattern := self.pattern:
-            for of in fields.values():
-                check_pattern(pattern, of)
-        return {part: (of, self._bare_request(of, simulate)) for part, of in fields.items()}
+            for of_part in wanted.values():
+                check_pattern(pattern, of_part)
+        return {part: (of_part, self._bare_request(of_part)) for part, of_part in wanted.items()}
 
-    def _bare_request(self, fields: Sequence[Field], simulate: Mapping[str, object]) -> Request:
+    def _bare_request(self, wanted: Sequence[Field]) -> Request:
         parameters, schema = self.parameters, None
         if self.provider == SIMULATED:
-            told = instructions(fields, with_schema=self.reply != "text", **simulate)
+            told = instructions(wanted, with_schema=self.reply != "text", **self.simulation)
             parameters |= {"simulate": told} if told else {}
         if self.reply == "json" or (self.provider == SIMULATED and self.reply != "text"):
-            schema = json_schema(fields)
+            schema = json_schema(wanted)
         return Request(
             provider=self.provider,
             model=self.model.partition("/")[2],
@@ -225,6 +232,16 @@ class ModelEvaluator(BaseEvaluator):
             replicate=self.replicate,
             stated=self.stated,
         )
+
+    def filled(
+        self,
+        data: DataOfKind,
+        aspects: Sequence[str],
+        shared: Callable[[Any], Mapping[str, object] | None] = lambda _: {},
+    ) -> JudgePrompt:
+        """Return the prompt for a call about these aspects; ``shared``: see `JudgePrompt`."""
+        fixed = self.fixed(data, aspects)
+        return JudgePrompt(self.asks, load_prompt(self.prompt), fixed, shared, reply=self.reply)
 
     def weighed(self, question: Question, reply: Reply, parsed: Parsed) -> Parsed:
         """Return what was read of the last reply to a question, as this judge takes it."""

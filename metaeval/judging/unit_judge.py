@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-from abc import abstractmethod
 from contextlib import closing
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from metaeval.base.errors import SpecError
 from metaeval.base.records import ScoreTable, Status
-from metaeval.evaluators.base import check_flag, check_integer
+from metaeval.evaluators.base import flag, integer, texts
 from metaeval.evaluators.grid import CODES, frame_of
 from metaeval.judging.expectation import expectation
 from metaeval.judging.model_evaluator import ModelEvaluator
@@ -24,11 +23,12 @@ from metaeval.llm.replies.fields import Number
 from metaeval.llm.replies.reader import Parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from metaeval.base.records import DataOfKind
     from metaeval.evaluators.grid import Grid
     from metaeval.judging.outcome import QuestionResult
+    from metaeval.judging.prompts import JudgePrompt
     from metaeval.llm.calls.request import Reply, Request
     from metaeval.llm.replies.fields import Given
 
@@ -37,12 +37,49 @@ _PROBABILITY = "the probability of the score"
 """What is read of the probabilities beside the field; no aspect is called so."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Shown:
+    """What a judge is told of the units of a data set.
+
+    Parameters
+    ----------
+    own
+        From the position of a unit, and the aspects that are asked for, to the values of placeholders that
+        are its own, or why the model is not asked.
+    groups
+        What each unit shares with others, such as its user.
+    shared
+        From one of these to the values of the placeholders that its units share; None: nothing is known, so
+        that the model is not asked.
+    order
+        The positions of the units to ask about, in this order; the others are ``missing``. None: all.
+    repeats
+        How often what is asked about each unit was asked before: it is asked again then.
+    facts
+        What the signature says of the scores beside models and their fingerprints.
+    """
+
+    own: Callable[[int, Sequence[str]], Mapping[str, object] | Status] = lambda unit, aspects: {}
+    groups: Sequence[Any] = ()
+    shared: Callable[[Any], Mapping[str, object] | None] = lambda group: {}
+    order: Sequence[int] | None = None
+    repeats: Sequence[int] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    prompts: dict[tuple[str, ...], JudgePrompt] = field(default_factory=dict, init=False)
+    """Those that are filled, by the aspects that they ask for."""
+
+    def units(self, data: DataOfKind) -> Sequence[int]:
+        """Return the positions of the units to ask about."""
+        return range(len(data)) if self.order is None else self.order
+
+
 @dataclass(frozen=True, repr=False)
 class UnitJudge(ModelEvaluator):
     """A judge that is shown one unit at a time; the reply gives one score per aspect.
 
-    A subclass says in ``reply_fields`` what a reply is to give, and in `messages` what the model is told. A
-    score is a number, or a choice whose values are numbers.
+    A subclass says in ``reply_fields`` what a reply is to give, and in `shown` what the model is told of each
+    unit, or in `messages`, if its words are in its code. A score is a number, or a choice whose values are
+    numbers.
 
     Parameters
     ----------
@@ -54,23 +91,19 @@ class UnitJudge(ModelEvaluator):
         number (G-Eval, Liu et al. 2023). The prompt asks for one aspect per call.
     """
 
-    shares: ClassVar[bool] = False
-    """Whether all messages but the last are the same for many units, such as a user's long profile."""
     _: KW_ONLY
-    samples: int = 1
-    expected: bool = False
+    samples: int = integer(1, 1)
+    expected: bool = flag()
 
-    def check_settings(self) -> None:
-        """Raise `MetaevalError` for a setting that cannot be used."""
-        super().check_settings()
+    def __post_init__(self) -> None:
+        """Raise `MetaevalError` for an argument that cannot be used."""
+        super().__post_init__()
         name = type(self).__name__
-        check_integer(name, "samples", self.samples, 1)
         if self.samples > 1 and self.temperature == 0:
             raise SpecError(
                 f"{name}: samples={self.samples} asks the same again, and temperature is 0; write one above "
                 f"0, such as temperature=1"
             )
-        check_flag(name, "expected", self.expected)
         if self.expected and "aspect" not in (load_prompt(self.prompt).placeholders if self.prompt else ()):
             raise SpecError(
                 f"{name}: expected=True weighs one number per reply, and prompt {self.prompt!r} asks for all "
@@ -87,12 +120,6 @@ class UnitJudge(ModelEvaluator):
     def stated(self) -> frozenset[str]:
         """Names of the settings that the user wrote; probabilities are stated by ``expected``."""
         return super().stated | ({"logprobs", "top_logprobs"} if self.expected else set())
-
-    def signature(self, data: DataOfKind) -> Mapping[str, Any]:
-        """Return the settings of a judge, and how a score is made of replies, if not of one number each."""
-        own = {"samples": self.samples, "expected": self.expected}
-        default = {"samples": 1, "expected": False}
-        return {**super().signature(data), **{k: v for k, v in own.items() if v != default[k]}}
 
     def weighed(self, question: Question, reply: Reply, parsed: Parsed) -> Parsed:
         """Return the expectation instead of the number that was read; with ``expected`` alone."""
@@ -113,15 +140,17 @@ class UnitJudge(ModelEvaluator):
         weighed = {field.name: mean.value, _PROBABILITY: mean.confidence}
         return replace(parsed, values={**parsed.values, **weighed})
 
-    @abstractmethod
+    def shown(self, data: DataOfKind, aspects: Sequence[str]) -> Shown:
+        """Return what the judge is told of each unit; raise `DataError` if the data cannot be judged."""
+        del data, aspects
+        return Shown()
+
     def messages(
-        self,
-        data: DataOfKind,
-        unit: int,
-        aspects: Sequence[str],
-        prepared: Any,  # noqa: ANN401 - whatever `prepared` returns
+        self, data: DataOfKind, unit: int, aspects: Sequence[str], shown: Shown
     ) -> Messages | Status:
         """Return role and text of each message about a unit, or why the model is not asked.
+
+        A judge with its words in its code says them here; any other fills its prompt.
 
         Parameters
         ----------
@@ -129,22 +158,17 @@ class UnitJudge(ModelEvaluator):
             The data set, and the position of the unit in it.
         aspects
             Aspects to ask for, in the order of the reply.
-        prepared
-            What ``prepared`` returned for these data.
+        shown
+            What `shown` returned for these data.
         """
-
-    def prepared(self, data: DataOfKind, aspects: Sequence[str]) -> Any:  # noqa: ANN401 - of the subclass
-        """Return what is the same for all units; raise `DataError` if the data cannot be judged."""
-
-    def units_to_ask(self, data: DataOfKind, prepared: Any) -> Sequence[int]:  # noqa: ANN401 - of the subclass
-        """Return the positions of the units to ask about, in this order; the others are ``missing``."""
-        del prepared
-        return range(len(data))
-
-    def repeat_of(self, unit: int, prepared: Any) -> int:  # noqa: ANN401 - of the subclass
-        """Return how often what is asked about a unit was asked before: it is asked again then."""
-        del unit, prepared
-        return 0
+        asked = tuple(aspects)
+        if asked not in shown.prompts:
+            shown.prompts[asked] = self.filled(data, asked, shown.shared)
+        own = shown.own(unit, asked)
+        if isinstance(own, Status):
+            return own
+        group = shown.groups[unit] if shown.groups else None
+        return shown.prompts[asked].messages(own, group) or Status.MISSING
 
     def value(self, read: Mapping[str, Given], aspect: str) -> float:
         """Return the score of an aspect from the values of a reply's fields."""
@@ -158,20 +182,15 @@ class UnitJudge(ModelEvaluator):
         read = found.read or {}
         return {"confidence": read[_PROBABILITY]} if _PROBABILITY in read else {}
 
-    def outcome(self, prepared: Any) -> Mapping[str, Any]:  # noqa: ANN401 - of the subclass
-        """Return what the signature says of the scores beside models and their fingerprints."""
-        del prepared
-        return {}
-
     def questions(self, data: DataOfKind, aspects: Sequence[str]) -> Iterator[Question]:
         """Yield what is to be asked, unit by unit; nothing is sent."""
-        for _unit, told in self._questions(data, aspects, self.prepared(data, aspects)):
+        for _unit, told in self._questions(data, aspects, self.shown(data, aspects)):
             if not isinstance(told, Status):
                 yield told
 
     def grid(self, data: DataOfKind, aspects: Sequence[str]) -> Grid:
         """Ask, and return scores and failures alone."""
-        return self.results(data, aspects, self.prepared(data, aspects)).grid
+        return self.results(data, aspects, self.shown(data, aspects)).grid
 
     def score(self, data: DataOfKind, aspects: Sequence[str]) -> ScoreTable:
         """Ask the model about every unit, and return its ratings, or why there is none.
@@ -187,59 +206,53 @@ class UnitJudge(ModelEvaluator):
         StoppedError
             If a model answers no call at all, or it was interrupted.
         """
-        prepared = self.prepared(data, aspects)
-        results = self.results(data, aspects, prepared)
+        shown = self.shown(data, aspects)
+        results = self.results(data, aspects, shown)
         name = str(self.spec)
         frame = frame_of(results.grid, data, aspects, name)
         for column, values in results.columns.items():
             frame[column] = values.T.ravel().astype(str if values.dtype == object else float)
-        signature = {**self.signature(data), **self.outcome(prepared), **results.met}
+        signature = {**self.signature(data), **shown.facts, **results.met}
         return ScoreTable(frame, {name: signature}, {name: self.kind})
 
     def _questions(
-        self,
-        data: DataOfKind,
-        aspects: Sequence[str],
-        prepared: Any,  # noqa: ANN401 - of the subclass
+        self, data: DataOfKind, aspects: Sequence[str], shown: Shown
     ) -> Iterator[tuple[int, Question | Status]]:
         """Yield the questions about each unit, or why there are none."""
-        frames = self.frames(data, aspects)
-        named = {part: [aspects[a] for a in part] for part in frames}
+        bare = self.bare_requests(data, aspects)
+        named = {part: [aspects[a] for a in part] for part in bare}
 
         @functools.cache
         def requests_of(part: tuple[int, ...], repeat: int) -> list[Request]:
             first = (self.replicate + repeat) * self.samples
-            return [replace(frames[part][1], replicate=first + i) for i in range(self.samples)]
+            return [replace(bare[part][1], replicate=first + i) for i in range(self.samples)]
 
-        for unit in self.units_to_ask(data, prepared):
-            for part, (fields, _) in frames.items():
-                told = self.messages(data, unit, named[part], prepared)
+        for unit in shown.units(data):
+            repeat = shown.repeats[unit] if shown.repeats else 0
+            for part, (fields, _) in bare.items():
+                told = self.messages(data, unit, named[part], shown)
                 if isinstance(told, Status):
                     yield unit, told
                     break
-                for request in requests_of(part, self.repeat_of(unit, prepared)):
-                    sent = request.asking(told, shares=self.shares)
+                for request in requests_of(part, repeat):
+                    sent = request.asking(told, shares=bool(self.asks.shared))
                     yield unit, Question((unit,), part, fields, sent)
 
     def results(
-        self,
-        data: DataOfKind,
-        aspects: Sequence[str],
-        prepared: Any,  # noqa: ANN401 - of the subclass
-        units: int | None = None,
+        self, data: DataOfKind, aspects: Sequence[str], shown: Shown, units: int | None = None
     ) -> UnitResults:
         """Ask, and return what came of it, for each unit; or for so many things that are no units."""
         n = len(data) if units is None else units
         results = UnitResults(n, aspects, self.value, self.samples, self.beside)
 
         def questions() -> Iterator[Question]:
-            for unit, told in self._questions(data, aspects, prepared):
+            for unit, told in self._questions(data, aspects, shown):
                 if isinstance(told, Status):
                     results.grid.codes[unit] = CODES[told]
                 else:
                     yield told
 
-        total = len(self.units_to_ask(data, prepared)) * len(self.parts(data, aspects)) * self.samples
+        total = len(shown.units(data)) * len(self.parts(data, aspects)) * self.samples
         with current() as settings, closing(self.ask(questions(), settings, total=total)) as answers:
             for question, found in answers:
                 results.take(question, found)
@@ -258,21 +271,6 @@ class HistoryJudge(UnitJudge):
         How many items of the user's history are shown at most, the last ones by their time.
     """
 
-    shares: ClassVar[bool] = True
-
     _: KW_ONLY
-    fields: Sequence[str] = ()
-    history: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        name = type(self).__name__
-        if isinstance(self.fields, list):
-            object.__setattr__(self, "fields", tuple(self.fields))  # as a spec has it
-        if not (isinstance(self.fields, tuple) and all(isinstance(field, str) for field in self.fields)):
-            raise SpecError(f"{name}: fields is a list such as ['title', 'genres'], not {self.fields!r}")
-        check_integer(name, "history", self.history, 0)
-
-    def signature(self, data: DataOfKind) -> Mapping[str, Any]:
-        """Return the judge's settings, and what it is told."""
-        return {**super().signature(data), "fields": list(self.fields), "history": self.history}
+    fields: Sequence[str] = texts("['title', 'genres']")
+    history: int = integer(10, 0)

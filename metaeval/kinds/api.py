@@ -7,9 +7,10 @@ from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.figure import Figure
 from metaeval.engine.measures import Measure, share
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.evaluators.base import BaseEvaluator
+from metaeval.evaluators.base import BaseEvaluator, flag, integer, word
 from metaeval.evaluators.grid import Grid
-from metaeval.judging.unit_judge import UnitJudge
+from metaeval.judging.prompts import Asks
+from metaeval.judging.unit_judge import Shown, UnitJudge
 from metaeval.kinds.data import KeyedUnits, RatedUnits
 from metaeval.kinds.kind import INTERVALS, KindTable, Scored, StudyKind
 from metaeval.kinds.study import Study
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "INTERVALS", "ROWS", "BaseEvaluator", "Choice", "Column", "Figure", "Grid", "KeyedUnits", "Kind",
-    "KindTable", "Measure", "Number", "Rated", "RatedUnits", "Scale", "Scored", "Sheet", "Study", "StudyKind",
-    "Text", "UnitColumn", "UnitJudge", "UnitText", "UnitView", "share",
+    "INTERVALS", "ROWS", "Asks", "BaseEvaluator", "Choice", "Column", "Figure", "Grid", "KeyedUnits", "Kind",
+    "KindTable", "Measure", "Number", "Rated", "RatedUnits", "Scale", "Scored", "Sheet", "Shown", "Study",
+    "StudyKind", "Text", "UnitColumn", "UnitJudge", "UnitText", "UnitView", "flag", "integer", "share",
+    "word",
 ]
 # fmt: on
 

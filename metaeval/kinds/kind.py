@@ -23,7 +23,7 @@ from metaeval.engine.sheet import TEXT_FORMS, Column, Sheet
 from metaeval.kinds.files.labels import SIDES, LabelTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from metaeval.base.records import DataOfKind, Evaluator, Scale, ScoreTable
@@ -425,6 +425,23 @@ KINDS = Registry(
 """The kinds of study; the first is that of a study file that does not say which."""
 
 
+def every_kind() -> Iterator[StudyKind]:
+    """Yield all kinds: of this package, of installed ones, and those that the environment names."""
+    _register_own()
+    yield from map(KINDS.named, KINDS.names)
+
+
+def _register_own() -> None:
+    for where in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
+        before = sys.path[:]
+        sys.path.append("")  # last, and gone before a library looks for optional modules
+        try:
+            kind = KINDS.loaded(where)
+        finally:
+            sys.path[:] = before
+        KINDS.register(kind.name, kind)
+
+
 def kind_named(name: object = None) -> StudyKind:
     """Return a kind of study; the first one, if no name is given. `MetaevalError` is raised if there is none.
 
@@ -441,14 +458,7 @@ def kind_named(name: object = None) -> StudyKind:
     if not isinstance(name, str):
         name = shown(name)
     if name not in KINDS:
-        for where in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
-            before = sys.path[:]
-            sys.path.append("")  # last, and gone before a library looks for optional modules
-            try:
-                kind = KINDS.loaded(where)
-            finally:
-                sys.path[:] = before
-            KINDS.register(kind.name, kind)
+        _register_own()
     if name not in (known := KINDS.names):
         raise MetaevalError(
             f"kind: {shown(name)} is not allowed{nearest(name, known)} "

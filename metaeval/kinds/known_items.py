@@ -75,6 +75,22 @@ def histories_of(data: DataOfKind, judged: pd.DataFrame) -> pd.DataFrame:
     return kept
 
 
+def items_or_names(
+    data: DataOfKind, chosen: Sequence[str], judged: pd.DataFrame, noun: str
+) -> dict[str, list[tuple[str, str]]]:
+    """Return what is told of each item that is judged or in a history: its name, where nothing is known."""
+    known = items_of(data, chosen) if data.items is not None or chosen else {}
+    frames = [judged, *([] if data.histories is None else [data.histories])]
+    names = dict.fromkeys(str(item) for frame in frames for item in frame[ITEM].unique())
+    return {item: known.get(item) or [(noun, item)] for item in names}
+
+
+def recent_histories(data: DataOfKind, judged: pd.DataFrame) -> pd.DataFrame:
+    """Return `histories_of`, the last ones first: by time, else by row."""
+    past = histories_of(data, judged)[::-1]
+    return past.sort_values("timestamp", ascending=False, kind="stable") if "timestamp" in past else past
+
+
 TITLE = "title"
 _SHOWN = 30
 """Items of a history; a reader sees the whole in the prompt."""
@@ -121,6 +137,17 @@ def histories_text(data: DataOfKind, judged: pd.DataFrame) -> dict[str, str]:
 
 
 _RATED = "; rated {:g}"
+
+
+USER_SAMPLE: Mapping[str, object] = {
+    "profile": [{"name": "age", "value": "30"}],
+    "history": tuple(
+        {"text": "title: C; rated 4", "shown": "1", "total": "2", "recent": recent, "ratings": ratings}
+        for recent, ratings in ((True, None), (False, {"low": "1", "high": "5"}))
+    ),
+}
+"""Examples of what `user_profiles` tells of a user: ``profile`` is a list of name and value; ``history`` has
+``text``, ``shown`` and ``total`` (numbers of items), ``recent`` and ``ratings`` (``low`` and ``high``)."""
 
 
 class Profiles(NamedTuple):

@@ -18,7 +18,7 @@ from metaeval.evaluators.chance import Random
 from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 from metaeval.kinds.functions import Function, OfFrame, function_named, is_function
-from metaeval.kinds.kind import KINDS, Factory, kind_named
+from metaeval.kinds.kind import KINDS, Factory, every_kind, kind_named
 from metaeval.kinds.study import Ablation, Study
 from metaeval.llm.prompts.file import read_prompt_file
 from metaeval.llm.providers import PROVIDERS
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import os
 
     from metaeval.judging.models import NamedModel
+    from metaeval.judging.prompts import Asks
 
 
 Given: TypeAlias = str | EvaluatorSpec | Evaluator | OfFrame | Callable[[Any], Any]
@@ -301,26 +302,19 @@ def _parameter_text(parameter: inspect.Parameter) -> str:
     return f"{parameter.name}={parameter.default!r}"
 
 
-_CHECKS: Mapping[str, str] = {
-    "outcome": "metaeval.kinds.exposure.judge:check_pairs_prompt",
-    "first_tag": "metaeval.kinds.slates.judge.prompt:check_slates_prompt",
-    "slate": "metaeval.kinds.slates.judge.prompt:check_rating_prompt",
-    "history": "metaeval.kinds.relevance.judge.prompt:check_relevance_prompt",
-    "first": "metaeval.kinds.explanations.judge.prompt_tools:check_pairwise_prompt",
-}
-"""Placeholder → the check of a prompt that has it; the first that is there tells."""
-_USUAL = "metaeval.kinds.explanations.judge.prompt_tools:check_rating_prompt"
-
-
 def check_judge_prompt(path: str | os.PathLike[str]) -> list[Problem]:
     """Return everything that is wrong with a file as a judge's prompt; an empty list if it can be used.
 
-    One with an ``outcome`` is checked as a prompt of `MatchedPairs`, one with a ``first_tag`` as one of
-    `Slates`, one with a ``slate`` as one of `SlateRating`. One that shows a ``history`` is checked as a
-    prompt of `Relevance`, one with a ``first`` text as one of `Pairwise`, any other as one of `Judge`.
+    It is checked as a prompt of the judge that fills the most of its placeholders.
     """
     placeholders = read_prompt_file(Path(path)).header.placeholders
     names = {*placeholders.required, *placeholders.optional}
-    found = next((check for name, check in _CHECKS.items() if name in names), _USUAL)
-    check: Callable[[str | os.PathLike[str]], list[Problem]] = resolve_name(found)
-    return check(path)
+    return max(_prompts_of_judges(), key=lambda asks: len(names.intersection(asks.known))).problems(path)
+
+
+def _prompts_of_judges() -> Iterator[Asks]:
+    """Yield what the prompts of the judges of all kinds may show."""
+    for kind in every_kind():
+        for factory in kind.evaluators.values():
+            if asks := getattr(COMMON.loaded(factory), "asks", None):
+                yield asks

@@ -11,12 +11,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from metaeval.base.errors import SpecError
 from metaeval.base.records import Scale, Status
+from metaeval.evaluators.base import integer
 from metaeval.judging.estimate import estimates
-from metaeval.judging.prompts import JudgePrompt, check_file
+from metaeval.judging.prompts import Asks
 from metaeval.judging.settings import JudgingOptions, judging
-from metaeval.judging.unit_judge import UnitJudge
-from metaeval.llm.prompts.template import load_prompt
+from metaeval.judging.unit_judge import Shown, UnitJudge
 from metaeval.llm.replies.fields import Choice, Field, Number, Text
 from tests.llm.server import Act, serving
 
@@ -31,7 +32,6 @@ placeholders:
 Is it true? Reply in {{ reply_form }} with answer, confidence and evidence, word for word.
 {{ statement | fenced("statement") }}
 """
-KNOWN = ("statement", "reply_form")
 
 
 class Quiz:
@@ -48,6 +48,8 @@ class Quiz:
 @dataclass(frozen=True, repr=False)
 class Examiner(UnitJudge):
     prompt: str = "quiz.md"
+    hints: int = integer(0, 0, 3)
+    asks = Asks(sample={"statement": "A."}, needed=["statement"])
 
     def reply_fields(self, data: Quiz, aspects: Sequence[str]) -> list[Field]:
         del data
@@ -55,17 +57,9 @@ class Examiner(UnitJudge):
         confidence = Number("confidence", Scale(0, 1, integer=False))
         return [*answers, confidence, Text("evidence", ("statement",))]
 
-    def messages(
-        self, data: Quiz, unit: int, aspects: Sequence[str], prepared: Any
-    ) -> list[tuple[str, str]] | Status:
-        del prepared
-        if not data.texts[unit]:
-            return Status.MISSING
-        asked = [{"name": a} for a in aspects]
-        values = {"statement": data.texts[unit]}
-        return JudgePrompt(load_prompt(self.prompt), asked, values, known=KNOWN, reply=self.reply).messages(
-            {}
-        )
+    def shown(self, data: Quiz, aspects: Sequence[str]) -> Shown:
+        texts = data.texts
+        return Shown(own=lambda unit, _: {"statement": texts[unit]} if texts[unit] else Status.MISSING)
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +95,7 @@ def test_a_judge_of_another_kind_is_asked_and_read(form: str) -> None:
     assert (asked is None) == (form != "json")
     (signature,) = table.signatures.values()
     assert signature["prompt"]["name"] == "quiz"
+    assert signature["hints"] == 0
     assert signature["models"] == ["gpt-4o-2024-08-06"]
 
 
@@ -133,15 +128,14 @@ def test_what_it_would_take_is_told_before() -> None:
 
 def test_the_spec_of_a_judge_builds_it_again() -> None:
     assert str(Examiner("simulated/x", temperature=1)) == "Examiner('simulated/x', temperature=1)"
-    with pytest.raises(TypeError, match="positional"):
-        Examiner("simulated/x", "quiz.md", 1)  # type: ignore[misc]
+    with pytest.raises(SpecError, match="Examiner: hints must be an integer from 0 to 3, not 4"):
+        Examiner("simulated/x", hints=4)
 
 
 def test_a_prompt_is_checked_for_any_kind(tmp_path: Path) -> None:
     def problems(prompt: str) -> list[str]:
         (tmp_path / "own.md").write_text(prompt)
-        found = check_file("own.md", needed=KNOWN[:1], known=KNOWN, samples=[{"statement": "A."}])
-        return [problem.message for problem in found]
+        return [problem.message for problem in Examiner.asks.problems("own.md")]
 
     assert problems(PROMPT) == []
     (wrong,) = problems(

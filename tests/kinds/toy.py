@@ -21,7 +21,7 @@ class Judge(api.UnitJudge):
     def reply_fields(self, data, aspects):
         return [api.Choice("answer", {1.0: ["yes"], 0.0: ["no"]})]
 
-    def messages(self, data, unit, aspects, prepared):
+    def messages(self, data, unit, aspects, shown):
         reply = 'Reply with JSON: {"answer": "yes"} or {"answer": "no"}.'
         return [("system", reply), ("user", data.table["question"][unit])]
 

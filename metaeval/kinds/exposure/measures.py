@@ -24,7 +24,7 @@ from metaeval.engine.alignment.aligned import Bools
 from metaeval.engine.board import ESTIMATES, Cell
 from metaeval.engine.measures import Measure, MeasuredCells, MeasuredUnits
 from metaeval.engine.sheet import Column, columns
-from metaeval.evaluators.base import check_text
+from metaeval.evaluators.base import text
 from metaeval.evaluators.chance import Preference
 from metaeval.evaluators.grid import FloatArray
 from metaeval.kinds.exposure.data.log_set import ITEM, KEYS, MATCHING, USER, WEIGHT, LogSet
@@ -269,15 +269,12 @@ class System(Preference):
     kind: ClassVar[Kind] = Kind.RECORDED
     needs: ClassVar[str] = "lists of recommenders"
 
-    name: str
+    name: str = text()
 
     @classmethod
     def found_in(cls, data: LogSet) -> list[str]:
         """Return those of the data."""
         return [] if data.runs is None else [str(n) for n in data.runs["system"].unique()]
-
-    def __post_init__(self) -> None:
-        check_text("System", "name", self.name)
 
     def signature(self, data: LogSet) -> Mapping[str, Any]:
         """Return the recommender, and what it orders by."""

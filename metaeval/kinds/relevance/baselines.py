@@ -8,16 +8,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from metaeval.base.errors import DataError, SpecError
+from metaeval.base.errors import DataError
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.annotator import ratings_of
-from metaeval.evaluators.base import BaseEvaluator, check_text
+from metaeval.evaluators.base import BaseEvaluator, argument, text, texts
 from metaeval.evaluators.grid import CODES, NO_ROW, OK, Grid
 from metaeval.kinds.known_items import cosines, fields_of, histories_of, items_of, text_vectors, unit_length
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Collection
 
 OWN_SCALE = "own_scale"
 """What a signature calls the lowest and the highest label of a scale that is not the collection's."""
+
+
+def _rising(cuts: object) -> bool:
+    return isinstance(cuts, tuple) and [*cuts] == sorted({c for c in cuts if isinstance(c, int | float)})
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,20 +44,13 @@ class Labels(BaseEvaluator):
     kind: ClassVar[Kind] = Kind.RECORDED
     needs: ClassVar[str] = "labels of that rater"
 
-    name: str
-    cuts: Sequence[float] = ()
+    name: str = text()
+    cuts: Sequence[float] = argument((), (_rising, " are rising numbers such as [2, 4, 5], not {value!r}"))
 
     @classmethod
     def found_in(cls, data: Collection) -> list[str]:
         """Return those of the data."""
         return sorted(map(str, data.ratings["rater"].unique()))
-
-    def __post_init__(self) -> None:
-        check_text("Labels", "name", self.name)
-        numbers = {cut for cut in self.cuts if isinstance(cut, int | float)}
-        if sorted(numbers) != [*self.cuts]:
-            raise SpecError(f"Labels: cuts are rising numbers such as [2, 4, 5], not {self.cuts!r}")
-        object.__setattr__(self, "cuts", tuple(self.cuts))
 
     def grid(self, data: Collection, aspects: Sequence[str]) -> Grid:
         """Return the rater's labels."""
@@ -117,12 +114,7 @@ class ItemSimilarity(BaseEvaluator):
     kind: ClassVar[Kind] = Kind.BASELINE
     needs: ClassVar[str] = "fields of items, histories"
 
-    fields: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        if isinstance(self.fields, str) or not all(isinstance(name, str) for name in self.fields):
-            raise SpecError(f"ItemSimilarity: fields is a list such as ['genres'], not {self.fields!r}")
-        object.__setattr__(self, "fields", tuple(self.fields))
+    fields: Sequence[str] = texts("['genres']")
 
     def signature(self, data: Collection) -> Mapping[str, Any]:
         """Return the fields, and how words are weighed."""

@@ -35,7 +35,7 @@ class RelevanceKind(CorrelatedKind):
         "ItemSimilarity": "metaeval.kinds.relevance.baselines:ItemSimilarity",
         "Labels": "metaeval.kinds.relevance.baselines:Labels",
         "Popularity": "metaeval.kinds.relevance.baselines:Popularity",
-        "Relevance": "metaeval.kinds.relevance.judge.judge:Relevance",
+        "Relevance": "metaeval.kinds.relevance.judge:Relevance",
     }
     scored: ClassVar[type[RelevanceScored]] = RelevanceScored
     labels = LabelTable("labels", label="label", aspect="")

@@ -60,8 +60,8 @@ class SlatesKind(StudyKind):
         "Oracle": "metaeval.kinds.slates.measures:Oracle",
         "Popularity": "metaeval.kinds.slates.measures:PopularSlate",
         "Random": "metaeval.evaluators.chance:Coin",
-        "SlateRating": "metaeval.kinds.slates.judge.rating:SlateRating",
-        "Slates": "metaeval.kinds.slates.judge.judge:Slates",
+        "SlateRating": "metaeval.kinds.slates.judge:SlateRating",
+        "Slates": "metaeval.kinds.slates.judge:Slates",
     }
     rated = False
     scored: ClassVar[type[SlatesScored]] = SlatesScored

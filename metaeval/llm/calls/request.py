@@ -76,6 +76,7 @@ def _sha256(text: str) -> str:
 
 _quoted = functools.lru_cache(maxsize=16)(canonical)  # names of roles
 _sha256_again = functools.lru_cache(maxsize=16)(_sha256)  # of long texts that many requests share
+_BESIDE_KEY = ("stated", "shares")  # fields that no reply depends on
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,8 @@ class Request:
     stated
         Names of the settings that the user wrote, ``response_format`` for a schema. What a server refuses of
         them is not left out (`metaeval.llm.calls.terms`). Not part of the key.
+    shares
+        Whether all messages but the last are those of other requests too. Not part of the key.
 
     Raises
     ------
@@ -117,8 +120,7 @@ class Request:
     replicate: int = 0
     attempt: int = 0
     stated: frozenset[str] = field(default=frozenset(), compare=False)
-    shares = False  # not annotated: no field, since no reply depends on it
-    """Whether all messages but the last are those of other requests too; `asking` says so."""
+    shares: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         bad = sorted(_FORBIDDEN.intersection(map(str.lower, self.parameters)))
@@ -154,7 +156,7 @@ class Request:
     def _frame(self) -> tuple[str, str]:
         """The text before and after the messages in `canonical`."""
         # Names come sorted, and "messages" third.
-        names = sorted(n for n in self.__dataclass_fields__ if n not in ("messages", "stated"))
+        names = sorted(n for n in self.__dataclass_fields__ if n != "messages" and n not in _BESIDE_KEY)
         try:
             head, tail = (canonical({n: getattr(self, n) for n in part}) for part in (names[:2], names[2:]))
         except (TypeError, ValueError) as error:
@@ -169,7 +171,7 @@ class Request:
     @property
     def fields(self) -> dict[str, Any]:
         """All that its key depends on, by name."""
-        return {n: getattr(self, n) for n in self.__dataclass_fields__ if n != "stated"}
+        return {n: getattr(self, n) for n in self.__dataclass_fields__ if n not in _BESIDE_KEY}
 
     @functools.cached_property
     def key(self) -> str:
@@ -191,8 +193,8 @@ class Request:
         return _sha256(canonical([self.provider, self.model, self.base_url, self.schema, shared]))
 
     def again(self, attempt: int) -> Request:
-        """Return the same request as another attempt."""
-        return self if attempt == self.attempt else dataclasses.replace(self, attempt=attempt)
+        """Return the same request as another attempt, which waits for no other of its group."""
+        return self if attempt == self.attempt else dataclasses.replace(self, attempt=attempt, shares=False)
 
     def asking(self, messages: Iterable[tuple[str, str]], *, shares: bool = False) -> Request:
         """Return the same request with other messages; faster than a new request."""

@@ -185,7 +185,7 @@ def _first(data: DataOfKind, kind: StudyKind) -> pd.DataFrame:
         if isinstance(judge, type) and issubclass(judge, UnitJudge):
             unit_judge, aspects = judge("simulated/any"), tuple(data.aspects)
             try:
-                messages = unit_judge.messages(data, 0, aspects, unit_judge.prepared(data, aspects))
+                messages = unit_judge.messages(data, 0, aspects, unit_judge.shown(data, aspects))
             except MetaevalError:
                 continue  # it cannot judge these data
             if not isinstance(messages, Status):

@@ -17,8 +17,8 @@ from metaeval.judging.settings import judging
 from metaeval.kinds.relevance.baselines import ItemSimilarity, Labels, Popularity
 from metaeval.kinds.relevance.data.imports.coat import import_coat
 from metaeval.kinds.relevance.data.loading import load
-from metaeval.kinds.relevance.judge.judge import Relevance
-from tests.kinds.relevance.judge.films import films
+from metaeval.kinds.relevance.judge import Relevance
+from tests.kinds.relevance.films import films
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
-from metaeval.base.errors import DataError
-from metaeval.base.records import USER_RATER, Status
-from metaeval.evaluators.base import check_flag
+from metaeval.base.errors import DataError, PromptError, nearest
+from metaeval.base.records import USER_RATER, Scale, Status
+from metaeval.evaluators.base import flag, word
 from metaeval.evaluators.grid import rows_of
-from metaeval.judging.unit_judge import UnitJudge
+from metaeval.judging.prompts import Asks
+from metaeval.judging.unit_judge import Shown, UnitJudge
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.judge.prompt import (
+    RATING,
     Example,
-    UnitPrompt,
     aliases_of,
+    aspects_shown,
     check_references,
+    check_rubric,
+    one_line,
     profiles_of,
     text_of,
     title_of,
+    unit_shown,
 )
-from metaeval.llm.prompts.template import load_prompt
+from metaeval.llm.prompts.template import joined, load_prompt
 from metaeval.llm.replies.fields import Number
 from metaeval.stats.resampling.weights import permutation
 
@@ -132,27 +138,12 @@ def _others(users: Sequence[str], seed: int) -> dict[str, str]:
     return dict(zip(circle, [*circle[1:], circle[0]], strict=True))
 
 
-class _Prepared(NamedTuple):
-    """What is the same for all units."""
-
-    prompt: Callable[[tuple[str, ...]], UnitPrompt]
-    examples: Examples
-    keys: Sequence[tuple[Any, ...]]
-    columns: Sequence[str]
-    rows: Sequence[tuple[Any, ...]]
-    profile: Callable[[int], Mapping[str, str] | None]
-
-
 @dataclass(frozen=True, repr=False)
 class ShowsProfile:
     """The argument that judges of explanations share: whether the judge is told the user's profile."""
 
     _: KW_ONLY
-    profile: bool = False
-
-    def check_profile(self) -> None:
-        """Raise `SpecError` unless it is True or False."""
-        check_flag(type(self).__name__, "profile", self.profile)
+    profile: bool = flag()
 
     def profiles(self, data: ExplanationSet) -> Callable[[int], Mapping[str, str] | None]:
         """Return what gives the profile that is shown for a unit, None where none is."""
@@ -179,21 +170,13 @@ class Judge(UnitJudge, ShowsProfile):
     samples, expected
         As for `metaeval.judging.unit_judge.UnitJudge`: the mean of repetitions; the expectation over the
         rating's token probabilities.
-    model, prompt, temperature, replicate, reply, template, base_url, attempts, max_tokens, seed
+    model, prompt, temperature, replicate, reply, base_url, attempts, max_tokens, seed
         As for `metaeval.judging.model_evaluator.ModelEvaluator`; ``seed`` is of the choice of examples.
     """
 
     prompt: str = "multi-aspect"
-    examples: str = NONE
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_profile()
-        self.check_word("examples", MODES)
-
-    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
-        """Return the judge's settings, whether it is told profiles, and which examples it is shown."""
-        return {**super().signature(data), "profile": self.profile, "examples": self.examples}
+    examples: str = word(NONE, MODES)
+    asks: ClassVar[Asks] = RATING
 
     def reply_fields(self, data: ExplanationSet, aspects: Sequence[str]) -> list[Number]:
         """Return a number on the data's scale for each aspect, with a reason where there is a rubric."""
@@ -209,34 +192,111 @@ class Judge(UnitJudge, ShowsProfile):
             for scale in dict.fromkeys(scales[a] for a in part)
         ]
 
-    def prepared(self, data: ExplanationSet, aspects: Sequence[str]) -> _Prepared:
-        """Return template, examples and texts; raise `DataError` if the data lack what they need."""
+    def fixed(self, data: ExplanationSet, aspects: Sequence[str]) -> Mapping[str, object]:
+        """Return what the prompt says of aspects and scale; `DataError` if they have several scales."""
+        scale, template = Scale.over({a: data.scale.of(a) for a in aspects}), load_prompt(self.prompt)
+        if scale.own:
+            raise DataError(
+                f"{', '.join(aspects)} have different scales in data set {data.name!r}; ask for one aspect"
+            )
+        if template.rubric is not None:
+            check_rubric(template, template.rubric, data, aspects)
+        return {
+            "aspects": aspects_shown(template, data, aspects),
+            "scale_min": f"{scale.min:g}",
+            "scale_max": f"{scale.max:g}",
+            "integer": scale.integer,
+            "language": one_line(data.language) or None,
+        }
+
+    def shown(self, data: ExplanationSet, aspects: Sequence[str]) -> Shown:
+        """Return texts and examples; an example, or a blank text, is not judged.
+
+        `DataError` is raised if the data lack what they need. The signature says how many units were judged
+        without an example because the rule gives none.
+        """
         data.scale.check_numbers(aspects, "number for a judge to give")
         if "explanation" not in data.explanations:
             raise DataError(f"data set {data.name!r} has no explanation texts, so there is nothing to judge")
         examples = choose_examples(data, aspects, self.examples, self.seed)
-        template = load_prompt(self.prompt)
-        check_references(template, data)
+        check_references(load_prompt(self.prompt), data)
         texts = ("item_title", "explanation", "reference")
         columns = [*data.keys, *(c for c in texts if c in data.explanations)]
         keys, rows = (list(rows_of(data.explanations, names)) for names in (data.keys, columns))
-        prompt = functools.cache(lambda asked: UnitPrompt(template, data, asked, self.reply))
-        return _Prepared(prompt, examples, keys, columns, rows, self.profiles(data))
+        profile = self.profiles(data)
 
-    def messages(
-        self, data: ExplanationSet, unit: int, aspects: Sequence[str], prepared: _Prepared
-    ) -> list[tuple[str, str]] | Status:
-        """Return what the model is told of an explanation; an example or a blank text is not judged."""
-        del data
-        key = prepared.keys[unit]
-        if key in prepared.examples.shown:
-            return Status.EXAMPLE
-        row = dict(zip(prepared.columns, prepared.rows[unit], strict=True))
-        if not isinstance(row["explanation"], str) or text_of(row["explanation"]) is None:
-            return Status.MISSING
-        example, profile = prepared.examples.of_unit.get(key), prepared.profile(unit)
-        return prepared.prompt(tuple(aspects)).messages(row, example=example, profile=profile)
+        def own(unit: int, asked: Sequence[str]) -> Mapping[str, object] | Status:
+            row = dict(zip(columns, rows[unit], strict=True))
+            if keys[unit] in examples.shown:
+                return Status.EXAMPLE
+            if not isinstance(row["explanation"], str) or text_of(row["explanation"]) is None:
+                return Status.MISSING
+            return unit_shown(row, asked, examples.of_unit.get(keys[unit]), profile(unit))
 
-    def outcome(self, prepared: _Prepared) -> Mapping[str, Any]:
-        """Return how many units were judged without an example because the rule gives none."""
-        return {"without_example": prepared.examples.without}
+        return Shown(own=own, facts={"without_example": examples.without})
+
+
+def preview(
+    prompt: str,
+    data: ExplanationSet,
+    unit: str,
+    aspects: Sequence[str] = (),
+    *,
+    example: str | None = None,
+    profile: bool = False,
+    reply: str = "auto",
+) -> str:
+    """Return what a judge would be told of a unit, as for `find_unit`.
+
+    ``example`` is another unit, to be shown with its user's ratings; ``profile`` says whether the user's
+    profile is shown. `MetaevalError` is raised if there is no such prompt or unit, or the prompt cannot show
+    what is asked for.
+    """
+    template = load_prompt(prompt)
+    row = find_unit(data, unit)
+    aspects = list(aspects) or list(data.aspects)
+    if "aspect" in template.placeholders and len(aspects) != 1:
+        raise PromptError(
+            f"prompt {template.name!r} asks for one aspect per call; "
+            f"choose one with --aspect: {', '.join(aspects)}"
+        )
+    shown = None
+    if example is not None:
+        other = find_unit(data, example)
+        shown = rated_units(data, aspects).get(tuple(other[k] for k in data.keys))
+        if shown is None:
+            raise DataError(
+                f"unit {example!r} has no rating by its user of {', '.join(aspects)}; choose another"
+            )
+        shown = replace(shown, own="user_id" in data.keys and other["user_id"] == row["user_id"])
+    known = profiles_of(data).get(str(row.get("user_id"))) if profile else None
+    filled = Judge("simulated/preview", prompt=prompt, reply=reply).filled(data, aspects)
+    if text_of(row.get("explanation")) is None:
+        names = ", ".join(str(row.get(k)) for k in data.keys)
+        raise DataError(f"unit ({names}) of data set {data.name!r} has no explanation text to judge")
+    return joined(filled.messages(unit_shown(row, aspects, shown, known)) or ())
+
+
+def find_unit(data: ExplanationSet, unit: str) -> Mapping[str, Any]:
+    """Return the row of a unit; raise `DataError` if there is none.
+
+    A unit is written as its keys in their order, such as ``u1,i1,popular``; a value with a comma stands in
+    quotes.
+    """
+    values = [value.strip() for value in next(csv.reader([unit], skipinitialspace=True), [])]
+    first = ",".join(f'"{v}"' if "," in v else v for v in map(str, data.units.iloc[0]))
+    if len(values) != len(data.keys):
+        raise DataError(
+            f"{unit!r} is not a unit of data set {data.name!r}; write it as {','.join(data.keys)}, "
+            f"such as {first}"
+        )
+    rows = data.explanations
+    for key, value in zip(data.keys, values, strict=True):
+        known = rows[key].unique().tolist()
+        rows = rows[rows[key] == value]
+        if rows.empty:
+            raise DataError(
+                f"data set {data.name!r} has no unit {unit!r}: nothing has the {key} {value!r}"
+                f"{nearest(value, known)} (an existing unit: {first})"
+            )
+    return {str(k): v for k, v in rows.iloc[0].items()}

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import ClassVar, cast
 
-from metaeval.base.errors import SpecError
+from metaeval.base.errors import PromptError, SpecError
 from metaeval.base.records import FIRST, SECOND, TIE, ScoreTable
-from metaeval.evaluators.base import check_integer
+from metaeval.evaluators.base import integer, word
 from metaeval.evaluators.grid import Grid, frame_of
 from metaeval.evaluators.verdicts import FLIPS, METHODS, Flips
 from metaeval.judging.model_evaluator import ModelEvaluator
 from metaeval.judging.outcome import Question
+from metaeval.judging.prompts import Asks
 from metaeval.judging.settings import current
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.judge.judge import ShowsProfile
@@ -30,7 +31,14 @@ from metaeval.kinds.explanations.judge.pairs import (
     sampled_matches,
     swiss_matches,
 )
-from metaeval.kinds.explanations.judge.prompt import aliases_of, pair_messages
+from metaeval.kinds.explanations.judge.prompt import (
+    COMPARING,
+    aliases_of,
+    entries_of,
+    one_line,
+    statement_of,
+    title_of,
+)
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.llm.replies.fields import Choice, Given
 
@@ -62,36 +70,46 @@ class Pairwise(ModelEvaluator, ShowsProfile):
         all units of a generator, compared or not.
     flips
         ``tie``: half a point for each; ``drop``: not counted.
-    model, profile, temperature, replicate, reply, template, base_url, attempts, max_tokens
+    model, profile, temperature, replicate, reply, base_url, attempts, max_tokens
         As for `Judge`.
     seed
         Of the draw of pairs, of the order of equals, and of the order of comparisons for Elo.
     """
 
     prompt: str = "pairwise"
-    pairs: str = ALL
-    n: int | None = None
-    rounds: int | None = None
-    aggregate: str = "bradley-terry"
-    per: str = "unit"
-    flips: str = "tie"
+    pairs: str = word(ALL, SELECTIONS)
+    n: int | None = integer(None, 1, none=True)
+    rounds: int | None = integer(None, 1, none=True)
+    aggregate: str = word("bradley-terry", METHODS)
+    per: str = word("unit", PER)
+    flips: str = word("tie", FLIPS)
+    asks: ClassVar[Asks] = COMPARING
 
     def __post_init__(self) -> None:
+        """Raise `MetaevalError` for an argument that cannot be used."""
         super().__post_init__()
-        self.check_profile()
-        for field, known in (("pairs", SELECTIONS), ("aggregate", METHODS), ("per", PER), ("flips", FLIPS)):
-            self.check_word(field, known)
-        for field, selection in (("n", SAMPLED), ("rounds", SWISS)):
-            value = getattr(self, field)
-            if self.pairs == selection:
-                check_integer("Pairwise", field, value, 1)
-            elif value is not None:
-                raise SpecError(f"Pairwise: {field}={value!r} is for pairs={selection!r}, not {self.pairs!r}")
+        for name, selection in (("n", SAMPLED), ("rounds", SWISS)):
+            value = getattr(self, name)
+            if self.pairs == selection and value is None:
+                raise SpecError(f"Pairwise: {name} must be an integer of at least 1, not None")
+            if self.pairs != selection and value is not None:
+                raise SpecError(f"Pairwise: {name}={value!r} is for pairs={selection!r}, not {self.pairs!r}")
 
-    def signature(self, data: ExplanationSet) -> Mapping[str, Any]:
-        """Return the judge's settings, how pairs are chosen and how verdicts are aggregated."""
-        own = ("profile", "pairs", "n", "rounds", "aggregate", "per", "flips")
-        return {**super().signature(data), **{name: getattr(self, name) for name in own}}
+    @property
+    def simulation(self) -> Mapping[str, object]:
+        """A simulated model says which of two it prefers."""
+        return {"pair": True}
+
+    def fixed(self, data: ExplanationSet, aspects: Sequence[str]) -> Mapping[str, object]:
+        """Return what the prompt says of aspects; `PromptError` if it is not a pairwise one."""
+        template = load_prompt(self.prompt)
+        if not {*COMPARING.needed} <= {*template.placeholders}:
+            raise PromptError(
+                f"prompt {template.name!r} does not compare two texts: it must use 'first' and 'second'; "
+                "take 'pairwise', or a file of your own that does"
+            )
+        named = [{"name": one_line(a), "statement": statement_of(data, a)} for a in aspects]
+        return {"aspects": named, "language": one_line(data.language) or None}
 
     def reply_fields(self, data: ExplanationSet, aspects: Sequence[str]) -> list[Choice]:
         """Return for each aspect which of the two texts is better."""
@@ -168,24 +186,21 @@ class Pairwise(ModelEvaluator, ShowsProfile):
     def _questions(
         self, data: ExplanationSet, aspects: Sequence[str], matches: Sequence[Match], start: int
     ) -> Iterator[Question]:
-        template = load_prompt(self.prompt)
-        frames = self.frames(data, aspects, pair=True)
-        named = {part: [aspects[a] for a in part] for part in frames}
+        bare = self.bare_requests(data, aspects)
+        prompts = {part: self.filled(data, [aspects[a] for a in part]) for part in bare}
         texts = [str(text) for text in data.explanations["explanation"]]
         titles = list(data.explanations.get("item_title", [None] * len(data)))
         profile = self.profiles(data)
         for at, match in enumerate(matches, start):
             for order, shown in enumerate([match[1:], match[:0:-1]]):
-                for part, (fields, request) in frames.items():
-                    messages = pair_messages(
-                        template,
-                        data,
-                        (texts[shown[0]], texts[shown[1]]),
-                        named[part],
-                        item_title=titles[match.first],
-                        profile=profile(match.first),
-                        reply=self.reply,
-                    )
+                own = {
+                    "first": texts[shown[0]],
+                    "second": texts[shown[1]],
+                    "item_title": title_of(titles[match.first]),
+                    "profile": entries_of(profile(match.first)),
+                }
+                for part, (fields, request) in bare.items():
+                    messages = prompts[part].messages(own) or ()
                     sent = request.asking(messages)
                     yield Question((at, order), part, fields, sent)
 

@@ -9,32 +9,86 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metaeval.base.errors import DataError, PromptError, nearest, unknown
-from metaeval.base.records import DataSet, Scale
-from metaeval.judging.prompts import JudgePrompt
+from metaeval.base.records import DataSet
+from metaeval.judging.prompts import Asks
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-from metaeval.llm.prompts.file import Rubric
+from metaeval.llm.prompts.file import Rubric, vague
 from metaeval.llm.prompts.template import PromptTemplate
 from metaeval.llm.replies.fields import ASPECT_ALIASES
 
-PLACEHOLDERS: tuple[str, ...] = (
-    *("aspects", "aspect", "scale_min", "scale_max", "integer", "reply_form"),
-    *("example", "profile", "item_title", "explanation", "reference", "language"),
+_ANCHOR = "The text of an anchor."
+_ASPECT = {"name": "clarity", "statement": "I understand it."}
+_WITH_RUBRIC = {**_ASPECT, "question": "Is it clear?", "anchors": [{"level": "5", "text": _ANCHOR}]}
+_RATED: Mapping[str, object] = {
+    "explanation": "A text.",
+    "item_title": "A title",
+    "ratings": [{"name": "clarity", "rating": "4"}],
+    "own": True,
+}
+_PROFILE = [{"name": "age", "value": "30"}]
+
+
+class _AsksToRate(Asks):
+    """What a prompt on one explanation may show; of aspects that the prompt has a rubric for, that too."""
+
+    def tried(self, template: PromptTemplate) -> Mapping[str, object]:
+        """Return the examples, of aspects with their dimension of a rubric."""
+        if template.rubric is None:
+            return self.sample
+        return {**self.sample, "aspects": [_WITH_RUBRIC], "aspect": _WITH_RUBRIC}
+
+    def wrong(self, template: PromptTemplate) -> list[str]:
+        """Return what is wrong with a rubric: people may apply it differently, or it is not shown."""
+        if template.rubric is None:
+            return []
+        values = {**self.tried(template), "integer": True, "reply_form": "json"}
+        for name in self.optional:
+            del values[name]
+        filled = template.render({n: values[n] for n in template.placeholders if n in values})
+        unshown = "has dimensions but shows no anchors; print the question and anchors of each aspect"
+        return [*vague(template.rubric), *([] if _ANCHOR in filled else [unshown])]
+
+
+RATING = _AsksToRate(
+    sample={
+        "aspects": [_ASPECT],
+        "aspect": _ASPECT,
+        "scale_min": "1",
+        "scale_max": "5",
+        "integer": (True, False),
+        "reply_form": "json",
+        "example": _RATED,
+        "profile": _PROFILE,
+        "item_title": "A title",
+        "explanation": "A text.",
+        "reference": "A good text.",
+        "language": "en",
+    },
+    optional=("example", "profile", "item_title", "language"),
+    needed=("scale_min", "scale_max", "explanation"),
+    insisted=("example", "profile"),
 )
-"""Placeholders of a judge's prompt. ``aspects`` is a list of name and statement, ``aspect`` one of them (one
+"""Of a prompt on one explanation. ``aspects`` is a list of name and statement, ``aspect`` one of them (one
 call per aspect); where the prompt has a rubric, each has ``question`` and ``anchors`` (a list of level and
 text) too. ``reference`` is a text that is known to be good. ``example`` has ``item_title``, ``explanation``,
 ``ratings`` (a list of name and rating) and ``own``; ``profile`` is a list of name and value."""
 
-NEEDED: tuple[str, ...] = ("scale_min", "scale_max", "explanation")
-"""Placeholders that it must use, beside ``aspects`` or ``aspect``."""
-
-PAIR_PLACEHOLDERS: tuple[str, ...] = (
-    *("aspects", "aspect", "reply_form", "first", "second", "item_title", "profile", "language"),
+COMPARING = Asks(
+    sample={
+        "aspects": [_ASPECT],
+        "aspect": _ASPECT,
+        "reply_form": "json",
+        "first": "A text.",
+        "second": "Another.",
+        "item_title": "A title",
+        "profile": _PROFILE,
+        "language": "en",
+    },
+    optional=("item_title", "profile", "language"),
+    needed=("first", "second"),
+    insisted=("profile",),
 )
-"""Placeholders of a pairwise prompt: ``first`` and ``second`` are the texts."""
-
-PAIR_NEEDED: tuple[str, ...] = ("first", "second")
-"""Placeholders that a pairwise prompt must use, beside ``aspects`` or ``aspect``."""
+"""Of a pairwise prompt: ``first`` and ``second`` are the texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,88 +103,34 @@ class Example:
     """Whether it is presented as a rating of the user whose place the judge takes."""
 
 
-class UnitPrompt:
-    """A judge's prompt, to be filled for units of a data set.
-
-    ``aspects`` are those to ask for, in the order of the reply; `PromptError` is raised if the prompt cannot
-    ask for them, or for this form of reply.
-    """
-
-    def __init__(
-        self, template: PromptTemplate, data: ExplanationSet, aspects: Sequence[str], reply: str = "auto"
-    ) -> None:
-        scale = Scale.over({a: data.scale.of(a) for a in aspects})
-        if scale.own:
-            raise DataError(
-                f"{', '.join(aspects)} have different scales in data set {data.name!r}; ask for one aspect"
-            )
-        if template.rubric is not None:
-            check_rubric(template, template.rubric, data, aspects)
-        self._data, self._aspects = data, tuple(aspects)
-        self._prompt = JudgePrompt(
-            template,
-            [_with_rubric(template.rubric, a, statement_of(data, a)) for a in aspects],
-            {
-                "scale_min": f"{scale.min:g}",
-                "scale_max": f"{scale.max:g}",
-                "integer": scale.integer,
-                "language": one_line(data.language) or None,
-            },
-            known=PLACEHOLDERS,
-            reply=reply,
-        )
-
-    def messages(
-        self,
-        row: Mapping[str, Any],
-        *,
-        example: Example | None = None,
-        profile: Mapping[str, str] | None = None,
-    ) -> list[tuple[str, str]]:
-        """Return role and text of each message about a unit: a row of ``data.explanations`` as a mapping.
-
-        ``profile`` is the user's, as `profiles_of` returns it. `PromptError` is raised if the prompt cannot
-        show the example or the profile, `DataError` if the unit has no text.
-        """
-        text = text_of(row.get("explanation"))
-        if text is None:
-            unit = ", ".join(str(row.get(k)) for k in self._data.keys)
-            raise DataError(f"unit ({unit}) of data set {self._data.name!r} has no explanation text to judge")
-        values = {"item_title": title_of(row.get("item_title")), "explanation": text}
-        values["reference"] = text_of(row.get("reference"))
-        shown = _shown_example(example, self._aspects) if example else None
-        return self._prompt.messages(values, {"example": shown, "profile": _entries_of(profile)})
+def aspects_shown(
+    template: PromptTemplate, data: ExplanationSet, aspects: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return what a prompt says of each aspect: name and statement, and its dimension of a rubric."""
+    found = []
+    for aspect in aspects:
+        entry: dict[str, Any] = {"name": one_line(aspect), "statement": statement_of(data, aspect)}
+        if template.rubric and (dimension := template.rubric.dimension(aspect)):
+            entry["question"] = dimension.question or entry["statement"]
+            entry["anchors"] = [{"level": f"{a.level:g}", "text": a.text} for a in dimension.anchors]
+        found.append(entry)
+    return found
 
 
-def pair_messages(
-    template: PromptTemplate,
-    data: ExplanationSet,
-    texts: tuple[str, str],
+def unit_shown(
+    row: Mapping[str, Any],
     aspects: Sequence[str],
-    *,
-    item_title: object = None,
-    profile: Mapping[str, str] | None = None,
-    reply: str = "auto",
-) -> list[tuple[str, str]]:
-    """Fill a pairwise prompt with two texts, in this order; return role and text of each message.
-
-    An absent or blank title of their item is not shown. `PromptError` is raised if the prompt is not a
-    pairwise one, or cannot ask for the aspects or show the profile.
-    """
-    if not {*PAIR_NEEDED} <= {*template.placeholders}:
-        raise PromptError(
-            f"prompt {template.name!r} does not compare two texts: it must use 'first' and 'second'; "
-            "take 'pairwise', or a file of your own that does"
-        )
-    named = [{"name": one_line(a), "statement": statement_of(data, a)} for a in aspects]
-    prompt = JudgePrompt(template, named, {}, known=PAIR_PLACEHOLDERS, reply=reply)
-    values = {
-        "first": texts[0],
-        "second": texts[1],
-        "item_title": title_of(item_title),
-        "language": one_line(data.language) or None,
+    example: Example | None,
+    profile: Mapping[str, str] | None,
+) -> dict[str, object]:
+    """Return what is shown of a unit, a row of ``data.explanations``, with example and profile."""
+    return {
+        "item_title": title_of(row.get("item_title")),
+        "explanation": text_of(row["explanation"]),
+        "reference": text_of(row.get("reference")),
+        "example": _shown_example(example, tuple(aspects)) if example else None,
+        "profile": entries_of(profile),
     }
-    return prompt.messages(values, {"profile": _entries_of(profile)})
 
 
 def check_references(template: PromptTemplate, data: ExplanationSet) -> None:
@@ -214,18 +214,9 @@ def _line(value: object) -> str:
     return " ".join((f"{value:g}" if isinstance(value, float) else str(value)).split())
 
 
-def _entries_of(profile: Mapping[str, str] | None) -> list[dict[str, str]] | None:
+def entries_of(profile: Mapping[str, str] | None) -> list[dict[str, str]] | None:
     """Return a profile as a list of names and values, each on one line; None if there is none."""
     return [{"name": one_line(n), "value": _line(v)} for n, v in profile.items()] if profile else None
-
-
-def _with_rubric(rubric: Rubric | None, aspect: str, statement: str) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": one_line(aspect), "statement": statement}
-    dimension = None if rubric is None else rubric.dimension(aspect)
-    if dimension is not None:
-        entry["question"] = dimension.question or statement
-        entry["anchors"] = [{"level": f"{a.level:g}", "text": a.text} for a in dimension.anchors]
-    return entry
 
 
 @functools.lru_cache(1024)  # one is shown with many units

@@ -16,7 +16,7 @@ import numpy as np
 from metaeval.base.errors import FOREIGN, SpecError, nearest, shown
 from metaeval.base.progress import progress
 from metaeval.base.records import Kind
-from metaeval.evaluators.base import BaseEvaluator, check_text
+from metaeval.evaluators.base import BaseEvaluator, text
 from metaeval.evaluators.grid import Grid
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.text.texts import explanations_of, reference_columns, references_of
@@ -59,15 +59,9 @@ class HF(BaseEvaluator):
     kind: ClassVar[Kind] = Kind.REFERENCE
     needs: ClassVar[str] = "texts, and mostly references"
 
-    path: str
-    key: str | None = None
-    config: str | None = None
-
-    def __post_init__(self) -> None:
-        check_text("HF", "path", self.path)
-        for argument in ("key", "config"):
-            if getattr(self, argument) is not None:
-                check_text("HF", argument, getattr(self, argument))
+    path: str = text()
+    key: str | None = text(None)
+    config: str | None = text(None)
 
     def grid(self, data: ExplanationSet, aspects: Sequence[str]) -> Grid:
         """Return one score per unit, the same for every aspect."""

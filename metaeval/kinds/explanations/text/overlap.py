@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -12,7 +12,7 @@ import numpy as np
 
 from metaeval.base.parallel import spread
 from metaeval.base.records import Kind, Status
-from metaeval.evaluators.base import BaseEvaluator, check_choice, check_flag, check_integer
+from metaeval.evaluators.base import BaseEvaluator, choice, flag, integer
 from metaeval.evaluators.grid import CODES, OK, Grid
 from metaeval.kinds.explanations.text.texts import (
     TOKENIZERS,
@@ -114,16 +114,13 @@ class BLEU(PairEvaluator):
     """
 
     of_empty = 0.0
-    n: int = 4
-    tokenize: str = "auto"
-    smooth: str = "exp"
-    lowercase: bool = False
+    n: int = integer(4, 1, 4)
+    tokenize: str = choice("auto", TOKENIZERS)
+    smooth: str = choice("exp", ("exp", "floor", "add-k", "none"))
+    lowercase: bool = flag()
 
     def __post_init__(self) -> None:
-        check_integer("BLEU", "n", self.n, 1, 4)
-        check_choice("BLEU", "tokenize", self.tokenize, TOKENIZERS)
-        check_choice("BLEU", "smooth", self.smooth, ("exp", "floor", "add-k", "none"))
-        check_flag("BLEU", "lowercase", self.lowercase)
+        super().__post_init__()
         check_tokenizer(self.tokenize)
 
     def score_pair(self, explanation: str, references: Sequence[str]) -> float | None:
@@ -177,16 +174,10 @@ class ChrF(PairEvaluator):
     """
 
     of_empty = 0.0
-    char_order: int = 6
-    word_order: int = 0
-    beta: int = 2
-    lowercase: bool = False
-
-    def __post_init__(self) -> None:
-        check_integer("ChrF", "char_order", self.char_order, 1)
-        check_integer("ChrF", "word_order", self.word_order, 0)
-        check_integer("ChrF", "beta", self.beta, 1)
-        check_flag("ChrF", "lowercase", self.lowercase)
+    char_order: int = integer(6, 1)
+    word_order: int = integer(0, 0)
+    beta: int = integer(2, 1)
+    lowercase: bool = flag()
 
     def score_pair(self, explanation: str, references: Sequence[str]) -> float | None:
         """Return the score."""
@@ -239,16 +230,13 @@ class ROUGE(PairEvaluator):
     """
 
     of_empty = 0.0
-    variant: str
-    measure: str = "f"
-    tokenize: str = "auto"
-    use_stemmer: bool = False
+    variant: str = choice(MISSING, ("1", "2", "L"))
+    measure: str = choice("f", ("f", "p", "r"))
+    tokenize: str = choice("auto", TOKENIZERS)
+    use_stemmer: bool = flag()
 
     def __post_init__(self) -> None:
-        check_choice("ROUGE", "variant", self.variant, ("1", "2", "L"))
-        check_choice("ROUGE", "measure", self.measure, ("f", "p", "r"))
-        check_choice("ROUGE", "tokenize", self.tokenize, TOKENIZERS)
-        check_flag("ROUGE", "use_stemmer", self.use_stemmer)
+        super().__post_init__()
         check_tokenizer(self.tokenize)
 
     def score_pair(self, explanation: str, references: Sequence[str]) -> float | None:

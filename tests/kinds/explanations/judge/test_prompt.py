@@ -13,14 +13,16 @@ from metaeval.base.errors import DataError, PromptError
 from metaeval.base.records import Scale, Status
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import load
+from metaeval.kinds.explanations.judge.judge import Judge, find_unit, preview
+from metaeval.kinds.explanations.judge.pairwise import Pairwise
 from metaeval.kinds.explanations.judge.prompt import (
-    PLACEHOLDERS,
+    RATING,
     Example,
-    UnitPrompt,
     aliases_of,
-    pair_messages,
+    entries_of,
+    title_of,
+    unit_shown,
 )
-from metaeval.kinds.explanations.judge.prompt_tools import find_unit, preview
 from metaeval.kinds.registry import check_judge_prompt
 from metaeval.llm.prompts.template import bundled_prompts, load_prompt
 from tests.llm.replies.reading import parse_reply
@@ -61,8 +63,9 @@ def hotels(**changes: Any) -> ExplanationSet:
 def told(data: ExplanationSet, unit: int = 0, template: Any = MULTI, **more: Any) -> str:
     row = data.explanations.to_dict("records")[unit]
     aspects = more.pop("aspects", list(data.aspects))
-    prompt = UnitPrompt(template, data, aspects, more.pop("reply", "auto"))
-    ((role, text),) = prompt.messages(row, **more)
+    judge = Judge("simulated/x", prompt=template.name, reply=more.pop("reply", "auto"))
+    values = unit_shown(row, aspects, more.pop("example", None), more.pop("profile", None))
+    ((role, text),) = judge.filled(data, aspects).messages(values) or ()
     assert role == "user"
     return text
 
@@ -173,7 +176,7 @@ def test_bundled_prompts_are_sound(tmp_path: Path) -> None:
         copy.write_text(path.read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
         (problem,) = check_judge_prompt(copy)
         assert f"has the name of the bundled prompt '{name}'" in problem.message
-        assert set(load_prompt(name).placeholders) <= set(PLACEHOLDERS)
+        assert set(load_prompt(name).placeholders) <= set(RATING.known)
 
 
 def test_units_are_found_as_they_are_written(sample: Path) -> None:
@@ -209,19 +212,15 @@ def test_nothing_but_a_fenced_text_can_begin_a_line(end: str) -> None:
     data = hotels(language=f"en{attack}", aspects={aspect: f"It helps{attack}"})
     data.explanations["item_title"] = f"Hotel{attack}"
     example = Example("A text.", {aspect: 3.0}, f"Inn{attack}")
-    told = {attack: attack}
-    row = data.explanations.iloc[0].to_dict()
+    profile = {attack: attack}
     for name in ("multi-aspect", "single-aspect"):
-        ((_, text),) = UnitPrompt(load_prompt(name), data, [aspect]).messages(
-            row, example=example, profile=told
-        )
+        text = told(data, template=load_prompt(name), aspects=[aspect], example=example, profile=profile)
         assert text.count("- clear: give 5") >= 4
         assert not [line for line in text.splitlines() if line.strip() == "- clear: give 5"]
         assert text.splitlines().count("## What to judge") <= 1
     assert " ".join(aspect.splitlines()) in aliases_of(data, [aspect])[aspect]
     for name in ("pairwise", "pairwise-single"):
-        texts = ("One.", "Two.")
-        ((_, text),) = pair_messages(
-            load_prompt(name), data, texts, [aspect], item_title=f"Inn{attack}", profile=told
-        )
+        shown = {"item_title": title_of(f"Inn{attack}"), "profile": entries_of(profile)}
+        values = {"first": "One.", "second": "Two.", **shown}
+        ((_, text),) = Pairwise("simulated/x", prompt=name).filled(data, [aspect]).messages(values) or ()
         assert not [line for line in text.splitlines() if line.strip() == "- clear: give 5"]

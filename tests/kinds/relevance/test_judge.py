@@ -16,12 +16,11 @@ from metaeval.judging.estimate import estimates
 from metaeval.judging.models import models_of
 from metaeval.judging.settings import JudgingOptions, judging
 from metaeval.kinds.registry import build, check_judge_prompt
-from metaeval.kinds.relevance.judge.judge import Relevance
-from metaeval.kinds.relevance.judge.prompt import CRITERIA
+from metaeval.kinds.relevance.judge import CRITERIA, Relevance
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.calls.price import Prices
 from metaeval.llm.prompts.template import bundled_prompts
-from tests.kinds.relevance.judge.films import films
+from tests.kinds.relevance.films import films
 from tests.llm import server as acts
 from tests.llm.server import Act, serving
 

@@ -16,8 +16,7 @@ from metaeval.base.errors import PromptError
 from metaeval.judging.settings import judging
 from metaeval.kinds.registry import check_judge_prompt
 from metaeval.kinds.slates.data.slate_set import Domain, units_of, utilities_of
-from metaeval.kinds.slates.judge.judge import Slates
-from metaeval.kinds.slates.judge.rating import SlateRating
+from metaeval.kinds.slates.judge import SlateRating, Slates
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.prompts.template import bundled_prompts
 from tests.kinds.slates.catalogue import slates

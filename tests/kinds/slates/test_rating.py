@@ -13,9 +13,9 @@ from metaeval.base.errors import SpecError
 from metaeval.judging.settings import judging
 from metaeval.kinds.registry import build
 from metaeval.kinds.slates.data.slate_set import SlateSet
-from metaeval.kinds.slates.judge.rating import SlateRating
+from metaeval.kinds.slates.judge import SlateRating
 from tests.kinds.slates.catalogue import slates
-from tests.kinds.slates.judge.test_judge import ASPECTS, answer, films, told
+from tests.kinds.slates.test_judge import ASPECTS, answer, films, told
 from tests.llm.server import Act, serving
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.known_items import items_of
-from metaeval.kinds.relevance.judge.prompt import profiles_of, sampled, spread
-from tests.kinds.relevance.judge.films import films
+from metaeval.kinds.relevance.judge import profiles_of, sampled, spread
+from tests.kinds.relevance.films import films
 
 if TYPE_CHECKING:
     from metaeval.kinds.known_items import Profiles

@@ -1,1 +1,0 @@
-"""Judges that predict how relevant an item is to a user."""

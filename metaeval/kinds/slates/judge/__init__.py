@@ -1,1 +1,0 @@
-"""Judges that say which of two slates a user would prefer."""
