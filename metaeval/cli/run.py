@@ -203,7 +203,7 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
     for note in record.notes:
         tell(note)
     if record.policy.get("engine") == DUCKDB:
-        from metaeval.study.recorded_files import LEFT_OUT
+        from metaeval.study.results import LEFT_OUT
 
         tell(LEFT_OUT)
     tell_simulated(record.simulation)

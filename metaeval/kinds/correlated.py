@@ -14,8 +14,8 @@ from metaeval.base.records import AVERAGE, COEFFICIENTS, LEVELS, DataOfKind
 from metaeval.engine.alignment.policy import Coefficient, Missing, Policy
 from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.correlation import COLUMN, CORRELATIONS, correlated, correlation_board
-from metaeval.engine.out_of_core.passes import compare_loaded, correlate_loaded
 from metaeval.engine.paired_tests import OrderBy, compare_prepared
+from metaeval.engine.passes import compare_loaded, correlate_loaded
 from metaeval.engine.ranking import PeopleLine, RankedCell, Results
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.study import Study, distinct, unknown_word

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from metaeval.engine.cells import Cells
     from metaeval.engine.drilldown import Groups, UnitView
     from metaeval.engine.figure import Figure
-    from metaeval.engine.out_of_core.files import Parquet
-    from metaeval.engine.out_of_core.loading import Loaded
+    from metaeval.engine.files import Parquet
+    from metaeval.engine.passes import Loaded
     from metaeval.kinds.study import Study
 
 S_co = TypeVar("S_co", bound="Study", covariant=True)

@@ -12,13 +12,14 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
 from metaeval.base import __version__
 from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.records import ScoreTable, Status
+from metaeval.engine.passes import Loaded, load
 from metaeval.judging.asking import ask_by_batches, ask_by_workers
 from metaeval.judging.cost import calls_in, lost_calls, replies_state
 from metaeval.judging.settings import judging_of, under
@@ -28,10 +29,11 @@ from metaeval.runs.folder import RECORD, RunFolder, digest_of, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
 from metaeval.study.completion import code, finished, inputs_of, libraries, replaces
 from metaeval.study.plan import Plan, plan, study_of
-from metaeval.study.recorded_files import facts_of, load_recorded
 from metaeval.study.unread import unread_of
 
 if TYPE_CHECKING:
+    from metaeval.engine.files import Parquet
+    from metaeval.evaluators.recorded import Recorded
     from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.study.results import Run
 
@@ -147,8 +149,8 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
                     scores = _score(folder, scoring, todo.fingerprint, done)
                     counts = counts_of(scores)
                 else:
-                    loaded = load_recorded(todo.in_file, scoring, ratings, todo.study)
-                    scores, counts = facts_of(scoring), loaded.status_counts()
+                    scores, loaded = _recorded(todo.in_file, scoring, ratings, todo.study)
+                    counts = loaded.status_counts()
             judge_tables = of_truth.asked() | scoring.asked()
             facts = _made(todo, scores, counts, truth) | _reply_facts(
                 todo, judge_tables, scores, ratings, again
@@ -243,6 +245,24 @@ def _score(folder: RunFolder, scoring: Scoring, fingerprint: str, done: list[str
     if stopped:
         raise StoppedError("; ".join(stopped))
     return joined([tables[name] for name in scoring.named], scoring.data)
+
+
+def _recorded(
+    file: Parquet,
+    scoring: Scoring,
+    ratings: pd.DataFrame,
+    study: Any,  # noqa: ANN401 - of a kind with levels
+) -> tuple[ScoreTable, Loaded]:
+    """Match the recorded scores in a file with the truth; return what is known of them, and both."""
+    data, named = scoring.data, {name: cast("Recorded", e) for name, e in scoring.named.items()}
+    for evaluator in named.values():
+        evaluator.rows(data, scoring.aspects)
+    in_file = {name: evaluator.name for name, evaluator in named.items()}
+    loaded = load(file, ratings, study.policy.levels, text_keys=True, named=in_file)
+    signatures = {name: scoring.signature(name) for name in named}
+    kinds = {name: evaluator.kind for name, evaluator in named.items()}
+    none = pd.DataFrame(columns=[*data.keys, "evaluator", "aspect", "score", "status"])
+    return ScoreTable(none, signatures, kinds, data.simulated), loaded
 
 
 def _count(frame: pd.DataFrame | None, status: Status) -> int:

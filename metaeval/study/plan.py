@@ -16,23 +16,24 @@ import pandas as pd
 from metaeval.base.errors import DataError, MetaevalError, StudyError, nearest, shown, unknown
 from metaeval.base.files import bundled
 from metaeval.base.keys import UNIT, cluster_columns
+from metaeval.base.parallel import DUCKDB, MEMORY
 from metaeval.base.progress import progress
 from metaeval.base.records import DataOfKind, DataSet, Evaluator
 from metaeval.base.simulation import Simulation
-from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.out_of_core.files import Parquet
+from metaeval.base.spec import EvaluatorSpec, parts_of
+from metaeval.engine.files import Parquet, chosen
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.ensemble import Ensemble
+from metaeval.evaluators.recorded import Recorded
 from metaeval.judging.cluster import Workers, workers_of
 from metaeval.kinds.kind import Factory, StudyKind, kind_named
 from metaeval.kinds.reading import make_study, read_study
 from metaeval.kinds.registry import known_evaluators
 from metaeval.kinds.scoring import Scoring, judges_of
 from metaeval.kinds.study import IN_MEMORY, Study, unknown_word
-from metaeval.runs.folder import check_usable, digest_of
+from metaeval.runs.folder import SCORES, check_usable, digest_of
 from metaeval.runs.record import Record
 from metaeval.sources.hub import FILE
-from metaeval.study.recorded_files import check_recorded, load_for_run
 from metaeval.study.specs import resolve_evaluators, resolve_truth
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def plan(
         if (held := study.held.data) is None:
             place = Path(study.held.place) if study.held.place else _place(study)
             study = study.found_at(place)
-            held, in_file = load_for_run(kind, place, engine)
+            held, in_file = _loaded(kind, place, engine)
         data = kind.chosen(study, _without(study, held))
         if in_file is not None:
             data = replace(data, scores=held.scores)  # units that are left out had some of the first rows
@@ -136,7 +137,7 @@ def plan(
     study = kind.resolve(study.model_copy(update={"aspects": list(aspects)}), data)
     evaluators = resolve_evaluators(study, data, truth, known)
     if in_file is not None:
-        check_recorded(study, evaluators, truth)
+        _check_recorded(study, evaluators, truth)
     specs = {name: str(spec) for name, spec in evaluators.items()}
     resolved: dict[str, Any] = {"evaluators": specs, "truth": str(truth), "aspects": list(aspects)}
     folder = Path(out) if out is not None else Path("results") / study.name
@@ -148,6 +149,43 @@ def plan(
     made = Plan(study, kind, data, folder, evaluators, truth, aspects, asking, in_file)
     _check(made.scoring().named.values(), data, aspects)
     return made
+
+
+def _loaded(kind: StudyKind, place: Path | str, engine: str | None) -> tuple[DataOfKind, Parquet | None]:
+    """Load a data set; its recorded scores stay in their file, which is returned, if they are many.
+
+    Raises `MetaevalError` if they are to stay there and cannot.
+    """
+    file = Path(place) / SCORES
+    if engine != MEMORY and file.is_file():
+        scores = Parquet.of(file, "the recorded scores")
+        many = engine == DUCKDB or chosen("auto", scores) == DUCKDB
+        if many and (data := kind.load_beside(Path(place), scores)) is not None:
+            return data, scores
+    if engine == DUCKDB:
+        raise MetaevalError(
+            f"engine {DUCKDB!r} takes recorded scores of explanations from {SCORES}, and {place} has none; "
+            "leave the engine out"
+        )
+    return kind.load(place), None
+
+
+def _check_recorded(study: Study, evaluators: Mapping[str, EvaluatorSpec], truth: EvaluatorSpec) -> None:
+    """See that the evaluators, and not the truth, are recorded ones; `StudyError` if they are not."""
+    whole = f"or read them into memory: --engine {MEMORY}"
+    for at, (name, spec) in enumerate(evaluators.items()):
+        if spec.name != Recorded.__name__:
+            where = name if isinstance(study.evaluators, dict) else at
+            raise study.error(
+                f"the recorded scores do not fit in memory, and {name} is not one of them: score it "
+                f"first (metaeval score), add its rows to {SCORES} and name it Recorded('…'), {whole}",
+                "evaluators",
+                where,
+            )
+    if any(part.startswith(f"{Recorded.__name__}(") for part in parts_of(truth)):
+        raise study.error(
+            f"the recorded scores do not fit in memory, so they are no truth; name another, {whole}", "truth"
+        )
 
 
 def _check(evaluators: Iterable[Evaluator], data: DataSet, aspects: Sequence[str]) -> None:
