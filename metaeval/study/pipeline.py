@@ -27,8 +27,7 @@ from metaeval.kinds.scoring import Scoring, joined, judges_of
 from metaeval.kinds.study import Study
 from metaeval.runs.folder import RECORD, RunFolder, digest_of, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
-from metaeval.study.completion import code, finished, inputs_of, libraries, replaces
-from metaeval.study.plan import Plan, plan, study_of
+from metaeval.study.plan import Plan, code, libraries, plan, study_of
 from metaeval.study.unread import unread_of
 
 if TYPE_CHECKING:
@@ -92,9 +91,9 @@ def run(
 
 def completed(todo: Plan, *, offline: bool, wait: bool, tell: Callable[[str], object]) -> Run | None:
     """Carry a plan out, and tell which other run it replaces; None if its run is finished already."""
-    if finished(todo, offline=offline) is not None:
+    if todo.finished(offline=offline) is not None:
         return None
-    if message := replaces(todo):
+    if message := todo.replaces():
         tell(message)
     return carry_out(todo, offline=offline, wait=wait)
 
@@ -131,17 +130,15 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
         kept = before.is_done  # until this run is finished, too
         done: list[str] = []
         try:
-            scoring = todo.scoring()
-            inputs = inputs_of(todo, scoring, offline=offline)
-            of_truth = todo.scoring({"truth": str(todo.truth)})
-            judges = judges_of([*scoring.named.values(), *of_truth.named.values()])
+            scoring, inputs = todo.scoring, todo.inputs(offline=offline)
+            judges = judges_of([*scoring.named.values(), *todo.truth.named.values()])
             with contextlib.ExitStack() as stack:
                 if judges:
                     prices = {} if kept else before.prices
                     record = record.having(
                         prices=_ask(stack, todo, judges, prices, offline=offline, wait=wait)
                     )
-                truth = of_truth.whole()
+                truth = todo.truth.whole()
                 if not kept:
                     folder.write_record(record)
                 ratings, loaded = truth_ratings(truth), None
@@ -151,7 +148,7 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
                 else:
                     scores, loaded = _recorded(todo.in_file, scoring, ratings, todo.study)
                     counts = loaded.status_counts()
-            judge_tables = of_truth.asked() | scoring.asked()
+            judge_tables = todo.truth.asked() | scoring.asked()
             facts = _made(todo, scores, counts, truth) | _reply_facts(
                 todo, judge_tables, scores, ratings, again
             )
@@ -162,7 +159,7 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
             if not kept:
                 folder.write_record(record.having(status="stopped", stopped=_now()))
             why = str(error) or "interrupted"
-            count = f"{len(done)} of {len(todo.evaluators)} evaluators are kept in {todo.out}"
+            count = f"{len(done)} of {len(todo.scoring.named)} evaluators are kept in {todo.out}"
             raise StoppedError(
                 f"{why}: the scores of {count}; run the same command again to go on"
             ) from error
@@ -187,11 +184,11 @@ def _ask(
     if workers is not None:
         models = todo.study.models
         of_workers = ask_by_workers(
-            judges, todo.data, todo.aspects, shared, options=options, models=models, workers=workers
+            judges, todo.data, todo.scoring.aspects, shared, options=options, models=models, workers=workers
         )
         stack.enter_context(under(of_workers))
     if by_batch:
-        finish = ask_by_batches(judges, todo.data, todo.aspects, shared, todo.out, wait=wait)
+        finish = ask_by_batches(judges, todo.data, todo.scoring.aspects, shared, todo.out, wait=wait)
         stack.push(lambda kind, *_: kind is None and finish())
     return shared.prices.used
 
@@ -293,15 +290,15 @@ def _made(
     return {
         "status": "done",
         "finished": _now(),
-        "truth": TruthFacts(spec=str(todo.truth), signature=dict(truth_signature), units=len(rated)),
+        "truth": TruthFacts(spec=todo.study.truth, signature=dict(truth_signature), units=len(rated)),
         "evaluators": {
             name: EvaluatorFacts(
-                spec=str(spec),
+                spec=spec,
                 kind=scores.kinds[name],
                 signature=dict(scores.signatures[name]),
                 scores=counts[name],
             )
-            for name, spec in todo.evaluators.items()
+            for name, spec in todo.study.specs.items()
         },
     }
 

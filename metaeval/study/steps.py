@@ -29,13 +29,12 @@ from metaeval.engine.sheet import Column, Sheet
 from metaeval.judging.cost import LostCalls, lost_calls
 from metaeval.kinds.data import KeyedUnits
 from metaeval.kinds.files.loading import load
-from metaeval.kinds.registry import build
-from metaeval.kinds.scoring import Scoring, known_for, score
+from metaeval.kinds.registry import build, holds_truth
+from metaeval.kinds.scoring import Scoring, known_for, resolve, score
 from metaeval.llm.store.rows import database_at
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import read_table
 from metaeval.study.pipeline import truth_ratings
-from metaeval.study.specs import holds_truth
 
 if TYPE_CHECKING:
     from metaeval.reports.leaderboards import Leaderboard
@@ -50,7 +49,7 @@ def score_file(
     check_writable(Path(out))
     with progress("loading the data"):
         loaded = load(data)
-    scoring = Scoring(loaded, list(specs))
+    scoring = Scoring(loaded, resolve(list(specs), known_for(loaded)))
     table = scoring.whole()
     write_frame(table.frame, Path(out))
     return table, lost_calls(scoring.asked(), database_at())
