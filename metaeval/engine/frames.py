@@ -18,7 +18,7 @@ from metaeval.engine.correlation import Correlations, correlated
 from metaeval.engine.files import Engine, FilePath, Parquet, chosen, in_memory, refuse_duckdb
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared, correlation_cell
-from metaeval.engine.passes import compare_loaded, correlate_files, load
+from metaeval.engine.passes import FileCells, correlate_files, load
 
 
 def correlate(
@@ -180,7 +180,7 @@ def compare(
         files = Parquet.of(scores, "the scores")
         if chosen(engine, files) == "duckdb":
             loaded = load(files, in_memory(truth, "the truth"), policy.levels)
-            return compare_loaded(loaded, policy, cell, tests)
+            return FileCells(loaded, policy, ScoreTable(pd.DataFrame())).compare(cell, tests)
         scores = files.frame()
     else:
         refuse_duckdb(engine)

@@ -13,6 +13,7 @@ import weakref
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,8 +37,9 @@ from metaeval.engine.alignment.aligned import (
 )
 from metaeval.engine.alignment.matching import Codes, combined, index_type, locate, refuse_empty, shared_codes
 from metaeval.engine.alignment.policy import Policy
-from metaeval.engine.alignment.prepared import Common, Prepared, plain, prepare, under
+from metaeval.engine.alignment.prepared import Common, Matched, Prepared, plain, prepare, under
 from metaeval.engine.board import Cell
+from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.correlation import Correlations, correlated
 from metaeval.engine.files import Engine, Parquet, chosen
 from metaeval.engine.intervals import Bootstrap
@@ -281,26 +283,97 @@ class Passes:
         return under(self._policy, self._loaded.part(part), self._common)
 
 
-def correlate_loaded(
-    loaded: Loaded, policy: Policy, wanted: Bootstrap | None, about: ScoreTable
-) -> Correlations:
-    """Correlate all evaluators with the truth; ``about`` has their signatures and no scores."""
-    passes = Passes(loaded, policy)
-    results = [*passes.each("correlating", lambda part: correlated(passes.prepared(part), about, wanted))]
-    facts: dict[str, Any] = {**results[0].policy, "engine": DUCKDB}
-    for result in results[1:]:
-        if "left_out" in facts:
-            facts["left_out"]["missing"].update(result.policy["left_out"]["missing"])
-        if few := result.policy.get("apart"):
-            facts["apart"] = {**facts.get("apart", {}), **few}
-        for reason, evaluators in result.policy.get("no_interval", {}).items():
-            facts.setdefault("no_interval", {}).setdefault(reason, {}).update(evaluators)
-    return replace(
-        results[0],
-        frame=pd.concat([result.frame for result in results], ignore_index=True),
-        policy=facts,
-        simulated_evaluators=frozenset().union(*(result.simulated_evaluators for result in results)),
-    )
+class FileCells(CorrelationCells):
+    """Correlations of scores in files with the truth.
+
+    ``about`` has the signatures of the evaluators and no scores.
+    """
+
+    def __init__(
+        self, loaded: Loaded, policy: Policy, about: ScoreTable, bootstrap: Bootstrap | None = None
+    ) -> None:
+        super().__init__(Matched(about, pd.DataFrame(), policy), bootstrap)
+        self._loaded = loaded
+
+    @cached_property
+    def _passes(self) -> Passes:
+        return Passes(self._loaded, self.matched.policy)
+
+    @cached_property
+    def whole(self) -> Correlations:
+        """The correlations of all cells; ``policy`` names the engine."""
+        passes, about = self._passes, self.matched.scores
+        work = passes.each(
+            "correlating", lambda part: correlated(passes.prepared(part), about, self.bootstrap)
+        )
+        results = [*work]
+        facts: dict[str, Any] = {**results[0].policy, "engine": DUCKDB}
+        for result in results[1:]:
+            if "left_out" in facts:
+                facts["left_out"]["missing"].update(result.policy["left_out"]["missing"])
+            if few := result.policy.get("apart"):
+                facts["apart"] = {**facts.get("apart", {}), **few}
+            for reason, evaluators in result.policy.get("no_interval", {}).items():
+                facts.setdefault("no_interval", {}).setdefault(reason, {}).update(evaluators)
+        return replace(
+            results[0],
+            frame=pd.concat([result.frame for result in results], ignore_index=True),
+            policy=facts,
+            simulated_evaluators=frozenset().union(*(result.simulated_evaluators for result in results)),
+        )
+
+    def tested(self, order: Cell, how: Tests) -> list[tuple[Cell, Tests]]:
+        """Return the column that orders the leaderboard: each takes another pass."""
+        return [(order, how)]
+
+    def compare(
+        self,
+        cell: Cell,
+        tests: Tests,
+        *,
+        evaluators: Sequence[str] | None = None,
+        corrected_with: int = 0,
+    ) -> Comparisons:
+        """Test every two evaluators by one column; of each only its sums by cluster are kept.
+
+        Raises `MetaevalError` if evaluators scored different units, or the test takes all scores.
+        """
+        del evaluators, corrected_with  # for several runs, whose scores are read
+        passes, loaded, policy = self._passes, self._loaded, self.matched.policy
+        places = aspects_of(cell, loaded.truth.aspects)
+        first = passes.prepared(passes.parts[0])
+        swap = first.cluster_name(tests.swap)
+        clusters = first.clusters(swap)
+
+        def statistics(part: Sequence[int]) -> list[list[Statistic]]:
+            data = passes.prepared(part)
+            if not loaded.complete and (data.entering != first.entering[:1]).any():
+                raise MetaevalError(
+                    "evaluators scored different units, and engine 'duckdb' tests them on the same units; "
+                    "set units: common, and leave out evaluators without any score"
+                )
+            return [
+                [
+                    scored_alike(data, [e], a, cell["level"], clusters)[0].comparable(
+                        cell["coefficient"], policy.undefined
+                    )
+                    for a in places
+                ]
+                for e in range(len(part))
+            ]
+
+        def test(swaps: Swaps) -> tuple[Paired, Floats]:
+            by_evaluator = [row for part in passes.each("summing by cluster", statistics) for row in part]
+            paired = paired_statistics([list(aspect) for aspect in zip(*by_evaluator, strict=True)], swaps)
+            if paired is None:
+                size = 8 * loaded.truth.truth.size * len(loaded.evaluators) / 1e9
+                raise MetaevalError(
+                    f"{cell['coefficient']} at {cell['level']} level needs all scores in memory, "
+                    f"{size:.2f} GB of them; test pearson, or at a level of groups, or set engine: memory"
+                )
+            return paired, np.full_like(paired.p, np.nan)
+
+        return comparisons(cell, loaded.evaluators, test, tests, swap=swap, n_clusters=clusters.n)
 
 
 def correlate_files(
@@ -320,51 +393,9 @@ def correlate_files(
     taken = chosen(engine, scores)
     if taken == DUCKDB:
         loaded = load(scores, truth, policy.levels, text_keys=text_keys)
-        return correlate_loaded(loaded, policy, wanted, ScoreTable(pd.DataFrame(), simulated=simulated))
+        return FileCells(loaded, policy, ScoreTable(pd.DataFrame(), simulated=simulated), wanted).whole
     frame = scores.frame()
     if text_keys:
         frame = frame.astype(dict.fromkeys(shared_keys(frame, truth), "str"))
     result = correlated(prepare(frame, truth, policy), ScoreTable(frame, simulated=simulated), wanted)
     return replace(result, policy={**result.policy, "engine": taken})
-
-
-def compare_loaded(loaded: Loaded, policy: Policy, by: Cell, tests: Tests) -> Comparisons:
-    """Test every two evaluators by one column; of each only its sums by cluster are kept.
-
-    Raises `MetaevalError` if evaluators scored different units, or the test takes all scores.
-    """
-    passes = Passes(loaded, policy)
-    places = aspects_of(by, loaded.truth.aspects)
-    first = passes.prepared(passes.parts[0])
-    swap = first.cluster_name(tests.swap)
-    clusters = first.clusters(swap)
-
-    def statistics(part: Sequence[int]) -> list[list[Statistic]]:
-        data = passes.prepared(part)
-        if not loaded.complete and (data.entering != first.entering[:1]).any():
-            raise MetaevalError(
-                "evaluators scored different units, and engine 'duckdb' tests them on the same units; set "
-                "units: common, and leave out evaluators without any score"
-            )
-        return [
-            [
-                scored_alike(data, [e], a, by["level"], clusters)[0].comparable(
-                    by["coefficient"], policy.undefined
-                )
-                for a in places
-            ]
-            for e in range(len(part))
-        ]
-
-    def test(swaps: Swaps) -> tuple[Paired, Floats]:
-        by_evaluator = [row for part in passes.each("summing by cluster", statistics) for row in part]
-        paired = paired_statistics([list(aspect) for aspect in zip(*by_evaluator, strict=True)], swaps)
-        if paired is None:
-            size = 8 * loaded.truth.truth.size * len(loaded.evaluators) / 1e9
-            raise MetaevalError(
-                f"{by['coefficient']} at {by['level']} level needs all scores in memory, {size:.2f} GB of "
-                "them; test pearson, or at a level of groups, or set engine: memory"
-            )
-        return paired, np.full_like(paired.p, np.nan)
-
-    return comparisons(by, loaded.evaluators, test, tests, swap=swap, n_clusters=clusters.n)
