@@ -260,17 +260,16 @@ class MeasuredCells(Cells):
         """Return how many units all evaluators have a score for."""
         return len(self.units(self.part(cell)).truth)
 
-    def groups(self, units: pd.DataFrame, nouns: Mapping[str, str]) -> list[Groups]:
+    def groups(self, nouns: Mapping[str, str]) -> list[Groups]:
         """Return the groups of units with the same first key, first two keys, and so on.
 
-        Each has the measures over its units. ``units`` has the key columns in the order of the scores, and
-        ``nouns`` says what a value of each is called.
+        Each has the measures over its units; ``nouns`` says what a value of each key is called.
         """
         keys = tuple(nouns)
-        return [self._groups(units, nouns[keys[n]], keys[: n + 1]) for n in range(len(keys) - 1)]
+        return [self._groups(nouns[keys[n]], keys[: n + 1]) for n in range(len(keys) - 1)]
 
-    def _groups(self, units: pd.DataFrame, noun: str, keys: tuple[str, ...]) -> Groups:
-        known = units[[*keys]].astype(str)
+    def _groups(self, noun: str, keys: tuple[str, ...]) -> Groups:
+        known = self.matched.keys[[*keys]].astype(str)
         of_unit = known.groupby([*keys], sort=True).ngroup().to_numpy()
         ids = known.drop_duplicates().sort_values([*keys])
         entering = np.zeros(len(known), dtype=bool)

@@ -96,19 +96,12 @@ class Scored(Generic[S_co]):
         first = (replace(d, first=by[d.name]) if by else d for d in board.dimensions)
         return replace(board, dimensions=tuple(first))
 
-    @property
-    def keys(self) -> pd.DataFrame:
-        """The key columns of each unit, in the order of the aligned scores."""
-        aligned = self.matched.aligned
-        codes = {key: code for key, code in aligned.keys.items() if key in aligned.labels}
-        return pd.DataFrame({key: aligned.labels[key].to_numpy()[code] for key, code in codes.items()})
-
     def units(self, known: pd.DataFrame) -> pd.DataFrame:
         """Return what is known of each unit, in the order of the aligned scores.
 
         ``known`` has key columns and others: ``data.table``, or what a finished run keeps of it.
         """
-        wanted = pd.MultiIndex.from_frame(self.keys)
+        wanted = pd.MultiIndex.from_frame(self.matched.keys)
         return known.set_index(wanted.names).reindex(wanted).reset_index()
 
     @cached_property
@@ -323,7 +316,7 @@ class StudyKind(ABC):
 
     def groups(self, scored: Any) -> Sequence[Groups]:  # noqa: ANN401 - the `scored` of the kind
         """Return the measures in groups of units with the same first key, first two keys, and so on."""
-        groups: Sequence[Groups] = scored.cells.groups(scored.keys, scored.data.nouns)
+        groups: Sequence[Groups] = scored.cells.groups(scored.data.nouns)
         return groups
 
     def people(self, figures: Sequence[Figure]) -> Sequence[PeopleLine]:

@@ -20,12 +20,15 @@ from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
 from metaeval.engine.files import Parquet, chosen
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.functions import function_named, is_function, with_files
-from metaeval.kinds.kind import StudyKind, kind_named
+from metaeval.kinds.kind import KINDS, StudyKind, kind_named
 from metaeval.kinds.study import IN_MEMORY, Held, Study, located, unknown_word
 from metaeval.sources.hub import FILE
 
 SCORES = "scores.parquet"
 """The file of a data set that may hold recorded scores; only such a file need not be read whole."""
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_USUAL = "explanations"
 
 
 def read_study(path: str | os.PathLike[str]) -> Study:
@@ -105,6 +108,27 @@ def _objects_apart(content: Mapping[str, Any]) -> tuple[dict[str, Any], Held]:
         case list() | tuple() as listed:
             content["evaluators"] = [text(None, one) for one in listed]
     return content, Held(data, found)
+
+
+def study_schema() -> dict[str, Any]:
+    """Return the JSON Schema of study files: the keys of each ``kind``, and of explanations without one."""
+    definitions: dict[str, Any] = {}
+    branches = []
+    for name in KINDS:
+        own = kind_named(name).study.model_json_schema()
+        definitions |= own.pop("$defs", {})
+        own["properties"]["kind"] = {"const": name, "description": "the kind of study"}
+        named = {"properties": {"kind": {"const": name}}}
+        chosen = named if name == _USUAL else {**named, "required": ["kind"]}
+        branches.append({"if": chosen, "then": own})
+    return {
+        "$schema": _DRAFT,
+        "title": "A study of metaeval",
+        "type": "object",
+        "properties": {"kind": {"enum": [*KINDS], "default": _USUAL}},
+        "allOf": branches,
+        "$defs": definitions,
+    }
 
 
 def open_data(study: Study, engine: str | None = None) -> tuple[Study, DataOfKind, Parquet | None]:

@@ -9,7 +9,7 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -33,7 +33,6 @@ from metaeval.study.unread import unread_of
 if TYPE_CHECKING:
     from metaeval.engine.files import Parquet
     from metaeval.evaluators.recorded import Recorded
-    from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.study.results import Run
 
 
@@ -131,13 +130,9 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
         done: list[str] = []
         try:
             scoring, inputs = todo.scoring, todo.inputs(offline=offline)
-            judges = judges_of([*scoring.named.values(), *todo.truth.named.values()])
-            with contextlib.ExitStack() as stack:
-                if judges:
-                    prices = {} if kept else before.prices
-                    record = record.having(
-                        prices=_ask(stack, todo, judges, prices, offline=offline, wait=wait)
-                    )
+            known = {} if kept else before.prices
+            with _asking(todo, known, offline=offline, wait=wait) as prices:
+                record = record.having(prices=prices)
                 truth = todo.truth.whole()
                 if not kept:
                     folder.write_record(record)
@@ -165,32 +160,32 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
             ) from error
 
 
-def _ask(
-    stack: contextlib.ExitStack,
-    todo: Plan,
-    judges: list[ModelEvaluator],
-    prices: Mapping[str, dict[str, str]],
-    *,
-    offline: bool,
-    wait: bool,
-) -> dict[str, dict[str, str]]:
-    """Let judges ask within ``stack``, by batches or workers if the plan says so; return the prices."""
-    options = todo.study.judging
-    by_batch, workers = options.batch and not offline, None if offline else todo.workers
+@contextlib.contextmanager
+def _asking(
+    todo: Plan, prices: Mapping[str, dict[str, str]], *, offline: bool, wait: bool
+) -> Iterator[dict[str, dict[str, str]]]:
+    """Let the judges of a plan ask, by batches or workers if it says so; yield the prices that are used."""
+    options, aspects, workers = todo.study.judging, todo.scoring.aspects, None if offline else todo.workers
+    judges = judges_of([*todo.scoring.named.values(), *todo.truth.named.values()])
+    if not judges:
+        yield {}
+        return
+    by_batch = options.batch and not offline
     # What came by batches or by workers is read from the store.
-    settings = judging_of(options, offline=offline or by_batch or workers is not None)
-    shared = stack.enter_context(settings)
-    shared.prices.used.update(prices)
-    if workers is not None:
-        models = todo.study.models
-        of_workers = ask_by_workers(
-            judges, todo.data, todo.scoring.aspects, shared, options=options, models=models, workers=workers
-        )
-        stack.enter_context(under(of_workers))
-    if by_batch:
-        finish = ask_by_batches(judges, todo.data, todo.scoring.aspects, shared, todo.out, wait=wait)
-        stack.push(lambda kind, *_: kind is None and finish())
-    return shared.prices.used
+    with judging_of(options, offline=offline or by_batch or workers is not None) as shared:
+        shared.prices.used.update(prices)
+        settings, models = shared, todo.study.models
+        if workers is not None:
+            settings = ask_by_workers(
+                judges, todo.data, aspects, shared, options=options, models=models, workers=workers
+            )
+        with under(settings):
+            finish = None
+            if by_batch:
+                finish = ask_by_batches(judges, todo.data, aspects, shared, todo.out, wait=wait)
+            yield shared.prices.used
+            if finish:
+                finish()
 
 
 def counts_of(table: ScoreTable) -> dict[str, dict[str, int]]:

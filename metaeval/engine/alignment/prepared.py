@@ -297,6 +297,13 @@ class Matched:
         """Both as the policy leaves them."""
         return under(self.policy, self.aligned)
 
+    @property
+    def keys(self) -> pd.DataFrame:
+        """The key columns of each unit, in the order of the aligned scores."""
+        labels = self.aligned.labels
+        codes = {key: code for key, code in self.aligned.keys.items() if key in labels}
+        return pd.DataFrame({key: labels[key].to_numpy()[code] for key, code in codes.items()})
+
     def chosen(
         self,
         *,
