@@ -249,42 +249,8 @@ def _key_codes(column: pa.Array, labels: pd.Index[Any], *, text: bool, in_folder
     return found
 
 
-class Passes:
-    """Scores in files and the truth under a policy, some evaluators per pass."""
-
-    def __init__(self, loaded: Loaded, policy: Policy) -> None:
-        self._loaded, self._policy = loaded, policy
-        n = len(loaded.evaluators)
-        step = max(1, _BLOCK // loaded.truth.truth.size)
-        self.parts: list[Sequence[int]] = [range(at, min(at + step, n)) for at in range(0, n, step)]
-        self._common: Common | None = None
-        if loaded.complete or n == 1:
-            return
-        own = replace(policy, common=False)
-        scored = self.each("finding the units that are scored", lambda part: under(own, loaded.part(part)))
-        common = None
-        for data in scored:
-            common = common or Common(data.n_rated, data.truth.shape[1])
-            common.meet(data.evaluators, data.entering)
-        if policy.common and common:
-            common.refuse_none(loaded.truth.aspects)
-        self._common = common
-
-    def each(self, description: str, work: Callable[[Sequence[int]], T]) -> Iterator[T]:
-        """Yield what ``work`` makes of the evaluators of each pass, several passes at a time."""
-        with progress(description, len(self.parts)) as advance:
-            for at in range(0, len(self.parts), _AHEAD):  # results that are not taken yet stay in memory
-                for result in in_threads(work, self.parts[at : at + _AHEAD]):
-                    yield result
-                    advance()
-
-    def prepared(self, part: Sequence[int]) -> Prepared:
-        """Return some evaluators on the units that enter."""
-        return under(self._policy, self._loaded.part(part), self._common)
-
-
 class FileCells(CorrelationCells):
-    """Correlations of scores in files with the truth.
+    """Correlations of scores in files with the truth, some evaluators per pass.
 
     ``about`` has the signatures of the evaluators and no scores.
     """
@@ -293,20 +259,44 @@ class FileCells(CorrelationCells):
         self, loaded: Loaded, policy: Policy, about: ScoreTable, bootstrap: Bootstrap | None = None
     ) -> None:
         super().__init__(Matched(about, pd.DataFrame(), policy), bootstrap)
-        self._loaded = loaded
+        self._loaded, n = loaded, len(loaded.evaluators)
+        step = max(1, _BLOCK // loaded.truth.truth.size)
+        self._parts: list[Sequence[int]] = [range(at, min(at + step, n)) for at in range(0, n, step)]
 
     @cached_property
-    def _passes(self) -> Passes:
-        return Passes(self._loaded, self.matched.policy)
+    def _common(self) -> Common | None:
+        """The units that all evaluators have; None if each has a score for every unit, or is alone."""
+        loaded, common = self._loaded, None
+        if loaded.complete or len(loaded.evaluators) == 1:
+            return None
+        own = replace(self.matched.policy, common=False)
+        for data in self._each(
+            "finding the units that are scored", lambda part: under(own, loaded.part(part))
+        ):
+            common = common or Common(data.n_rated, data.truth.shape[1])
+            common.meet(data.evaluators, data.entering)
+        if self.matched.policy.common and common:
+            common.refuse_none(loaded.truth.aspects)
+        return common
+
+    def _each(self, description: str, work: Callable[[Sequence[int]], T]) -> Iterator[T]:
+        """Yield what ``work`` makes of the evaluators of each pass, several passes at a time."""
+        with progress(description, len(self._parts)) as advance:
+            for at in range(0, len(self._parts), _AHEAD):  # results that are not taken yet stay in memory
+                for result in in_threads(work, self._parts[at : at + _AHEAD]):
+                    yield result
+                    advance()
+
+    def _each_prepared(self, description: str, work: Callable[[Prepared], T]) -> Iterator[T]:
+        """Yield what ``work`` makes of the evaluators of each pass, on the units that enter."""
+        policy, common = self.matched.policy, self._common
+        return self._each(description, lambda part: work(under(policy, self._loaded.part(part), common)))
 
     @cached_property
     def whole(self) -> Correlations:
         """The correlations of all cells; ``policy`` names the engine."""
-        passes, about = self._passes, self.matched.scores
-        work = passes.each(
-            "correlating", lambda part: correlated(passes.prepared(part), about, self.bootstrap)
-        )
-        results = [*work]
+        about, wanted = self.matched.scores, self.bootstrap
+        results = [*self._each_prepared("correlating", lambda data: correlated(data, about, wanted))]
         facts: dict[str, Any] = {**results[0].policy, "engine": DUCKDB}
         for result in results[1:]:
             if "left_out" in facts:
@@ -339,14 +329,13 @@ class FileCells(CorrelationCells):
         Raises `MetaevalError` if evaluators scored different units, or the test takes all scores.
         """
         del evaluators, corrected_with  # for several runs, whose scores are read
-        passes, loaded, policy = self._passes, self._loaded, self.matched.policy
+        loaded, policy = self._loaded, self.matched.policy
         places = aspects_of(cell, loaded.truth.aspects)
-        first = passes.prepared(passes.parts[0])
+        first = under(policy, loaded.part(self._parts[0]), self._common)
         swap = first.cluster_name(tests.swap)
         clusters = first.clusters(swap)
 
-        def statistics(part: Sequence[int]) -> list[list[Statistic]]:
-            data = passes.prepared(part)
+        def statistics(data: Prepared) -> list[list[Statistic]]:
             if not loaded.complete and (data.entering != first.entering[:1]).any():
                 raise MetaevalError(
                     "evaluators scored different units, and engine 'duckdb' tests them on the same units; "
@@ -359,11 +348,12 @@ class FileCells(CorrelationCells):
                     )
                     for a in places
                 ]
-                for e in range(len(part))
+                for e in range(len(data.evaluators))
             ]
 
         def test(swaps: Swaps) -> tuple[Paired, Floats]:
-            by_evaluator = [row for part in passes.each("summing by cluster", statistics) for row in part]
+            parts = self._each_prepared("summing by cluster", statistics)
+            by_evaluator = [row for part in parts for row in part]
             paired = paired_statistics([list(aspect) for aspect in zip(*by_evaluator, strict=True)], swaps)
             if paired is None:
                 size = 8 * loaded.truth.truth.size * len(loaded.evaluators) / 1e9
