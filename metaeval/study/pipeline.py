@@ -132,7 +132,7 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
             scoring, inputs = todo.scoring, todo.inputs(offline=offline)
             known = {} if kept else before.prices
             with _asking(todo, known, offline=offline, wait=wait) as prices:
-                record = record.having(prices=prices)
+                record = record if prices is None else record.having(prices=prices)
                 truth = todo.truth.whole()
                 if not kept:
                     folder.write_record(record)
@@ -163,12 +163,15 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
 @contextlib.contextmanager
 def _asking(
     todo: Plan, prices: Mapping[str, dict[str, str]], *, offline: bool, wait: bool
-) -> Iterator[dict[str, dict[str, str]]]:
-    """Let the judges of a plan ask, by batches or workers if it says so; yield the prices that are used."""
+) -> Iterator[dict[str, dict[str, str]] | None]:
+    """Let the judges of a plan ask, by batches or workers if it says so.
+
+    Yielded are the prices that are used; None if there is no judge.
+    """
     options, aspects, workers = todo.study.judging, todo.scoring.aspects, None if offline else todo.workers
     judges = judges_of([*todo.scoring.named.values(), *todo.truth.named.values()])
     if not judges:
-        yield {}
+        yield None
         return
     by_batch = options.batch and not offline
     # What came by batches or by workers is read from the store.
