@@ -12,7 +12,7 @@ from metaeval.base import __version__
 
 if TYPE_CHECKING:
     from metaeval.base.records import ScoreTable
-    from metaeval.engine.frames_or_files import compare, correlate
+    from metaeval.engine.frames import compare, correlate
     from metaeval.integrations import evaluate_module
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.data.hf_datasets import from_datasets, scores_from_dataset, to_datasets
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _HOME = {
     "ExplanationSet": "metaeval.kinds.explanations.data.explanation_set",
     "ScoreTable": "metaeval.base.records",
-    "compare": "metaeval.engine.frames_or_files",
-    "correlate": "metaeval.engine.frames_or_files",
+    "compare": "metaeval.engine.frames",
+    "correlate": "metaeval.engine.frames",
     "evaluate_module": "metaeval.integrations",
     "from_datasets": "metaeval.kinds.explanations.data.hf_datasets",
     "from_frames": "metaeval.kinds.explanations.data.loading",

@@ -10,7 +10,6 @@ import pytest
 
 from metaeval.base.errors import MissingExtraError
 from metaeval.cli import cli
-from metaeval.engine.out_of_core.files import database
 from metaeval.judging.cluster import workers_of
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.explanations.text.texts import check_tokenizer
@@ -41,7 +40,6 @@ def _log(tmp_path: Path, sample: Path) -> None:
 
 NEEDS: dict[str, tuple[str, str, Callable[[Path, Path], object]]] = {
     "crowd": ("crowdkit", "DawidSkene", lambda *_: build("DawidSkene(Annotator('1'))").check(None, ())),
-    "duckdb": ("duckdb", "engine 'duckdb'", lambda *_: database().__enter__()),
     "exposure": ("sklearn", "similarity by TF-IDF", lambda *_: text_vectors(["a"])),
     "embeddings": ("sentence_transformers", "embeddings by 'x'", lambda *_: text_vectors(["a"], "x")),
     "figures": ("vl_convert", "drawing figures", lambda *_: check_drawing()),

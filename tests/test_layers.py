@@ -49,9 +49,8 @@ HEAVY = (
     "rich",
     "sacrebleu",
     "datasets",
-    "duckdb",
     "openai",
-    *("duckdb", "inspect_ai", "MeCab", "mecab_ko", "psycopg", "ray"),
+    *("inspect_ai", "MeCab", "mecab_ko", "psycopg", "ray"),
     *("sentence_transformers", "vl_convert"),
 )
 """The last lines are of extras, which may not be there."""

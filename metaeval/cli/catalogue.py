@@ -67,7 +67,7 @@ def schema(out: Path | None) -> None:
     import json
 
     from metaeval.base.files import write_text
-    from metaeval.kinds.schema import study_schema
+    from metaeval.kinds.reading import study_schema
 
     text = json.dumps(study_schema(), indent=2, ensure_ascii=False) + "\n"
     if out is None:

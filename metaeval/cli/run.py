@@ -203,7 +203,7 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
     for note in record.notes:
         tell(note)
     if record.policy.get("engine") == DUCKDB:
-        from metaeval.study.recorded_files import LEFT_OUT
+        from metaeval.study.results import LEFT_OUT
 
         tell(LEFT_OUT)
     tell_simulated(record.simulation)
@@ -233,16 +233,16 @@ def _plan_text(todo: Plan) -> tuple[str, dict[str, Any], list[ModelEvaluator]]:
     from metaeval.judging.asking import places_of
     from metaeval.judging.estimate import estimates, total_of
 
-    study, judges = todo.study, todo.judges()
+    study, judges, aspects = todo.study, todo.scoring.judges, todo.scoring.aspects
     if study.judging.batch:
         places_of(judges)
-    asking = estimates(judges, todo.data, todo.aspects, study.judging)
-    named = [(name, str(spec)) for name, spec in todo.evaluators.items()]
+    asking = estimates(judges, todo.data, aspects, study.judging)
+    named = list(study.specs.items())
     lines = [
         f"study       {study.name}",
         f"data        {todo.data.name}: {counted(len(todo.data), 'unit')}",
-        f"truth       {todo.truth}",
-        f"aspects     {', '.join(todo.aspects)}",
+        f"truth       {study.truth}",
+        f"aspects     {', '.join(aspects)}",
         *(f"{word:<12}{value}" for word, value in study.facts.items()),
         f"out         {todo.out}",
         f"evaluators  {len(named)}",

@@ -3,24 +3,44 @@
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from metaeval.base.records import AVERAGE
 from metaeval.engine.alignment.prepared import Matched, Prepared
 from metaeval.engine.board import Board, Cell
-from metaeval.engine.correlation import correlated, correlation_board
-from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.correlation import Correlations, correlated, correlation_board
 from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-class Cells(Protocol):
-    """Scores compared with a truth."""
+    from metaeval.engine.intervals import Bootstrap
 
-    def board(self, cell: Cell, *, intervals: bool = True) -> Board:
-        """Return the estimates of all evaluators in one cell."""
+_MOST_PERMUTATIONS = 10_000  # in columns other than the one that orders the leaderboard
+_MOST_TESTED = 32  # evaluators, above which only that column is tested
 
+
+class Cells(ABC):
+    """Scores compared with a truth: what can be estimated and tested, by two kinds of arithmetic.
+
+    `CorrelationCells` correlate scores with the truth, `metaeval.engine.measures.MeasuredCells` sum them up.
+    """
+
+    @abstractmethod
+    def board(self, cell: Cell | None = None, *, intervals: bool = True) -> Board:
+        """Return the estimates of all evaluators in one cell; in all, if it is left out."""
+
+    @abstractmethod
+    def tested(self, order: Cell, how: Tests) -> list[tuple[Cell, Tests]]:
+        """Return the cells whose tests can be afforded, and how each is tested.
+
+        ``how`` is what the study says for ``order``, the cell that orders the leaderboard.
+        """
+
+    @abstractmethod
     def compare(
         self,
         cell: Cell,
@@ -31,29 +51,69 @@ class Cells(Protocol):
     ) -> Comparisons:
         """Test every two evaluators, all if they are left out; see `metaeval.engine.paired_tests`."""
 
+    @abstractmethod
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Say whether two evaluators gave the same score to every unit that enters for both."""
+
+    @abstractmethod
+    def entering(self, cell: Cell) -> int | None:
+        """Return how many units all evaluators are compared on; None if it is all that there are."""
 
     @property
     def common(self) -> bool:
         """Whether all evaluators are compared on the same units, not each two on those that both scored."""
+        return True
 
-    def entering(self, cell: Cell) -> int | None:
-        """Return how many units all evaluators are compared on; None if it is all that there are."""
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """What was done with missing values and the like, for ``run.json``."""
+        return {}
+
+    @property
+    def file_rows(self) -> pd.DataFrame | None:
+        """What the file of the board holds, where that is more than the frame of the board."""
+        return None
 
 
-@dataclass(frozen=True, eq=False)
-class CorrelationCells:
-    """Correlations with a truth, of scores that may come from several runs."""
+class CorrelationCells(Cells):
+    """Correlations with a truth, of scores that may come from several runs.
 
-    matched: Matched
-    """Its policy may be of any levels and coefficients."""
-    bootstrap: Mapping[str, Any] | None = None
+    A cell may be of a level or a coefficient that the policy of ``matched`` does not name.
+    """
 
-    def board(self, cell: Cell, *, intervals: bool = True) -> Board:
-        """Correlate one column."""
-        wanted = Bootstrap.read(self.bootstrap) if intervals else None
-        return correlation_board(correlated(self._prepared(cell), self.matched.scores, wanted), cell)
+    def __init__(self, matched: Matched, bootstrap: Bootstrap | None = None) -> None:
+        self.matched, self.bootstrap = matched, bootstrap
+
+    @functools.cached_property
+    def whole(self) -> Correlations:
+        """The correlations of all cells."""
+        return correlated(self.matched.prepared, self.matched.scores, self.bootstrap)
+
+    def board(self, cell: Cell | None = None, *, intervals: bool = True) -> Board:
+        """Correlate the column of a cell, or all."""
+        if cell is None:
+            return correlation_board(self.whole)
+        data = self.matched.chosen(levels=[cell["level"]], coefficients=[cell["coefficient"]])
+        wanted = self.bootstrap if intervals else None
+        return correlation_board(correlated(data, self.matched.scores, wanted), cell)
+
+    def tested(self, order: Cell, how: Tests) -> list[tuple[Cell, Tests]]:
+        """Return the column that orders the leaderboard, then those that do not take long.
+
+        Ranks over all units do, and more than a few evaluators.
+        """
+        data, first = self.matched.prepared, (order, how)
+        if len(data.evaluators) > _MOST_TESTED:
+            return [first]
+        quick = how.model_copy(update={"permutations": min(how.permutations, _MOST_PERMUTATIONS)})
+        others = (
+            {"aspect": aspect, "level": level, "coefficient": coefficient}
+            for aspect in [*data.aspects, *([AVERAGE] if len(data.aspects) > 1 else [])]
+            for level in data.policy.levels
+            for coefficient in data.policy.coefficients
+            if coefficient == "pearson" or level != "dataset"
+        )
+        return [first, *((cell, quick) for cell in others if cell != order)]
 
     def compare(
         self,
@@ -64,7 +124,7 @@ class CorrelationCells:
         corrected_with: int = 0,
     ) -> Comparisons:
         """Test every two evaluators by one column."""
-        data = self._prepared(cell)
+        data = self._with(cell["level"], cell["coefficient"])
         if evaluators is not None:
             # The units stay those on which all evaluators are compared.
             at = [data.evaluators.index(name) for name in evaluators]
@@ -79,7 +139,7 @@ class CorrelationCells:
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Compare scores, after missing ones were filled in or dropped."""
-        data = self._prepared(cell)
+        data = self._with(cell["level"], cell["coefficient"])
         at, aspects = [data.evaluators.index(e) for e in (one, other)], _aspects(data, cell)
         differs = data.scores[at[0], aspects] != data.scores[at[1], aspects]
         if data.mask is not None:
@@ -93,16 +153,27 @@ class CorrelationCells:
 
     def entering(self, cell: Cell) -> int | None:
         """Return how many units enter where missing scores drop them."""
-        data = self._prepared(cell)
+        data = self._with(cell["level"], cell["coefficient"])
         if not self.common or data.mask is None:
             return None
         return int(data.mask[:, _aspects(data, cell)].any(axis=(0, 1)).sum())
 
-    def _prepared(self, cell: Cell) -> Prepared:
-        return self._of_column(cell["level"], cell["coefficient"])
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """The policy, and what it left out."""
+        return self.whole.policy
+
+    @property
+    def file_rows(self) -> pd.DataFrame:
+        """All correlations; with the average over aspects where there is one aspect, too."""
+        return self.whole.frame
 
     @functools.cache  # noqa: B019 - it lives as long as one command
-    def _of_column(self, level: str, coefficient: str) -> Prepared:
+    def _with(self, level: str, coefficient: str) -> Prepared:
+        """Return scores and truth at a level and by a coefficient, perhaps by others, too."""
+        policy = self.matched.policy
+        if level in policy.levels and coefficient in policy.coefficients:
+            return self.matched.prepared
         return self.matched.chosen(levels=[level], coefficients=[coefficient])
 
 

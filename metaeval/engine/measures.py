@@ -13,6 +13,7 @@ import pandas as pd
 
 from metaeval.base.errors import MetaevalError, unknown
 from metaeval.engine.board import Board, BoardDimension, Cell
+from metaeval.engine.cells import Cells
 from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.engine.paired_tests import Comparisons, Tests, comparisons
 from metaeval.engine.sentences import interval_sentence
@@ -93,7 +94,7 @@ class MeasuredUnits:
         return np.ascontiguousarray(found.swapaxes(0, 1))
 
 
-class MeasuredCells:
+class MeasuredCells(Cells):
     """Measures of scores that are compared with a truth; a cell is an aspect and a measure.
 
     All evaluators are measured on the units that have a truth and a score of each of them; one that has no
@@ -107,7 +108,6 @@ class MeasuredCells:
         How intervals are made; None for no intervals.
     """
 
-    common = True
     by: ClassVar[str] = "aspect"
     """What parts the units: the first dimension of the board."""
     form: ClassVar[Any] = None
@@ -134,10 +134,9 @@ class MeasuredCells:
         """All cells."""
         return [{**self.at(value), "measure": m} for value in self.parts for m in self.measures]
 
-    @property
-    def tested(self) -> list[Cell]:
-        """The cells in which evaluators are tested."""
-        return self.every
+    def tested(self, order: Cell, how: Tests) -> list[tuple[Cell, Tests]]:
+        """Return the cells that have a unit."""
+        return [(cell, how) for cell in self.every if self.entering(cell)]
 
     def at(self, value: str) -> dict[str, str]:
         """Return the dimensions of the board, but for the measure, that a value of ``parts`` stands for."""
@@ -257,9 +256,47 @@ class MeasuredCells:
         first, second = (scores[self.evaluators.index(name)] for name in (one, other))
         return bool(np.array_equal(first, second, equal_nan=True))
 
-    def entering(self, cell: Cell) -> int | None:
+    def entering(self, cell: Cell) -> int:
         """Return how many units all evaluators have a score for."""
         return len(self.units(self.part(cell)).truth)
+
+    def groups(self, nouns: Mapping[str, str]) -> list[Groups]:
+        """Return the groups of units with the same first key, first two keys, and so on.
+
+        Each has the measures over its units; ``nouns`` says what a value of each key is called.
+        """
+        keys = tuple(nouns)
+        return [self._groups(nouns[keys[n]], keys[: n + 1]) for n in range(len(keys) - 1)]
+
+    def _groups(self, noun: str, keys: tuple[str, ...]) -> Groups:
+        known = self.matched.keys[[*keys]].astype(str)
+        of_unit = known.groupby([*keys], sort=True).ngroup().to_numpy()
+        ids = known.drop_duplicates().sort_values([*keys])
+        entering = np.zeros(len(known), dtype=bool)
+        parted = {value: tuple(self.at(value).values()) for value in self.parts}
+        sizes = [list(dict.fromkeys(names)) for names in zip(*parted.values(), strict=True)]
+        shape = (len(self.evaluators), *map(len, sizes), len(self.measures), len(ids))
+        numbers = np.full(shape, np.nan)
+        for value, names in parted.items():
+            at = tuple(of.index(name) for of, name in zip(sizes, names, strict=True))
+            use, part = self.use(value), self.units(value)
+            entering |= use
+            for m, measure in enumerate(self.measures.values()):
+                for e, sums in enumerate(part.by_unit(measure)):
+                    of_group = [np.bincount(of_unit[use], v, len(ids)) for v in sums]
+                    numbers[e, *at, m] = measure.of_sums(np.stack(of_group).astype(float))
+        n_units = np.bincount(of_unit[entering], minlength=len(ids))
+        there, dimensions = n_units > 0, (*self.at(next(iter(parted))), "measure")
+        return Groups(
+            noun,
+            " and ".join(key.removesuffix("_id") for key in keys),
+            f"{noun}s",
+            keys,
+            tuple(ids[there].itertuples(index=False, name=None)),
+            n_units[there],
+            (GroupColumn(numbers[..., there], dimensions, "{measure}", "decimal"),),
+            undefined=self.undefined,
+        )
 
     @property
     def evaluators(self) -> list[str]:
@@ -288,47 +325,3 @@ class MeasuredCells:
                 "n_units": len(units.truth),
                 "n_missing": int(missing[e]),
             }
-
-
-def measured_groups(
-    cells: MeasuredCells, units: pd.DataFrame, noun: str, keys: tuple[str, ...], *, undefined: str
-) -> Groups:
-    """Return the groups of units that have the same keys; a value of each measure over the units of each.
-
-    Parameters
-    ----------
-    units
-        The key columns, a row per unit in the order of the scores.
-    noun
-        What a group is called.
-    undefined
-        Why a number may be undefined, as a clause.
-    """
-    known = units[[*keys]].astype(str)
-    of_unit = known.groupby([*keys], sort=True).ngroup().to_numpy()
-    ids = known.drop_duplicates().sort_values([*keys])
-    entering = np.zeros(len(known), dtype=bool)
-    parted = {value: tuple(cells.at(value).values()) for value in cells.parts}
-    sizes = [list(dict.fromkeys(names)) for names in zip(*parted.values(), strict=True)]
-    shape = (len(cells.evaluators), *map(len, sizes), len(cells.measures), len(ids))
-    numbers = np.full(shape, np.nan)
-    for value, names in parted.items():
-        at = tuple(of.index(name) for of, name in zip(sizes, names, strict=True))
-        use, part = cells.use(value), cells.units(value)
-        entering |= use
-        for m, measure in enumerate(cells.measures.values()):
-            for e, sums in enumerate(part.by_unit(measure)):
-                of_group = [np.bincount(of_unit[use], v, len(ids)) for v in sums]
-                numbers[e, *at, m] = measure.of_sums(np.stack(of_group).astype(float))
-    n_units = np.bincount(of_unit[entering], minlength=len(ids))
-    there, dimensions = n_units > 0, (*cells.at(next(iter(parted))), "measure")
-    return Groups(
-        noun,
-        " and ".join(key.removesuffix("_id") for key in keys),
-        f"{noun}s",
-        keys,
-        tuple(ids[there].itertuples(index=False, name=None)),
-        n_units[there],
-        (GroupColumn(numbers[..., there], dimensions, "{measure}", "decimal"),),
-        undefined=undefined,
-    )

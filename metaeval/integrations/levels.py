@@ -11,7 +11,7 @@ import pandas as pd
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import COEFFICIENTS
 from metaeval.engine.alignment.policy import allowed
-from metaeval.engine.frames_or_files import correlate
+from metaeval.engine.frames import correlate
 
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "dataset": (),

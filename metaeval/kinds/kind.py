@@ -16,11 +16,12 @@ from metaeval.base.errors import DataError, MetaevalError, nearest, one_of, show
 from metaeval.base.plugins import Registry
 from metaeval.base.progress import progress
 from metaeval.engine.alignment.prepared import Matched
-from metaeval.engine.measures import Measure, MeasuredCells, measured_groups
-from metaeval.engine.ranking import RankedCell, Results
+from metaeval.engine.measures import Measure, MeasuredCells
+from metaeval.engine.ranking import PeopleLine, RankedCell, Results
 from metaeval.engine.sentences import interval_sentence
 from metaeval.engine.sheet import TEXT_FORMS, Column, Sheet
 from metaeval.kinds.files.labels import SIDES, LabelTable
+from metaeval.stats.resampling.weights import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from metaeval.engine.cells import Cells
     from metaeval.engine.drilldown import Groups, UnitView
     from metaeval.engine.figure import Figure
-    from metaeval.engine.out_of_core.files import Parquet
-    from metaeval.engine.out_of_core.loading import Loaded
+    from metaeval.engine.files import Parquet
+    from metaeval.engine.passes import Loaded
     from metaeval.kinds.study import Study
 
 S_co = TypeVar("S_co", bound="Study", covariant=True)
@@ -89,25 +90,18 @@ class Scored(Generic[S_co]):
 
     @cached_property
     def board(self) -> Board:
-        """The estimates of all cells of a kind with measures; what orders the leaderboard is shown first."""
+        """The estimates of all cells; what orders the leaderboard is shown first."""
         board: Board = self.cells.board()
         by = self.study.by
         first = (replace(d, first=by[d.name]) if by else d for d in board.dimensions)
         return replace(board, dimensions=tuple(first))
-
-    @property
-    def keys(self) -> pd.DataFrame:
-        """The key columns of each unit, in the order of the aligned scores."""
-        aligned = self.matched.aligned
-        codes = {key: code for key, code in aligned.keys.items() if key in aligned.labels}
-        return pd.DataFrame({key: aligned.labels[key].to_numpy()[code] for key, code in codes.items()})
 
     def units(self, known: pd.DataFrame) -> pd.DataFrame:
         """Return what is known of each unit, in the order of the aligned scores.
 
         ``known`` has key columns and others: ``data.table``, or what a finished run keeps of it.
         """
-        wanted = pd.MultiIndex.from_frame(self.keys)
+        wanted = pd.MultiIndex.from_frame(self.matched.keys)
         return known.set_index(wanted.names).reindex(wanted).reset_index()
 
     @cached_property
@@ -294,30 +288,41 @@ class StudyKind(ABC):
         return MeasuredCells(scored.matched, self.measures, intervals=scored.study.bootstrap)
 
     def results(self, scored: Any) -> Results:  # noqa: ANN401 - the `scored` of the kind
-        """Return what the study finds out: its measures, by every cell, and its tables."""
-        study, cells, board = scored.study, scored.cells, scored.board
+        """Return what the study finds out: estimates and tests, figures and groups.
+
+        There are no figures and no single groups of scores that do not fit in memory.
+        """
+        study, cells = scored.study, scored.cells
+        with progress("estimating"):
+            board = scored.board
         order = study.by or board.cell()
-        with progress("tests"):
-            compared = [
-                cells.compare(at, study.tests) for at in cells.tested if study.tests and cells.entering(at)
-            ]
+        with progress("testing"):
+            tests = cells.tested(order, study.tests) if study.tests else []
+            compared = [cells.compare(*first) for first in tests[:1]]  # the longest, and in threads itself
+            compared += in_threads(lambda each: cells.compare(*each), tests[1:])
+        with progress("figures"):
+            figures = self.figures(scored, board) if scored.loaded is None else ()
         return Results(
             board,
             order,
-            next((tests for tests in compared if tests.by == order), None),
-            [RankedCell.of(board, tests) for tests in compared],
-            figures=self.figures(scored, board),
-            groups=self.groups(scored),
+            next((found for found in compared if found.by == order), None),
+            [RankedCell.of(board, found) for found in compared],
+            dict(cells.record),
+            figures,
+            self.groups(scored) if scored.loaded is None else (),
+            people=self.people(figures),
+            table=cells.file_rows,
         )
 
     def groups(self, scored: Any) -> Sequence[Groups]:  # noqa: ANN401 - the `scored` of the kind
         """Return the measures in groups of units with the same first key, first two keys, and so on."""
-        data, cells, units = scored.data, scored.cells, scored.keys
-        prefixes = [data.keys[:n] for n in range(1, len(data.keys))]
-        return [
-            measured_groups(cells, units, data.nouns[keys[-1]], keys, undefined=cells.undefined)
-            for keys in prefixes
-        ]
+        groups: Sequence[Groups] = scored.cells.groups(scored.data.nouns)
+        return groups
+
+    def people(self, figures: Sequence[Figure]) -> Sequence[PeopleLine]:
+        """Return what people reach in each cell, if a figure says it."""
+        del figures
+        return ()
 
     def details(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return further tables, without those that the data have nothing for."""

@@ -1,22 +1,34 @@
-"""Reading study files: text and objects → a checked study."""
+"""Reading study files: text and objects → a checked study; and the data that a study is about."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from metaeval.base.errors import MetaevalError, SpecError, StudyError
-from metaeval.base.records import AVERAGE, Evaluator
+from metaeval.base.files import bundled
+from metaeval.base.parallel import DUCKDB, MEMORY
+from metaeval.base.progress import progress
+from metaeval.base.records import AVERAGE, DataOfKind, DataSet, Evaluator
 from metaeval.base.validation import sentences
 from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
+from metaeval.engine.files import Parquet, chosen
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.functions import function_named, is_function, with_files
-from metaeval.kinds.kind import kind_named
-from metaeval.kinds.study import IN_MEMORY, Held, Study, located
+from metaeval.kinds.kind import KINDS, StudyKind, kind_named
+from metaeval.kinds.study import IN_MEMORY, Held, Study, located, unknown_word
+from metaeval.sources.hub import FILE
+
+SCORES = "scores.parquet"
+"""The file of a data set that may hold recorded scores; only such a file need not be read whole."""
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_USUAL = "explanations"
 
 
 def read_study(path: str | os.PathLike[str]) -> Study:
@@ -96,3 +108,103 @@ def _objects_apart(content: Mapping[str, Any]) -> tuple[dict[str, Any], Held]:
         case list() | tuple() as listed:
             content["evaluators"] = [text(None, one) for one in listed]
     return content, Held(data, found)
+
+
+def study_schema() -> dict[str, Any]:
+    """Return the JSON Schema of study files: the keys of each ``kind``, and of explanations without one."""
+    definitions: dict[str, Any] = {}
+    branches = []
+    for name in KINDS:
+        own = kind_named(name).study.model_json_schema()
+        definitions |= own.pop("$defs", {})
+        own["properties"]["kind"] = {"const": name, "description": "the kind of study"}
+        named = {"properties": {"kind": {"const": name}}}
+        chosen = named if name == _USUAL else {**named, "required": ["kind"]}
+        branches.append({"if": chosen, "then": own})
+    return {
+        "$schema": _DRAFT,
+        "title": "A study of metaeval",
+        "type": "object",
+        "properties": {"kind": {"enum": [*KINDS], "default": _USUAL}},
+        "allOf": branches,
+        "$defs": definitions,
+    }
+
+
+def open_data(study: Study, engine: str | None = None) -> tuple[Study, DataOfKind, Parquet | None]:
+    """Load what a study is about, without what it excludes.
+
+    Returned are the study with the place where its data lie, the data, and the recorded scores if they are
+    so many that they stay in their file: the data then have the first row of each evaluator.
+    """
+    kind, in_file = kind_named(study.kind), None
+    with progress("loading the data"):
+        if (given := study.held.data) is None:
+            place = Path(study.held.place) if study.held.place else _place(study)
+            study = study.found_at(place)
+            given, in_file = _loaded(kind, place, engine)
+        data = kind.chosen(study, _without(study, given))
+        if in_file is not None:
+            data = replace(data, scores=given.scores)  # units that are left out had some of the first rows
+    return study, data, in_file
+
+
+def _place(study: Study) -> Path | str:
+    """Return where the data set is: on the hub, in a folder from the study file or from here, or bundled."""
+    if study.dataset.startswith("hf://"):
+        return study.dataset
+    if study.dataset == IN_MEMORY:
+        raise study.error(
+            "the data set of this run was given in memory; save it with data.save(path), and give that path "
+            "as the dataset",
+            "dataset",
+        )
+    relative = Path(study.dataset).expanduser()
+    bases = [study.folder, Path(), study.folder.parent] if study.folder else [Path()]
+    places, shipped = [base / relative for base in bases], bundled(study.dataset)
+    places += [shipped] if (shipped / FILE).is_file() else []
+    for place in places:
+        if place.is_dir():
+            return study.dataset if place.resolve() == shipped.resolve() else place
+    if any(place.exists() for place in places):
+        raise study.error(f"dataset {study.dataset!r} is a file; give the folder of a data set", "dataset")
+    hub = f", write hf://{study.dataset} for one of the hub" if study.dataset.count("/") == 1 else ""
+    raise study.error(
+        f"there is no data set {study.dataset!r}; make it with `metaeval data import`{hub}, "
+        "or correct the path",
+        "dataset",
+    )
+
+
+def _without(study: Study, data: DataSet) -> DataSet:
+    """Return the data without the units that the study excludes."""
+    for column, values in study.exclude.items():
+        if column not in data.keys:
+            raise study.error(unknown_word("column", column, list(data.keys)), "exclude", column)
+        known = [str(v) for v in data.units[column].unique()]
+        for at, value in enumerate(values):
+            if value not in known:
+                raise study.error(unknown_word(column, value, known), "exclude", column, at)
+        data = data.without(column, values)
+    if study.exclude and not len(data):
+        raise StudyError("the study excludes every unit; exclude less")
+    return data
+
+
+def _loaded(kind: StudyKind, place: Path | str, engine: str | None) -> tuple[DataOfKind, Parquet | None]:
+    """Load a data set; its recorded scores stay in their file, which is returned, if they are many.
+
+    Raises `MetaevalError` if they are to stay there and cannot.
+    """
+    file = Path(place) / SCORES
+    if engine != MEMORY and file.is_file():
+        scores = Parquet.of(file, "the recorded scores")
+        many = engine == DUCKDB or chosen("auto", scores) == DUCKDB
+        if many and (data := kind.load_beside(Path(place), scores)) is not None:
+            return data, scores
+    if engine == DUCKDB:
+        raise MetaevalError(
+            f"engine {DUCKDB!r} takes recorded scores of explanations from {SCORES}, and {place} has none; "
+            "leave the engine out"
+        )
+    return kind.load(place), None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from metaeval.base.errors import MetaevalError, Problem, SpecError, nearest, shown, unknown
 from metaeval.base.plugins import Registry, warn_of_clash
-from metaeval.base.records import Evaluator
-from metaeval.base.spec import EvaluatorSpec
+from metaeval.base.records import DataSet, Evaluator
+from metaeval.base.spec import EvaluatorSpec, parts_of
 from metaeval.evaluators.annotator import Annotator, User
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.chance import Random
@@ -259,6 +260,96 @@ def variants_of(study: Study, ablations: Sequence[Ablation]) -> Iterator[tuple[s
                 yield from variant.specs.items()
         except SpecError as error:
             raise study.error(str(error), "ablations", at) from error
+
+
+def truth_of(study: Study) -> Evaluator:
+    """Return the truth of a study; `StudyError` is raised if it cannot be built."""
+    return _built(study, _builder_of(study), study.truth, "truth")
+
+
+def evaluators_of(study: Study, data: DataSet, truth: EvaluatorSpec) -> dict[str, Evaluator]:
+    """Return every evaluator of a study by its name, in its order; `StudyError` is raised for a wrong one.
+
+    ``Recorded('*')`` stands for every recorded evaluator of the data whose name fits and that the study does
+    not name elsewhere, as evaluator or truth; each keeps its recorded name.
+    """
+    listed, builder, names = study.evaluators, _builder_of(study), recorded_names(data)
+    items: list[tuple[str | int, str]] = (
+        [*listed.items()] if isinstance(listed, dict) else [*enumerate(listed)]
+    )
+    found: dict[str, Evaluator] = {}
+    patterns: dict[str, list[str]] = {}
+    for at, text in items:
+        evaluator = _built(study, builder, text, "evaluators", at)
+        spec = evaluator.spec
+        if why := holds_truth(spec, truth):
+            raise study.error(why, "evaluators", at)
+        name = at if isinstance(at, str) else str(spec)
+        if (matching := _matching(spec, names)) is not None:
+            patterns[name] = matching
+            if not matching:
+                hint = nearest(str(spec.args[0]), names)
+                have = (
+                    f" (recorded: {', '.join(names)})" if names else "; the data set has no recorded scores"
+                )
+                raise study.error(f"no recorded evaluator fits {spec}{hint}{have}", "evaluators", at)
+        elif name in found:
+            message = f"{text!r} and an evaluator before it are both {name}; name it once"
+            raise study.error(message, "evaluators", at)
+        found[name] = evaluator
+    taken = {str(evaluator.spec) for evaluator in found.values()} | parts_of(truth)
+    resolved: dict[str, Evaluator] = {}
+    for name, evaluator in found.items():
+        if name not in patterns:
+            resolved[name] = evaluator
+        for recorded in patterns.get(name, ()):
+            each = EvaluatorSpec(Recorded.__name__, (recorded,))
+            if str(each) not in taken:
+                taken.add(str(each))
+                own = str(each) if recorded in found or recorded in resolved else recorded
+                resolved[own] = builder.build(each)
+    return resolved
+
+
+def holds_truth(spec: EvaluatorSpec, truth: EvaluatorSpec) -> str:
+    """Return a sentence if an evaluator is the truth, or made of it and others; else an empty text."""
+    whole = parts_of(truth)
+    if not whole <= parts_of(spec):
+        return ""
+    what = f"{spec} is" if parts_of(spec) == whole else f"{spec} holds"
+    return (
+        f"{what} the truth {truth}, and would agree with itself; leave it out of the evaluators, or choose "
+        "another truth"
+    )
+
+
+def recorded_names(data: DataSet) -> list[str]:
+    """Return the names of the recorded evaluators, in the order of the data."""
+    return [] if data.scores is None else [str(n) for n in data.scores["evaluator"].unique()]
+
+
+def _builder_of(study: Study) -> Builder:
+    short = study.evaluators if isinstance(study.evaluators, dict) else {}
+    return Builder({**short, **study.held.evaluators}, known_evaluators(study.kind), study.models)
+
+
+def _built(study: Study, builder: Builder, text: str, *where: str | int) -> Evaluator:
+    try:
+        return builder.build(text)
+    except SpecError as error:
+        cut = text.count("(") != text.count(")") or text.count("'") % 2
+        hint = "; put a spec that has a comma in quotes" if cut else ""
+        raise study.error(f"{error}{hint}", *where) from error
+
+
+def _matching(spec: EvaluatorSpec, names: list[str]) -> list[str] | None:
+    """Return the recorded evaluators that a ``Recorded`` with a star stands for; None if it is no pattern."""
+    match spec:
+        case EvaluatorSpec(name="Recorded", args=(str() as text,)) if "*" in text and text not in names:
+            pattern = re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)
+            return [name for name in names if pattern.fullmatch(name)]
+        case _:
+            return None
 
 
 def _is_evaluator(given: object) -> TypeGuard[Evaluator]:

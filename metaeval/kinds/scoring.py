@@ -64,35 +64,33 @@ def score(
     DataError
         If an aspect is unknown, or the data has not what an evaluator needs.
     """
-    named = _named(models)
+    named, given = _named(models), data
     if isinstance(data, pd.DataFrame) or not hasattr(data, "units"):
-        data, evaluators = _unrated(data, aspects), resolve(evaluators, models=named)
-        if judges_of(evaluators.values()):
-            raise DataError(
-                "a judge needs the statements and the scale that people had; give score a data set, made "
-                "with metaeval.from_frames(explanations, ratings, aspects=…, scale=…)"
-            )
-    return Scoring(data, evaluators, aspects, models=named).whole()
+        data = _unrated(data, aspects)
+    scoring = Scoring(data, resolve(evaluators, known_for(data), named), aspects, named)
+    if scoring.judges and data is not given:
+        raise DataError(
+            "a judge needs the statements and the scale that people had; give score a data set, made "
+            "with metaeval.from_frames(explanations, ratings, aspects=…, scale=…)"
+        )
+    return scoring.whole()
 
 
 class Scoring:
     """The evaluators of one data set; what several of them share is scored once.
 
-    Parameters and errors are those of `score`; ``known`` are the evaluators of the kind of study, those of
-    the data's kind if None, and ``models`` are validated.
+    Parameters and errors are those of `score`, but that evaluators are built, and models validated.
     """
 
     def __init__(
         self,
         data: DataSet,
-        evaluators: Sequence[Given] | Mapping[str, Given],
+        evaluators: dict[str, Evaluator],
         aspects: Sequence[str] | None = None,
-        known: Mapping[str, Factory] | None = None,
         models: Mapping[str, NamedModel] | None = None,
     ) -> None:
-        self.data = data
+        self.data, self.named = data, evaluators
         self.aspects = _chosen_aspects(data, aspects)
-        self.named = resolve(evaluators, known_for(data) if known is None else known, models)
         self._models = models or {}
         self._memo: dict[int, ScoreTable] = {}
 
@@ -100,6 +98,19 @@ class Scoring:
         """Return what the scores of an evaluator depend on, as far as it is known before scoring."""
         evaluator = self.named[name]
         return {"spec": str(evaluator.spec), **evaluator.signature(self.data)}
+
+    @property
+    def judges(self) -> list[ModelEvaluator]:
+        """All that ask a model, also those in ensembles."""
+        return judges_of(self.named.values())
+
+    def among(self, aspects: Sequence[str]) -> Scoring:
+        """Return the scoring of some of the aspects, with what of them is scored already."""
+        fewer = Scoring(self.data, self.named, aspects, self._models)
+        for key, table in self._memo.items():
+            frame = table.frame[table.frame["aspect"].isin(aspects)]
+            fewer._memo[key] = replace(table, frame=frame.reset_index(drop=True))
+        return fewer
 
     def whole(self) -> ScoreTable:
         """Return the scores of all evaluators, in their order; errors are those of `tables`."""
@@ -113,7 +124,7 @@ class Scoring:
 
         `StoppedError` is raised if judges stopped: with what each says, after all that does not need them.
         """
-        judges = [j for j in judges_of(self.named.values()) if id(j) not in self._memo]
+        judges = [j for j in self.judges if id(j) not in self._memo]
         waiting = list(self.named)
         stopped: dict[str, None] = {}
         with progress("scoring", len(waiting)) as advance, self._asking(judges) as ended:
@@ -166,7 +177,7 @@ class Scoring:
     def asked(self) -> dict[str, ScoreTable]:
         """Return the scores of all that asked a model, by short name; parts of ensembles by their spec."""
         names = {id(evaluator): name for name, evaluator in reversed(self.named.items())}
-        judges = [j for j in judges_of(self.named.values()) if id(j) in self._memo]
+        judges = [j for j in self.judges if id(j) in self._memo]
         return {names.get(id(j), str(j.spec)): self._memo[id(j)] for j in judges}
 
     def _scored(self, evaluator: Evaluator) -> ScoreTable:

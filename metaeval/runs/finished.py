@@ -18,7 +18,7 @@ from metaeval.base.parallel import DUCKDB
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.engine.alignment.prepared import Matched, Prepared
 from metaeval.engine.board import Board
-from metaeval.engine.out_of_core.files import Parquet, chosen
+from metaeval.engine.files import Parquet, chosen
 from metaeval.engine.paired_tests import Comparisons
 from metaeval.engine.ranking import ranking
 from metaeval.engine.sheet import NOTHING, Column, Sheet

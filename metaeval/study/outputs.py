@@ -18,7 +18,7 @@ from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER, DataSet, Kind, Scale, ScoreTable, Status
 from metaeval.engine.drilldown import GroupColumn, Groups, UnitView
-from metaeval.engine.out_of_core.loading import Loaded
+from metaeval.engine.passes import Loaded
 from metaeval.engine.ranking import Results
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.grid import Grid, grid_of, unit_positions
@@ -46,8 +46,7 @@ from metaeval.runs.folder import (
 )
 from metaeval.runs.record import Record
 from metaeval.stats.coefficients.tables import Floats
-from metaeval.study.recorded_files import LEFT_OUT
-from metaeval.study.results import Run, board_of, correlations_of
+from metaeval.study.results import LEFT_OUT, Run, board_of, correlations_of
 from metaeval.study.unread import bounded
 
 if TYPE_CHECKING:

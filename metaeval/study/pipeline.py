@@ -9,16 +9,17 @@ import logging
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
 from metaeval.base import __version__
 from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.records import ScoreTable, Status
+from metaeval.engine.passes import Loaded, load
 from metaeval.judging.asking import ask_by_batches, ask_by_workers
 from metaeval.judging.cost import calls_in, lost_calls, replies_state
 from metaeval.judging.settings import judging_of, under
@@ -26,13 +27,12 @@ from metaeval.kinds.scoring import Scoring, joined, judges_of
 from metaeval.kinds.study import Study
 from metaeval.runs.folder import RECORD, RunFolder, digest_of, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
-from metaeval.study.completion import code, finished, inputs_of, libraries, replaces
-from metaeval.study.plan import Plan, plan, study_of
-from metaeval.study.recorded_files import facts_of, load_recorded
+from metaeval.study.plan import Plan, code, libraries, plan, study_of
 from metaeval.study.unread import unread_of
 
 if TYPE_CHECKING:
-    from metaeval.judging.model_evaluator import ModelEvaluator
+    from metaeval.engine.files import Parquet
+    from metaeval.evaluators.recorded import Recorded
     from metaeval.study.results import Run
 
 
@@ -90,9 +90,9 @@ def run(
 
 def completed(todo: Plan, *, offline: bool, wait: bool, tell: Callable[[str], object]) -> Run | None:
     """Carry a plan out, and tell which other run it replaces; None if its run is finished already."""
-    if finished(todo, offline=offline) is not None:
+    if todo.finished(offline=offline) is not None:
         return None
-    if message := replaces(todo):
+    if message := todo.replaces():
         tell(message)
     return carry_out(todo, offline=offline, wait=wait)
 
@@ -129,17 +129,11 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
         kept = before.is_done  # until this run is finished, too
         done: list[str] = []
         try:
-            scoring = todo.scoring()
-            inputs = inputs_of(todo, scoring, offline=offline)
-            of_truth = todo.scoring({"truth": str(todo.truth)})
-            judges = judges_of([*scoring.named.values(), *of_truth.named.values()])
-            with contextlib.ExitStack() as stack:
-                if judges:
-                    prices = {} if kept else before.prices
-                    record = record.having(
-                        prices=_ask(stack, todo, judges, prices, offline=offline, wait=wait)
-                    )
-                truth = of_truth.whole()
+            scoring, inputs = todo.scoring, todo.inputs(offline=offline)
+            known = {} if kept else before.prices
+            with _asking(todo, known, offline=offline, wait=wait) as prices:
+                record = record if prices is None else record.having(prices=prices)
+                truth = todo.truth.whole()
                 if not kept:
                     folder.write_record(record)
                 ratings, loaded = truth_ratings(truth), None
@@ -147,9 +141,9 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
                     scores = _score(folder, scoring, todo.fingerprint, done)
                     counts = counts_of(scores)
                 else:
-                    loaded = load_recorded(todo.in_file, scoring, ratings, todo.study)
-                    scores, counts = facts_of(scoring), loaded.status_counts()
-            judge_tables = of_truth.asked() | scoring.asked()
+                    scores, loaded = _recorded(todo.in_file, scoring, ratings, todo.study)
+                    counts = loaded.status_counts()
+            judge_tables = todo.truth.asked() | scoring.asked()
             facts = _made(todo, scores, counts, truth) | _reply_facts(
                 todo, judge_tables, scores, ratings, again
             )
@@ -160,38 +154,41 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
             if not kept:
                 folder.write_record(record.having(status="stopped", stopped=_now()))
             why = str(error) or "interrupted"
-            count = f"{len(done)} of {len(todo.evaluators)} evaluators are kept in {todo.out}"
+            count = f"{len(done)} of {len(todo.scoring.named)} evaluators are kept in {todo.out}"
             raise StoppedError(
                 f"{why}: the scores of {count}; run the same command again to go on"
             ) from error
 
 
-def _ask(
-    stack: contextlib.ExitStack,
-    todo: Plan,
-    judges: list[ModelEvaluator],
-    prices: Mapping[str, dict[str, str]],
-    *,
-    offline: bool,
-    wait: bool,
-) -> dict[str, dict[str, str]]:
-    """Let judges ask within ``stack``, by batches or workers if the plan says so; return the prices."""
-    options = todo.study.judging
-    by_batch, workers = options.batch and not offline, None if offline else todo.workers
+@contextlib.contextmanager
+def _asking(
+    todo: Plan, prices: Mapping[str, dict[str, str]], *, offline: bool, wait: bool
+) -> Iterator[dict[str, dict[str, str]] | None]:
+    """Let the judges of a plan ask, by batches or workers if it says so.
+
+    Yielded are the prices that are used; None if there is no judge.
+    """
+    options, aspects, workers = todo.study.judging, todo.scoring.aspects, None if offline else todo.workers
+    judges = judges_of([*todo.scoring.named.values(), *todo.truth.named.values()])
+    if not judges:
+        yield None
+        return
+    by_batch = options.batch and not offline
     # What came by batches or by workers is read from the store.
-    settings = judging_of(options, offline=offline or by_batch or workers is not None)
-    shared = stack.enter_context(settings)
-    shared.prices.used.update(prices)
-    if workers is not None:
-        models = todo.study.models
-        of_workers = ask_by_workers(
-            judges, todo.data, todo.aspects, shared, options=options, models=models, workers=workers
-        )
-        stack.enter_context(under(of_workers))
-    if by_batch:
-        finish = ask_by_batches(judges, todo.data, todo.aspects, shared, todo.out, wait=wait)
-        stack.push(lambda kind, *_: kind is None and finish())
-    return shared.prices.used
+    with judging_of(options, offline=offline or by_batch or workers is not None) as shared:
+        shared.prices.used.update(prices)
+        settings, models = shared, todo.study.models
+        if workers is not None:
+            settings = ask_by_workers(
+                judges, todo.data, aspects, shared, options=options, models=models, workers=workers
+            )
+        with under(settings):
+            finish = None
+            if by_batch:
+                finish = ask_by_batches(judges, todo.data, aspects, shared, todo.out, wait=wait)
+            yield shared.prices.used
+            if finish:
+                finish()
 
 
 def counts_of(table: ScoreTable) -> dict[str, dict[str, int]]:
@@ -245,6 +242,24 @@ def _score(folder: RunFolder, scoring: Scoring, fingerprint: str, done: list[str
     return joined([tables[name] for name in scoring.named], scoring.data)
 
 
+def _recorded(
+    file: Parquet,
+    scoring: Scoring,
+    ratings: pd.DataFrame,
+    study: Any,  # noqa: ANN401 - of a kind with levels
+) -> tuple[ScoreTable, Loaded]:
+    """Match the recorded scores in a file with the truth; return what is known of them, and both."""
+    data, named = scoring.data, {name: cast("Recorded", e) for name, e in scoring.named.items()}
+    for evaluator in named.values():
+        evaluator.rows(data, scoring.aspects)
+    in_file = {name: evaluator.name for name, evaluator in named.items()}
+    loaded = load(file, ratings, study.policy.levels, text_keys=True, named=in_file)
+    signatures = {name: scoring.signature(name) for name in named}
+    kinds = {name: evaluator.kind for name, evaluator in named.items()}
+    none = pd.DataFrame(columns=[*data.keys, "evaluator", "aspect", "score", "status"])
+    return ScoreTable(none, signatures, kinds, data.simulated), loaded
+
+
 def _count(frame: pd.DataFrame | None, status: Status) -> int:
     return 0 if frame is None else int((frame["status"] == status.value).sum())
 
@@ -273,15 +288,15 @@ def _made(
     return {
         "status": "done",
         "finished": _now(),
-        "truth": TruthFacts(spec=str(todo.truth), signature=dict(truth_signature), units=len(rated)),
+        "truth": TruthFacts(spec=todo.study.truth, signature=dict(truth_signature), units=len(rated)),
         "evaluators": {
             name: EvaluatorFacts(
-                spec=str(spec),
+                spec=spec,
                 kind=scores.kinds[name],
                 signature=dict(scores.signatures[name]),
                 scores=counts[name],
             )
-            for name, spec in todo.evaluators.items()
+            for name, spec in todo.study.specs.items()
         },
     }
 

@@ -2,46 +2,51 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import json
 import logging
 import os
+import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from metaeval import base
 from metaeval.base.errors import DataError, MetaevalError, StudyError, nearest, shown, unknown
-from metaeval.base.files import bundled
 from metaeval.base.keys import UNIT, cluster_columns
-from metaeval.base.progress import progress
+from metaeval.base.parallel import MEMORY
 from metaeval.base.records import DataOfKind, DataSet, Evaluator
 from metaeval.base.simulation import Simulation
-from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.out_of_core.files import Parquet
+from metaeval.base.spec import EvaluatorSpec, parts_of
+from metaeval.engine.files import Parquet
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.ensemble import Ensemble
+from metaeval.evaluators.recorded import Recorded
 from metaeval.judging.cluster import Workers, workers_of
-from metaeval.kinds.kind import Factory, StudyKind, kind_named
-from metaeval.kinds.reading import make_study, read_study
-from metaeval.kinds.registry import known_evaluators
+from metaeval.kinds.kind import StudyKind, kind_named
+from metaeval.kinds.reading import SCORES, make_study, open_data, read_study
+from metaeval.kinds.registry import evaluators_of, truth_of
 from metaeval.kinds.scoring import Scoring, judges_of
-from metaeval.kinds.study import IN_MEMORY, Study, unknown_word
-from metaeval.runs.folder import check_usable, digest_of
+from metaeval.kinds.study import Study, unknown_word
+from metaeval.runs.finished import calls_of_run
+from metaeval.runs.folder import RECORD, check_usable, digest_of, is_whole, read_record
 from metaeval.runs.record import Record
-from metaeval.sources.hub import FILE
-from metaeval.study.recorded_files import check_recorded, load_for_run
-from metaeval.study.specs import resolve_evaluators, resolve_truth
 
 if TYPE_CHECKING:
-    from metaeval.judging.model_evaluator import ModelEvaluator
     from metaeval.runs.finished import OpenRun
 
 _log = logging.getLogger("metaeval")
+PACKAGE = "metaeval"
 NONE = "(none)"
 """Stands for an empty value of a column."""
+_OF_PLACES = ("dataset", "judging")  # keys of a study that say where something lies or how it is asked
+_OF_DATA = ("name", "licence", "source", "language", "simulated")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +59,16 @@ class Plan:
     data: DataOfKind
     """Without what the study excludes."""
     out: Path
-    evaluators: Mapping[str, EvaluatorSpec]
-    truth: EvaluatorSpec
-    aspects: tuple[str, ...]
+    scoring: Scoring
+    """Of the evaluators, built."""
+    truth: Scoring
+    """Of the truth alone, by the name ``truth``; it is scored already, unless it asks a model."""
     workers: Workers | None = None
     """Those that ask judges, if this process does not."""
     in_file: Parquet | None = None
     """The recorded scores, if they stay in their file; the data then have the first row of each evaluator."""
 
-    @cached_property
+    @functools.cached_property
     def fingerprint(self) -> str:
         """That of the data, which takes a while to work out."""
         fingerprint: str = self.data.fingerprint
@@ -72,27 +78,59 @@ class Plan:
         return hashlib.sha256(" ".join(both).encode()).hexdigest()
 
     @property
-    def known(self) -> Mapping[str, Factory]:
-        """The evaluators that specs may name."""
-        return known_evaluators(self.study.kind)
-
-    def scoring(self, evaluators: Mapping[str, str] | None = None) -> Scoring:
-        """Return the scoring of the data with the study's evaluators, or with others that it may name."""
-        specs = self.study.specs if evaluators is None else evaluators
-        held = self.study.held.evaluators
-        named = {name: held.get(spec, spec) for name, spec in specs.items()}
-        return Scoring(self.data, named, self.aspects, self.known, self.study.models)
-
-    def judges(self) -> list[ModelEvaluator]:
-        """Return all evaluators that ask a model, also those in ensembles."""
-        return judges_of(self.scoring().named.values())
-
-    @property
     def simulation(self) -> Simulation:
         """What is simulated."""
-        built = self.scoring().named
+        built = self.scoring.named
         unreal = [n for n, e in built.items() if any(j.provider == "simulated" for j in judges_of([e]))]
         return Simulation(self.data.simulated, tuple(unreal))
+
+    def finished(self, *, offline: bool = False) -> Record | None:
+        """Return the record of a run that would come out the same if it were run again, else None.
+
+        A run that lost calls is not finished: running it again makes them again.
+        """
+        if not (self.out / RECORD).is_file():
+            return None
+        record = read_record(self.out)
+        if not record.is_done or record.lost or not record.inputs:
+            return None
+        kept = record.replies
+        same = (
+            record.inputs == self.inputs(offline=offline)
+            and is_whole(self.out, record)
+            and (kept is None or kept.holds(self.study.judging.place, lambda: calls_of_run(self.out, record)))
+        )
+        return record if same else None
+
+    def inputs(self, *, offline: bool) -> str:
+        """Return a SHA-256 of all that the outputs of a run depend on, except the replies of judges.
+
+        It is empty if an evaluator is not of this package: its code may change unseen.
+        """
+        (truth,), named, data = self.truth.named.values(), self.scoring.named, self.data
+        if not all(_is_ours(e) for e in (truth, *named.values())):
+            return ""
+        dependencies = {
+            "code": code(),
+            "study": self.study.model_dump(mode="json"),
+            "data": [self.fingerprint, *(getattr(data, name) for name in _OF_DATA), dict(data.extra)],
+            "evaluators": {name: self.scoring.signature(name) for name in named},
+            "truth": dict(truth.signature(data)),
+            "offline": offline,
+        }
+        text = json.dumps(dependencies, sort_keys=True, ensure_ascii=False, default=str)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def replaces(self) -> str:
+        """Return a sentence on the finished run that this one will replace, if that is of another study."""
+        if not (self.out / RECORD).is_file() or not (before := read_record(self.out)).is_done:
+            return ""
+        then, now = before.study.content(), self.study.model_dump(mode="json")
+        other = [key for key in now if key not in _OF_PLACES and key in then and then[key] != now[key]]
+        other += ["data"] * (before.data.fingerprint != self.fingerprint)
+        when = before.finished[:16].replace("T", " ")
+        sentence = f"This run replaces that of {when} in {self.out}, which had other {', '.join(other)}"
+        return f"{sentence}; --out (in Python, out=) with another folder keeps both." if other else ""
 
 
 def plan(
@@ -115,39 +153,47 @@ def plan(
             f"['Length()']}}, not {shown(study)}"
         )
     study = study if isinstance(study, Study) else read_study(study)
-    kind = kind_named(study.kind)
-    known = known_evaluators(study.kind)
-    with progress("loading the data"):
-        in_file = None
-        if (held := study.held.data) is None:
-            place = Path(study.held.place) if study.held.place else _place(study)
-            study = study.found_at(place)
-            held, in_file = load_for_run(kind, place, engine)
-        data = kind.chosen(study, _without(study, held))
-        if in_file is not None:
-            data = replace(data, scores=held.scores)  # units that are left out had some of the first rows
+    study, data, in_file = open_data(study, engine)
     aspects = tuple(study.aspects or data.aspects)
     for at, aspect in enumerate(aspects):
         if aspect not in data.aspects:
             raise study.error(unknown_word("aspect", aspect, list(data.aspects)), "aspects", at)
     _check_clusters(study, data)
-    truth = resolve_truth(study, known)
-    aspects = _rated(study, data, truth, aspects, known)
-    study = kind.resolve(study.model_copy(update={"aspects": list(aspects)}), data)
-    evaluators = resolve_evaluators(study, data, truth, known)
+    truth = _of_rated(Scoring(data, {"truth": truth_of(study)}, aspects, study.models))
+    kind, spec, rated = kind_named(study.kind), truth.named["truth"].spec, list(truth.aspects)
+    study = kind.resolve(study.model_copy(update={"aspects": rated}), data)
+    evaluators = evaluators_of(study, data, spec)
     if in_file is not None:
-        check_recorded(study, evaluators, truth)
-    specs = {name: str(spec) for name, spec in evaluators.items()}
-    resolved: dict[str, Any] = {"evaluators": specs, "truth": str(truth), "aspects": list(aspects)}
+        _check_recorded(study, evaluators, spec)
+    specs = {name: str(evaluator.spec) for name, evaluator in evaluators.items()}
+    resolved: dict[str, Any] = {"evaluators": specs, "truth": str(spec), "aspects": rated}
     folder = Path(out) if out is not None else Path("results") / study.name
     check_usable(folder)
     if batch:
         resolved["judging"] = study.judging.model_copy(update={"batch": True})
     study = study.model_copy(update=resolved)
     asking = workers_of(study.judging, engine, workers, address)
-    made = Plan(study, kind, data, folder, evaluators, truth, aspects, asking, in_file)
-    _check(made.scoring().named.values(), data, aspects)
-    return made
+    _check(evaluators.values(), data, rated)
+    scoring = Scoring(data, evaluators, rated, study.models)
+    return Plan(study, kind, data, folder, scoring, truth, asking, in_file)
+
+
+def _check_recorded(study: Study, evaluators: Mapping[str, Evaluator], truth: EvaluatorSpec) -> None:
+    """See that the evaluators, and not the truth, are recorded ones; `StudyError` if they are not."""
+    whole = f"or read them into memory: --engine {MEMORY}"
+    for at, (name, evaluator) in enumerate(evaluators.items()):
+        if not isinstance(evaluator, Recorded):
+            where = name if isinstance(study.evaluators, dict) else at
+            raise study.error(
+                f"the recorded scores do not fit in memory, and {name} is not one of them: score it "
+                f"first (metaeval score), add its rows to {SCORES} and name it Recorded('…'), {whole}",
+                "evaluators",
+                where,
+            )
+    if any(part.startswith(f"{Recorded.__name__}(") for part in parts_of(truth)):
+        raise study.error(
+            f"the recorded scores do not fit in memory, so they are no truth; name another, {whole}", "truth"
+        )
 
 
 def _check(evaluators: Iterable[Evaluator], data: DataSet, aspects: Sequence[str]) -> None:
@@ -178,67 +224,22 @@ def _check_clusters(study: Study, data: DataSet) -> None:
             raise study.error(f"{what}: {name!r} is not allowed{hint} (allowed: {', '.join(known)})", *where)
 
 
-def _rated(
-    study: Study, data: DataSet, truth: EvaluatorSpec, aspects: tuple[str, ...], known: Mapping[str, Factory]
-) -> tuple[str, ...]:
-    """Return the aspects that people rated; those of a truth that asks a model are not known yet."""
-    named = {"truth": study.held.evaluators.get(str(truth), str(truth))}
-    scoring = Scoring(data, named, aspects, known, study.models)
-    if judges_of(scoring.named.values()):
-        return aspects
-    frame = scoring.whole().frame
+def _of_rated(truth: Scoring) -> Scoring:
+    """Return the truth of the aspects that people rated; those of one that asks a model are not known yet."""
+    if truth.judges:
+        return truth
+    frame, spec = truth.whole().frame, truth.named["truth"].spec
     rated = set(frame.loc[frame["score"].notna(), "aspect"])
     if not rated:
         raise DataError(
-            f"the truth {truth} has no value for any unit; a mean takes a rating by each of its members: "
+            f"the truth {spec} has no value for any unit; a mean takes a rating by each of its members: "
             "where each rated some units, write Mean(…, skip_missing=True), and `units: own` if people are "
             "evaluators; or give another truth, such as User() or Annotator('…') of one person"
         )
-    if without := ", ".join(aspect for aspect in aspects if aspect not in rated):
-        _log.warning("metaeval: %s is left out: the truth %s has no rating of it", without, truth)
-    return tuple(aspect for aspect in aspects if aspect in rated)
-
-
-def _place(study: Study) -> Path | str:
-    """Return where the data set is: on the hub, in a folder from the study file or from here, or bundled."""
-    if study.dataset.startswith("hf://"):
-        return study.dataset
-    if study.dataset == IN_MEMORY:
-        raise study.error(
-            "the data set of this run was given in memory; save it with data.save(path), and give that path "
-            "as the dataset",
-            "dataset",
-        )
-    relative = Path(study.dataset).expanduser()
-    bases = [study.folder, Path(), study.folder.parent] if study.folder else [Path()]
-    places, shipped = [base / relative for base in bases], bundled(study.dataset)
-    places += [shipped] if (shipped / FILE).is_file() else []
-    for place in places:
-        if place.is_dir():
-            return study.dataset if place.resolve() == shipped.resolve() else place
-    if any(place.exists() for place in places):
-        raise study.error(f"dataset {study.dataset!r} is a file; give the folder of a data set", "dataset")
-    hub = f", write hf://{study.dataset} for one of the hub" if study.dataset.count("/") == 1 else ""
-    raise study.error(
-        f"there is no data set {study.dataset!r}; make it with `metaeval data import`{hub}, "
-        "or correct the path",
-        "dataset",
-    )
-
-
-def _without(study: Study, data: DataSet) -> DataSet:
-    """Return the data without the units that the study excludes."""
-    for column, values in study.exclude.items():
-        if column not in data.keys:
-            raise study.error(unknown_word("column", column, list(data.keys)), "exclude", column)
-        known = [str(v) for v in data.units[column].unique()]
-        for at, value in enumerate(values):
-            if value not in known:
-                raise study.error(unknown_word(column, value, known), "exclude", column, at)
-        data = data.without(column, values)
-    if study.exclude and not len(data):
-        raise StudyError("the study excludes every unit; exclude less")
-    return data
+    if without := ", ".join(aspect for aspect in truth.aspects if aspect not in rated):
+        _log.warning("metaeval: %s is left out: the truth %s has no rating of it", without, spec)
+        return truth.among([aspect for aspect in truth.aspects if aspect in rated])
+    return truth
 
 
 def data_of(run: OpenRun, place: str | os.PathLike[str] | None = None) -> DataOfKind:
@@ -247,7 +248,7 @@ def data_of(run: OpenRun, place: str | os.PathLike[str] | None = None) -> DataOf
     if place is not None:
         study = make_study({**run.record.study.content(), "dataset": str(place)})
     try:
-        data = plan(study, run.folder).data
+        _, data, _ = open_data(study)
     except StudyError as error:
         raise MetaevalError(f"{error}; name the data set's folder with --data") from error
     if data.fingerprint != run.record.data.fingerprint:
@@ -279,3 +280,38 @@ def column_in(data: DataSet, column: str, kind: str = "explanations") -> pd.Data
             return table[by].astype(str).assign(category=text.where(text != "", NONE))
     have = dict.fromkeys(str(c) for table in tables for c in table.columns)
     raise MetaevalError(unknown(f"data set {data.name!r} has no column", column, have))
+
+
+def _is_ours(evaluator: Evaluator) -> bool:
+    inside = evaluator.parts if isinstance(evaluator, Ensemble) else ()
+    return type(evaluator).__module__.startswith(f"{PACKAGE}.") and all(map(_is_ours, inside))
+
+
+@functools.cache
+def code() -> str:
+    """Return a SHA-256 of all code that a score depends on.
+
+    It is that of the files of this package, which may change without a new version, and of the versions of
+    Python and of the libraries that the package is installed with.
+    """
+    digest = hashlib.sha256(f"{sys.version} {libraries()}".encode())
+    root = Path(base.__file__).parent.parent
+    for file in sorted(p for p in root.rglob("*") if p.parent.name != "__pycache__" and p.is_file()):
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(root).as_posix()} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+@functools.cache
+def libraries() -> dict[str, str]:
+    """Return name and version of each library that this package requires, but for those of its extras."""
+    lines = [line for line in metadata.requires(PACKAGE) or () if "extra ==" not in line]
+    wanted = {_normal_name(re.split(r"[^\w.-]", line)[0]) for line in lines}
+    # By the names of the installers' folders: to read what is in them takes fifty times as long.
+    installed = sorted(p.stem.split("-") for path in sys.path if path for p in Path(path).glob("*.dist-info"))
+    return {known: version for name, version, *_ in installed if (known := _normal_name(name)) in wanted}
+
+
+def _normal_name(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,20 +22,19 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.alignment.policy import Policy, allowed
 from metaeval.engine.alignment.prepared import prepare
 from metaeval.engine.correlation import Correlations, correlated
+from metaeval.engine.files import ENGINES, Engine, Parquet, chosen
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.out_of_core.files import ENGINES, Engine, Parquet, chosen
-from metaeval.engine.out_of_core.passes import correlate_files
+from metaeval.engine.passes import correlate_files
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.judging.cost import LostCalls, lost_calls
 from metaeval.kinds.data import KeyedUnits
 from metaeval.kinds.files.loading import load
-from metaeval.kinds.registry import build
-from metaeval.kinds.scoring import Scoring, known_for, score
+from metaeval.kinds.registry import build, holds_truth
+from metaeval.kinds.scoring import Scoring, known_for, resolve, score
 from metaeval.llm.store.replies import database_at
 from metaeval.sources.tables.columns import number_column, text_column
 from metaeval.sources.tables.table import read_table
 from metaeval.study.pipeline import truth_ratings
-from metaeval.study.specs import holds_truth
 
 if TYPE_CHECKING:
     from metaeval.reports.leaderboards import Leaderboard
@@ -51,7 +49,7 @@ def score_file(
     check_writable(Path(out))
     with progress("loading the data"):
         loaded = load(data)
-    scoring = Scoring(loaded, list(specs))
+    scoring = Scoring(loaded, resolve(list(specs), known_for(loaded)))
     table = scoring.whole()
     write_frame(table.frame, Path(out))
     return table, lost_calls(scoring.asked(), database_at())
@@ -79,7 +77,7 @@ def correlate_file(
     if out is not None:
         check_writable(Path(out))
     path, in_files = Path(scores), Parquet.named(data)
-    check = None
+    of_truth = None
     if in_files:
         if truth != "User()":
             raise MetaevalError(f"--truth is of a data set, and {data} holds the ratings; leave it out")
@@ -88,7 +86,7 @@ def correlate_file(
     else:
         loaded = load(data)
         loaded.scale.check_numbers(loaded.aspects, "correlation")
-        check = partial(_refuse_truth, build(truth, known=known_for(loaded)).spec)
+        of_truth = build(truth, known=known_for(loaded)).spec
         ratings, keys, simulated = truth_ratings(score(loaded, [truth])), loaded.keys, loaded.simulated
     policy = Policy.of(
         levels or preferred_levels(keys), coefficients or COEFFICIENTS, missing, undefined_groups, units
@@ -98,8 +96,6 @@ def correlate_file(
     whole = path.is_file() and not in_files and engine != "duckdb"
     if whole and (not Parquet.named(path) or chosen(engine, Parquet.of(path, "the scores")) == "memory"):
         table = ScoreTable(read_scores(path, keys), simulated=simulated)
-        if check:
-            check(table.evaluators)
         result = correlated(prepare(table, ratings, policy), table, wanted)
     else:
         result = correlate_files(
@@ -110,8 +106,9 @@ def correlate_file(
             engine=engine,
             simulated=simulated,
             text_keys=not in_files,
-            check=check,
         )
+    if of_truth:
+        _refuse_truth(of_truth, result.frame["evaluator"].unique())
     if out is not None:
         write_frame(result.frame, Path(out))
     return result

@@ -16,7 +16,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import Simulation
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Prepared, prepare
-from metaeval.engine.frames_or_files import correlate
+from metaeval.engine.frames import correlate
 from metaeval.stats.subset_correlations import every_subset
 
 FEW = Choosing(resamples=300, resamples_in_fold=100, repeats=2)

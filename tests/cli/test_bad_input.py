@@ -206,7 +206,7 @@ def test_what_nobody_foresaw_is_one_sentence_with_a_file_that_holds_the_tracebac
     def fails(*_: object) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr("metaeval.kinds.scoring.resolve", fails)
+    monkeypatch.setattr("metaeval.kinds.scoring.Scoring.whole", fails)
     monkeypatch.setattr("tempfile.tempdir", str(tiny.parent))
     assert main(["score", "tiny", "Length()", "--out", "out.csv"]) == 70
     told = capsys.readouterr().err

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from metaeval.cli.options import resampled
 from metaeval.cli.steps import correlate
+from metaeval.engine.files import ENGINES
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.out_of_core.files import ENGINES
 
 
 @pytest.mark.parametrize("name", ["resamples", "seed"])

@@ -32,8 +32,8 @@ def requests_of(sample: str, judges: Sequence[str], folder: Path) -> dict[str, t
     )
     todo = plan(path, folder / "run")
     found = {}
-    for judge in todo.judges():
-        keys = dict.fromkeys(q.request.key for q in judge.questions(todo.data, todo.aspects))
+    for judge in todo.scoring.judges:
+        keys = dict.fromkeys(q.request.key for q in judge.questions(todo.data, todo.scoring.aspects))
         found[str(judge.spec)] = len(keys), hashlib.sha256("\n".join(keys).encode()).hexdigest()[:16]
     return found
 

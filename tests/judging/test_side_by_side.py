@@ -15,7 +15,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError, SpecError, StoppedError
 from metaeval.judging.settings import judging
-from metaeval.kinds.scoring import Scoring
+from metaeval.kinds.scoring import Scoring, resolve
 from metaeval.llm.calls.limits import Limits
 from metaeval.llm.store.replies import Store
 from tests.kinds.explanations.judge.test_judge import KEY, ratings_of
@@ -67,7 +67,7 @@ def test_judges_of_every_form_ask_at_once_and_the_numbers_are_the_same(data: me.
         with judging("s.sqlite", offline=True):
             alone = {name: me.score(data, given | {}).frame.query("evaluator == @name") for name in given}
         with judging("t.sqlite"):
-            scoring = Scoring(data, given)
+            scoring = Scoring(data, resolve(given))
             in_turn = {name: scoring.table(name) for name in given}
         assert len(one.log) + len(two.log) + len(three.log) == 2 * calls
     assert list(together.evaluators) == list(given)
@@ -91,7 +91,7 @@ def test_judges_that_stop_lose_nothing_of_the_others(
             "better": "Mean(good, good)",
         }
         with judging("s.sqlite", limits=Limits(concurrency=4)):
-            scoring = Scoring(data, given)
+            scoring = Scoring(data, resolve(given))
             found = []
             with pytest.raises(StoppedError) as caught:
                 found += [name for name, _ in scoring.tables()]

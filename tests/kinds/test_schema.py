@@ -11,8 +11,7 @@ from ruamel.yaml import YAML
 
 from metaeval.base.errors import StudyError
 from metaeval.cli import main
-from metaeval.kinds.reading import make_study
-from metaeval.kinds.schema import study_schema
+from metaeval.kinds.reading import make_study, study_schema
 from tests.conftest import ROOT
 
 STUDIES = sorted(ROOT.glob("studies/*.yaml")) + sorted(ROOT.glob("docs/examples/*study*.yaml"))

@@ -128,7 +128,7 @@ def test_every_problem_has_a_line_with_its_own_place(tiny: Path, capsys: pytest.
 
 def test_a_study_from_python_needs_no_file(tiny: Path) -> None:
     todo = plan({"dataset": "tiny", "evaluators": ["Length()"]})
-    assert list(todo.evaluators) == ["Length()"]
+    assert list(todo.scoring.named) == ["Length()"]
     assert str(todo.out) == "results/study"
     with pytest.raises(StudyError, match=r"^study: unknown key 'evaluator'; did you mean 'evaluators'\?"):
         make_study({"dataset": "tiny", "evaluator": ["Length()"], "evaluators": ["Length()"]})
@@ -141,7 +141,7 @@ def test_short_names_are_put_in(tiny: Path) -> None:
   Judge & Co_1: "Recorded('Judge & Co_1')"
 """
     todo = plan(write_study(tiny.parent / "s.yaml", evaluators=evaluators))
-    assert {name: str(spec) for name, spec in todo.evaluators.items()} == {
+    assert todo.study.specs == {
         "panel": "Mean(Annotator('1'), Annotator('2'))",
         "first": "Annotator('1')",
         "Judge & Co_1": "Recorded('Judge & Co_1')",
@@ -160,7 +160,7 @@ def test_short_names_are_put_in(tiny: Path) -> None:
 )
 def test_a_star_stands_for_recorded_evaluators(tiny: Path, given: str, names: list[str]) -> None:
     todo = plan(write_study(tiny.parent / "s.yaml", evaluators=given))
-    assert list(todo.evaluators) == names
+    assert list(todo.scoring.named) == names
 
 
 def test_what_is_excluded_is_nowhere(tiny: Path) -> None:

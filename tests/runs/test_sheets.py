@@ -12,7 +12,7 @@ from metaeval.base.records import ScoreTable
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.cells import CorrelationCells
-from metaeval.engine.frames_or_files import compare
+from metaeval.engine.frames import compare
 from metaeval.engine.paired_tests import Tests as How  # under its own name it would be collected
 from metaeval.engine.paired_tests import correlation_cell
 from metaeval.reports.sheets import sheet_to_markdown

@@ -27,7 +27,7 @@ from metaeval.llm.calls.request import Reply
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.rows import StoreConnection, put_held
 from metaeval.runs.folder import OUTPUTS, RunFolder
-from metaeval.study import completion as module
+from metaeval.study import plan as module
 from metaeval.study.pipeline import rerun
 from tests.conftest import ROOT
 from tests.study.runs import QUICK, tiny_in

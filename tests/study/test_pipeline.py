@@ -10,7 +10,9 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,6 +22,7 @@ import metaeval as me
 from metaeval.base.errors import DataError, RunFolderError, StoppedError, StudyError
 from metaeval.cli import main
 from metaeval.engine.correlation import Correlation
+from metaeval.evaluators.base import BaseEvaluator
 from metaeval.runs.folder import DETAILS, OUTPUTS, RATERS, TESTS, RunFolder
 from metaeval.study.pipeline import rerun, source_of
 from metaeval.study.results import read_back
@@ -164,6 +167,31 @@ def test_what_missing_scores_take_from_all_evaluators_is_told(
     frame = pd.read_csv("results/s/correlations.csv")
     of_all = frame[(frame["level"] == "dataset") & (frame["aspect"] == "average")]
     assert set(of_all["n_units"]) == {35 - 12}
+
+
+def test_what_a_run_builds_and_scores_it_does_once(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: dict[str, Counter[str]] = {"written_as": Counter(), "score": Counter()}
+
+    def counted(name: str) -> None:
+        method = getattr(BaseEvaluator, name)
+
+        def call(evaluator: BaseEvaluator, *given: Any) -> Any:
+            done = method(evaluator, *given)
+            counts[name][str(evaluator)] += 1
+            return done
+
+        monkeypatch.setattr(BaseEvaluator, name, call)
+
+    counted("written_as")
+    counted("score")
+    simple = ["User()", "Length()", "Annotator('1')", "Annotator('2')"]
+    mean = "Mean(Annotator('1'), Annotator('2'))"
+    study = {"dataset": "tiny", "truth": "User()", "evaluators": [*simple[1:3], mean], "bootstrap": None}
+    me.run(study, "out")
+    assert counts == {"written_as": Counter([*simple, mean]), "score": Counter(simple)}
+    assert me.run(study, "out").already
+    assert counts["written_as"] == Counter([*simple, mean] * 2)
+    assert counts["score"] == Counter([*simple, "User()"])
 
 
 def test_a_truth_of_nothing_is_refused(tiny: Path) -> None:

@@ -10,12 +10,10 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
-from metaeval.engine.out_of_core import files
+from metaeval.engine import files
 from metaeval.runs.finished import open_run
 from metaeval.study.results import read_board
 from tests.tiny import write_study
-
-pytest.importorskip("duckdb")
 
 TABLES = ("correlations.csv", "leaderboard.csv", "tests.csv", "ranking.csv")
 

@@ -10,6 +10,8 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import StudyError
 from metaeval.cli import main
+from metaeval.kinds.scoring import Scoring
+from metaeval.study.plan import plan
 from tests.study.test_report import payload_of
 from tests.tiny import write_study
 
@@ -88,6 +90,22 @@ def test_on_how_many_units_evaluators_are_compared_is_said(
     write_study(tiny.parent / "s.yaml", **PLAIN, truth="Annotator('lena')", missing="{truth: 3}")
     assert main(["run", "s.yaml"]) == 0
     assert "2 evaluators on 18 units: " in capsys.readouterr().out
+
+
+def test_a_truth_that_asks_a_model_is_not_asked_by_a_plan(tiny: Path) -> None:
+    truth = plan({"dataset": "tiny", "evaluators": ["Length()"], "truth": "Judge('simulated/any')"}).truth
+    assert [str(judge) for judge in truth.judges] == ["Judge('simulated/any')"]
+    assert truth.asked() == {}
+
+
+def test_of_an_aspect_without_a_rating_the_scores_of_the_truth_are_cut(tiny: Path) -> None:
+    ratings = tiny / "ratings.csv"
+    lines = ratings.read_text(encoding="utf-8").splitlines(keepends=True)
+    ratings.write_text("".join(line for line in lines if ",user,clear," not in line), encoding="utf-8")
+    todo = plan({"dataset": "tiny", "evaluators": ["Length()"], "truth": "User()"})
+    assert todo.truth.aspects == todo.scoring.aspects == ("fitting",)
+    anew = Scoring(todo.data, todo.truth.named, ["fitting"]).whole().frame
+    pd.testing.assert_frame_equal(todo.truth.whole().frame, anew)
 
 
 @pytest.mark.slow

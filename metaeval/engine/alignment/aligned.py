@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -145,7 +146,7 @@ def _have(name: str) -> str:
     return f"{name} {'have' if name.endswith('s') else 'has'}"
 
 
-def column_numbers(column: pd.Series[Any], name: str) -> Floats:
+def column_numbers(column: pd.Series[Any], name: str, row_name: Callable[[int], int | str] = int) -> Floats:
     """Return a column as floats; `DataError` if a value is infinite or no number."""
     try:
         numbers: Floats = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -153,18 +154,18 @@ def column_numbers(column: pd.Series[Any], name: str) -> Floats:
         raise DataError(f"column {column.name!r} of {name} must hold numbers: {error}") from error
     infinite = np.isinf(numbers)
     if infinite.any():
-        raise infinite_value(str(column.name), name, int(infinite.argmax()))
+        row = row_name(int(infinite.argmax()))
+        raise DataError(
+            f"column {str(column.name)!r} of {name} holds an infinite value in row {row}; use NaN for none"
+        )
     return numbers
 
 
-def infinite_value(column: str, name: str, row: int | str) -> DataError:
-    """Return the error for a value that is not finite."""
-    return DataError(f"column {column!r} of {name} holds an infinite value in row {row}; use NaN for none")
-
-
-def _labels(column: pd.Series[Any], name: str, where: str) -> tuple[list[str], Ints]:
+def _labels(
+    column: pd.Series[Any], name: str, where: str, row_name: Callable[[int], int | str] = int
+) -> tuple[list[str], Ints]:
     codes, distinct = numbered_runs(column.array)
-    refuse_empty(codes, name, where)
+    refuse_empty(codes, name, where, row_name)
     return [str(d) for d in distinct], codes
 
 
@@ -179,7 +180,14 @@ def _scatter(flat: Floats, place: Ints, values: Floats) -> Bools:
 def _twice(
     place: Ints, row: Ints, frame: pd.DataFrame, other: pd.DataFrame, keys: Sequence[str]
 ) -> DataError:
-    """Return the error that names the first row whose place was taken by an earlier one.
+    """Return the error for the first row whose place was taken by an earlier one."""
+    order = np.argsort(place, kind="stable")
+    again = order[1:][place[order[1:]] == place[order[:-1]]]
+    return repeated(frame.iloc[[int(row[again.min()])]], frame, other, keys)
+
+
+def repeated(row: pd.DataFrame, frame: pd.DataFrame, other: pd.DataFrame, keys: Sequence[str]) -> DataError:
+    """Return the error that names a row of a frame that stands for the same as an earlier one.
 
     If the frame has a key column that tells such rows apart, it is the other frame that lacks it.
     """
@@ -189,16 +197,13 @@ def _twice(
     further = [k for k in key_columns(frame) if k not in keys]
     if further and not frame.duplicated([*columns, *further]).any():
         return _no_key(other_name, further[0], other)
-    order = np.argsort(place, kind="stable")
-    again = order[1:][place[order[1:]] == place[order[:-1]]]
-    at = row_text(frame, int(row[again.min()]), columns)
     value = "score" if is_scores else "rating"
     # An aspect that all rows share may not be in the frames that were given.
     several = any("aspect" in f and len(f["aspect"].unique()) > 1 for f in (frame, other))
     by = [c for c in columns if c in frame.columns and (c != "aspect" or several)]
     return DataError(
-        f"{_have(name)} more than one row for {at}; if several people rated a unit, average their ratings "
-        f"first: {name.split()[1]}.groupby({by}, as_index=False)[{value!r}].mean()"
+        f"{_have(name)} more than one row for {row_text(row, 0, columns)}; if several people rated a unit, "
+        f"average their ratings first: {name.split()[1]}.groupby({by}, as_index=False)[{value!r}].mean()"
     )
 
 
@@ -216,26 +221,55 @@ def _cube(
     truth: pd.DataFrame,
     keys: Sequence[str],
 ) -> tuple[list[str], Floats, Bools | None]:
-    """Lay the scores out by evaluator, aspect and unit; a score without an aspect holds for all of them."""
-    evaluators, evaluator = _labels(scores["evaluator"], "evaluator", "the scores")
+    """Lay the scores out by evaluator, aspect and unit."""
+    found = placed(scores, unit, aspects, n_units)
+    check_aspects(found.aspects, aspects)
+    values, example = by_status(scores, values)
+    shape = (len(found.evaluators), len(aspects), n_units)
+    flat = np.full(math.prod(shape), np.nan)
+    shown = None if example is None else np.zeros(len(flat), dtype=bool)
+    places = _one_or_all(found.places)
+    seen = _scatter(flat, places, _one_or_all([values[row] for row in found.rows]))
+    if np.count_nonzero(seen) != len(places):
+        rows = _one_or_all([np.arange(len(scores))[row] for row in found.rows])
+        raise _twice(places, rows, scores, truth, keys)
+    if shown is not None and example is not None:
+        for row, at in zip(found.rows, found.places, strict=True):
+            shown[at] = example[row]
+    return found.evaluators, flat.reshape(shape), None if shown is None else shown.reshape(shape)
+
+
+class Placed(NamedTuple):
+    """Where rows of scores stand among evaluators, aspects and units."""
+
+    evaluators: list[str]
+    rows: list[Ints | slice]
+    """Those that speak of units of the truth; a score without an aspect, which holds for all, once each."""
+    places: list[Ints]
+    """Of each of these rows: its evaluator, aspect and unit as one number."""
+    aspects: list[str]
+    """Those that rows name, whether the truth has them or not; empty for none."""
+
+
+def placed(
+    scores: pd.DataFrame,
+    unit: Ints,
+    aspects: list[str],
+    n_units: int,
+    row_name: Callable[[int], int | str] = int,
+) -> Placed:
+    """Find the places of scores, of which ``unit`` is the unit; it is negative for an unknown one."""
+    evaluators, evaluator = _labels(scores["evaluator"], "evaluator", "the scores", row_name)
     n_aspects = len(aspects)
-    everywhere, aspect = aspects_of_scores(scores, aspects)
+    everywhere, aspect, named = _aspects_of_scores(scores, aspects)
     kept = unit >= 0
-    size = len(evaluators) * n_aspects * n_units
-    place: Ints = unit if size == n_units else unit.astype(np.int64)
+    place: Ints = unit if len(evaluators) * n_aspects == 1 else unit.astype(np.int64)
     if len(evaluators) > 1:
         place = place + evaluator * (n_aspects * n_units)
     if aspect is not None:
         kept &= (aspect >= 0) | everywhere
         if n_aspects > 1:
             place = place + np.maximum(aspect, 0).astype(np.int64) * n_units
-    example = scores["status"].eq(Status.EXAMPLE.value).to_numpy() if "status" in scores.columns else None
-    if "status" in scores.columns:
-        not_ok = scores["status"].ne(Status.OK.value).to_numpy()
-        values = np.where(not_ok, np.nan, values)
-
-    flat = np.full(size, np.nan)
-    shown = np.zeros(size, dtype=bool) if example is not None and example.any() else None
     # First what holds for one aspect, then what holds for all, an aspect at a time.
     steps = [(kept & ~everywhere, 0)] if aspect is not None else []
     if aspect is None or everywhere.any():
@@ -244,32 +278,38 @@ def _cube(
         slice(None) if chosen.all() else np.flatnonzero(chosen) for chosen, _ in steps
     ]
     places = [place[row] + a * n_units if a else place[row] for row, (_, a) in zip(rows, steps, strict=True)]
-    taken = _one_or_all(places)
-    if np.count_nonzero(_scatter(flat, taken, _one_or_all([values[row] for row in rows]))) != len(taken):
-        raise _twice(taken, _one_or_all([np.arange(len(scores))[row] for row in rows]), scores, truth, keys)
-    if shown is not None and example is not None:
-        for row, at in zip(rows, places, strict=True):
-            shown[at] = example[row]
-    shape = (len(evaluators), n_aspects, n_units)
-    return evaluators, flat.reshape(shape), None if shown is None else shown.reshape(shape)
+    return Placed(evaluators, rows, places, named)
 
 
-def aspects_of_scores(scores: pd.DataFrame, aspects: list[str]) -> tuple[Bools, Ints | None]:
-    """Return which rows hold for every aspect, and each row's aspect; None for the latter if all rows do."""
+def by_status(scores: pd.DataFrame, values: Floats) -> tuple[Floats, Bools | None]:
+    """Return the scores, NaN where the status says that there is none, and which units were examples."""
+    if "status" not in scores.columns:
+        return values, None
+    example = scores["status"].eq(Status.EXAMPLE.value).to_numpy()
+    scored = np.where(scores["status"].ne(Status.OK.value).to_numpy(), np.nan, values)
+    return scored, example if example.any() else None
+
+
+def _aspects_of_scores(scores: pd.DataFrame, aspects: list[str]) -> tuple[Bools, Ints | None, list[str]]:
+    """Return which rows hold for every aspect, each row's aspect (None if all do), and the names of all."""
     if "aspect" not in scores.columns:
-        return np.ones(len(scores), dtype=bool), None
+        return np.ones(len(scores), dtype=bool), None, []
     codes, distinct = numbered_runs(scores["aspect"].array)
     names = [str(d) for d in distinct]
     index = {a: i for i, a in enumerate(aspects)}
-    if names and not any(n in index or not n for n in names):
-        raise DataError(
-            f"no aspect of the scores is in the truth: they have {names[0]!r}{nearest(names[0], aspects)}"
-            f" (allowed: {', '.join(aspects)}, or none for a score that holds for all)"
-        )
     known = np.array([index.get(n, -1) for n in names] + [-1], dtype=np.int32)
     blank = np.array([not n for n in names] + [True])  # the last entry answers NaN
     everywhere: Bools = blank[codes]
-    return everywhere, None if everywhere.all() else known[codes]
+    return everywhere, None if everywhere.all() else known[codes], names
+
+
+def check_aspects(named: Sequence[str], aspects: Sequence[str]) -> None:
+    """See that scores are of an aspect of the truth, or of all; raise `DataError` if all are of others."""
+    if named and not any(n in aspects or not n for n in named):
+        raise DataError(
+            f"no aspect of the scores is in the truth: they have {named[0]!r}{nearest(named[0], aspects)}"
+            f" (allowed: {', '.join(aspects)}, or none for a score that holds for all)"
+        )
 
 
 def _parts(keys: list[str], unit_keys: Ints, sizes: list[int]) -> dict[str, Ints]:

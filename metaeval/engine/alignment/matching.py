@@ -6,6 +6,7 @@ joined in a few passes over its memory.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,15 +57,11 @@ def shared_codes(truth: pd.Series[Any], scores: pd.Series[Any], name: str) -> Co
     return Codes(codes, known[own], labels)
 
 
-def refuse_empty(codes: Ints, column: str, name: str) -> None:
+def refuse_empty(codes: Ints, column: str, name: str, row_name: Callable[[int], int | str] = int) -> None:
     """Raise `DataError` if a value of a column is missing: its code is negative."""
     if (codes < 0).any():
-        raise empty_cell(column, name, int((codes < 0).argmax()))
-
-
-def empty_cell(column: str, name: str, row: int | str) -> DataError:
-    """Return the error for a name that is not there."""
-    return DataError(f"column {column!r} of {name} is empty in row {row}")
+        row = row_name(int((codes < 0).argmax()))
+        raise DataError(f"column {column!r} of {name} is empty in row {row}")
 
 
 def _times(one: Any, several: Any) -> int:  # noqa: ANN401 - arrays of pandas
@@ -116,7 +113,7 @@ def numbered(keys: Ints) -> tuple[Ints, Ints]:
     """Return the distinct keys in order, and the index among them of every key."""
     order, ordered = _sorted(keys)
     fresh = changes(ordered)
-    index: Ints = np.cumsum(fresh, dtype=_index_type(len(keys)))
+    index: Ints = np.cumsum(fresh, dtype=index_type(len(keys)))
     index -= index.dtype.type(1)
     if order is not None:
         in_order = index
@@ -125,7 +122,8 @@ def numbered(keys: Ints) -> tuple[Ints, Ints]:
     return (ordered if fresh.all() else ordered[fresh]), index
 
 
-def _index_type(n: int) -> type[np.int32 | np.int64]:
+def index_type(n: int) -> type[np.int32 | np.int64]:
+    """Return the type of numbers below ``n``."""
     return np.int32 if n < 2**31 else np.int64
 
 
@@ -153,17 +151,17 @@ def _sorted(keys: Ints) -> tuple[Ints | None, Ints]:
 def locate(keys: Ints, unit_keys: Ints, space: int) -> Ints:
     """Return the index of each key among the sorted ``unit_keys``; -1 where it is not there."""
     if space <= 4 * max(len(keys), len(unit_keys)) + _LOOKUP:
-        table = np.full(space + 1, -1, dtype=_index_type(len(unit_keys)))  # the last entry answers the key -1
+        table = np.full(space + 1, -1, dtype=index_type(len(unit_keys)))  # the last entry answers the key -1
         table[unit_keys] = np.arange(len(unit_keys))
         return table[keys]
     order, ordered = _sorted(np.where(keys < 0, space, keys))
     if np.array_equal(ordered, unit_keys):  # the usual case: the same units, in another order
-        place: Ints = np.arange(len(ordered), dtype=_index_type(len(ordered)))
+        place: Ints = np.arange(len(ordered), dtype=index_type(len(ordered)))
     else:
         place = np.minimum(np.searchsorted(unit_keys, ordered), len(unit_keys) - 1)
         place[unit_keys[place] != ordered] = -1
     if order is None:
         return place
-    found = np.empty(len(keys), dtype=_index_type(len(unit_keys)))
+    found = np.empty(len(keys), dtype=index_type(len(unit_keys)))
     found[order] = place
     return found

@@ -162,8 +162,11 @@ def _only_aspect(scores: pd.DataFrame) -> str:
     return named[0] if named else "rating"
 
 
-def under(policy: Policy, data: Aligned) -> Prepared:
-    """Apply a policy to aligned scores, which have its levels; `DataError` if no unit is left."""
+def under(policy: Policy, data: Aligned, common: Common | None = None) -> Prepared:
+    """Apply a policy to aligned scores, which have its levels; `DataError` if no unit is left.
+
+    ``common`` is of all evaluators, if these are some of them.
+    """
     no_truth = np.isnan(data.truth)
     asked = data.asked
     unanswered = no_truth if asked is None else no_truth & asked
@@ -191,15 +194,16 @@ def under(policy: Policy, data: Aligned) -> Prepared:
         scores = np.where(none, 0.0 if policy.score == "drop" else policy.score, data.scores)
     else:
         scores = data.scores
-    if policy.common and mask is not None and len(data.evaluators) > 1:
-        n_units = mask.sum(axis=2)
-        few = sparse(n_units, judged.sum(axis=1))
-        few &= ((n_units > 0) & ~few).any(axis=0)  # not where nobody has more
-        common = Common(*data.truth.shape)
-        common.meet(mask, (n_units > 0) & ~few)
-        refuse_nothing_common(data.aspects, data.evaluators, n_units, common.shared.sum(axis=1))
-        mask &= common.shared | few[:, :, None]
-        left_out = (judged & ~common.shared).sum(axis=1)
+    used = None if common is None else common.entering
+    if policy.common and mask is not None and (common or len(data.evaluators) > 1):
+        if common is None:
+            common = Common(judged.sum(axis=1), judged.shape[1])
+            common.meet(data.evaluators, mask)
+            common.refuse_none(data.aspects)
+        few, shared = common.few(mask), common.shared
+        used = None if used is None else used & shared
+        mask &= shared | few[:, :, None]
+        left_out = (judged & ~shared).sum(axis=1)
         apart = frozenset(data.evaluators[e] for e in np.flatnonzero(few.any(axis=1)))
     return Prepared(
         policy,
@@ -216,43 +220,62 @@ def under(policy: Policy, data: Aligned) -> Prepared:
         data.labels,
         left_out,
         apart=apart,
+        used=used,
     )
 
 
-def sparse(n_units: Ints, n_rated: Ints) -> Bools:
-    """Say which evaluators would take nearly all units of an aspect from the others, shape (E, A).
-
-    They are those with units, but with fewer than `LEAST_SHARE` of the rated ones, shape (A,).
-    """
-    return np.asarray((n_units > 0) & (n_units < LEAST_SHARE * n_rated))
-
-
 class Common:
-    """The units that all evaluators with any score for an aspect have, found some evaluators at a time."""
+    """The units that all evaluators with any score for an aspect have, found some evaluators at a time.
 
-    def __init__(self, n_aspects: int, n_units: int) -> None:
-        self.shared = np.ones((n_aspects, n_units), dtype=bool)
-        self.entering = np.zeros((n_aspects, n_units), dtype=bool)
+    Evaluators with fewer than `LEAST_SHARE` of the rated units of an aspect do not narrow them down, unless
+    nobody has more.
+    """
+
+    def __init__(self, n_rated: Ints, n_units: int) -> None:
+        self._least = LEAST_SHARE * n_rated
+        self._of_all = np.ones((len(n_rated), n_units), dtype=bool)
+        self._of_most = self._of_all.copy()
+        self.entering = ~self._of_all
         """Units of any evaluator."""
+        self._n_units: dict[str, Ints] = {}
 
-    def meet(self, mask: Bools, scored: Bools) -> None:
-        """Narrow the units down to those of more evaluators; shapes (E, A, U), and (E, A): with any unit."""
-        self.shared &= np.logical_and.reduce(mask | ~scored[:, :, None], axis=0)
+    def meet(self, evaluators: Sequence[str], mask: Bools) -> None:
+        """Narrow the units down to those of more evaluators, shape (E, A, U)."""
+        n_units = mask.sum(axis=2)
+        none, few = n_units == 0, n_units < self._least
+        of_all = np.logical_and.reduce(mask | none[:, :, None], axis=0)
+        self._of_all &= of_all
+        differ = (few > none).any()
+        self._of_most &= np.logical_and.reduce(mask | few[:, :, None], axis=0) if differ else of_all
         self.entering |= np.logical_or.reduce(mask, axis=0)
+        self._n_units.update(zip(evaluators, n_units, strict=True))
 
+    @property
+    def _most(self) -> Bools:
+        """For which aspects some evaluator has many units, shape (A,)."""
+        many = [(n > 0) & (n >= self._least) for n in self._n_units.values()]
+        return np.asarray(np.any(many, axis=0))
 
-def refuse_nothing_common(
-    aspects: Sequence[str], evaluators: Sequence[str], n_units: Ints, n_shared: Ints
-) -> None:
-    """Raise `DataError` if evaluators with units, shape (E, A), share none for an aspect, shape (A,)."""
-    for a, aspect in enumerate(aspects):
-        scored = np.flatnonzero(n_units[:, a]).tolist()
-        if scored and not n_shared[a]:
-            fewest = min(scored, key=lambda e: int(n_units[e, a]))
-            raise DataError(
-                f"no unit has a score for {aspect!r} from every evaluator ({evaluators[fewest]!r} has "
-                f"only {int(n_units[fewest, a])}); leave it out, or set `missing.score` or `units: own`"
-            )
+    @property
+    def shared(self) -> Bools:
+        """Shape (A, U)."""
+        return np.where(self._most[:, None], self._of_most, self._of_all)
+
+    def few(self, mask: Bools) -> Bools:
+        """Say which evaluators would take nearly all units of an aspect from the others, shape (E, A)."""
+        n_units = mask.sum(axis=2)
+        return np.asarray((n_units > 0) & (n_units < self._least) & self._most)
+
+    def refuse_none(self, aspects: Sequence[str]) -> None:
+        """Raise `DataError` if the evaluators with units of an aspect share none."""
+        for a, n_shared in enumerate(self.shared.sum(axis=1)):
+            scored = {name: int(n[a]) for name, n in self._n_units.items() if n[a]}
+            if scored and not n_shared:
+                fewest = min(scored, key=lambda name: scored[name])
+                raise DataError(
+                    f"no unit has a score for {aspects[a]!r} from every evaluator ({fewest!r} has "
+                    f"only {scored[fewest]}); leave it out, or set `missing.score` or `units: own`"
+                )
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,6 +296,13 @@ class Matched:
     def prepared(self) -> Prepared:
         """Both as the policy leaves them."""
         return under(self.policy, self.aligned)
+
+    @property
+    def keys(self) -> pd.DataFrame:
+        """The key columns of each unit, in the order of the aligned scores."""
+        labels = self.aligned.labels
+        codes = {key: code for key, code in self.aligned.keys.items() if key in labels}
+        return pd.DataFrame({key: labels[key].to_numpy()[code] for key, code in codes.items()})
 
     def chosen(
         self,

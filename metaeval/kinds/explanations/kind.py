@@ -11,7 +11,6 @@ from metaeval.base.keys import author_key
 from metaeval.base.records import FIRST, SECOND, Kind, Scale
 from metaeval.engine.correlation import COLUMN
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
-from metaeval.engine.out_of_core.loading import first_rows
 from metaeval.engine.ranking import PeopleLine
 from metaeval.evaluators.grid import rows_of
 from metaeval.kinds.correlated import CorrelatedKind
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from metaeval.engine.board import Board
     from metaeval.engine.figure import Figure
-    from metaeval.engine.out_of_core.files import Parquet
+    from metaeval.engine.files import Parquet
     from metaeval.engine.sheet import Sheet
     from metaeval.kinds.kind import Scored, StudyKind
 
@@ -83,7 +82,7 @@ class Explanations(CorrelatedKind):
 
     def load_beside(self, place: Path, scores: Parquet) -> ExplanationSet:
         """Load a folder without its recorded scores."""
-        return load_beside(place, first_rows(scores))
+        return load_beside(place, scores.first_rows(("evaluator", "aspect")))
 
     def figures(
         self,

@@ -23,6 +23,7 @@ from metaeval.base.records import Kind, Status
 from metaeval.engine.alignment.aligned import Bools
 from metaeval.engine.board import ESTIMATES, Cell
 from metaeval.engine.measures import Measure, MeasuredCells, MeasuredUnits
+from metaeval.engine.paired_tests import Tests
 from metaeval.engine.sheet import Column, columns
 from metaeval.evaluators.base import text
 from metaeval.evaluators.chance import Preference
@@ -101,7 +102,7 @@ class PairCells(MeasuredCells):
     def __init__(self, scored: ExposureScored) -> None:
         ties = scored.study.ties
         super().__init__(scored.matched, pair_measures(ties), intervals=scored.study.bootstrap)
-        self.table, self._order = scored.units(scored.table(UNITS)), scored.study.by
+        self.table = scored.units(scored.table(UNITS))
         self.truth: Floats = np.sign(scored.matched.aligned.truth[0])
         verdicts = np.sign(scored.matched.aligned.scores[:, 0])
         self.invalid: Bools = np.isin(self.laid_out("status"), [str(s) for s in INVALID])
@@ -139,10 +140,9 @@ class PairCells(MeasuredCells):
         names = sorted({*bins[own]} - {"", "nan"}, key=lambda name: (len(name), name))
         return {ALL: own, **{name: own & (bins == name).to_numpy() for name in names}}
 
-    @property
-    def tested(self) -> list[Cell]:
-        """The cells of all bins together, and the one that orders the leaderboard."""
-        return [at for at in self.every if at["bin"] == ALL or at == self._order]
+    def tested(self, order: Cell, how: Tests) -> list[tuple[Cell, Tests]]:
+        """Return the cells of all bins together, and the one that orders the leaderboard."""
+        return [test for test in super().tested(order, how) if test[0]["bin"] == ALL or test[0] == order]
 
     @cached_property
     def parts(self) -> Mapping[str, tuple[int, Bools | slice]]:

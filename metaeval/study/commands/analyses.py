@@ -31,6 +31,7 @@ from metaeval.judging.cost import costs_of
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.kind import Scored, kind_named
 from metaeval.kinds.reading import make_study
+from metaeval.kinds.registry import recorded_names
 from metaeval.kinds.scoring import score
 from metaeval.reports.drawing import check_drawing, draw
 from metaeval.reports.report_model import sheets_payload, with_sheets
@@ -41,7 +42,6 @@ from metaeval.sources.hub import FILE
 from metaeval.stats.agreement.alternative import Alignment
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.study.pipeline import truth_ratings
-from metaeval.study.specs import recorded_names
 from metaeval.trust.correction import correcting_sheets, samples, samples_by_cluster, withholding
 from metaeval.trust.escalation import escalating_sheets, stages
 from metaeval.trust.label_plan import labels_of, plan_for, planning_sheet

@@ -26,7 +26,7 @@ from metaeval.kinds.details import made_of
 from metaeval.kinds.explanations.data.exports.export import data_set
 from metaeval.kinds.explanations.data.exports.known import recognised
 from metaeval.kinds.files.loading import load
-from metaeval.kinds.registry import build
+from metaeval.kinds.registry import build, recorded_names
 from metaeval.kinds.scoring import known_for, score
 from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import CALIBRATION, SCORES, read_record
@@ -34,7 +34,6 @@ from metaeval.sources.hub import FILE
 from metaeval.stats.resampling.significance import few_note
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.plan import column_in, column_of
-from metaeval.study.specs import recorded_names
 from metaeval.trust.calibration.maps import conformal_sheet, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     Bands,

@@ -128,10 +128,11 @@ def _planned(study: str | os.PathLike[str], out: str | os.PathLike[str] | None) 
         raise exposure.error(
             f"{exposure.dataset} has synthetic rows; begin with the data set without them", "dataset"
         )
-    if str(todo.truth) != "User()":
-        raise exposure.error(f"the truth of a loop is User(), the user's own log, not {todo.truth}", "truth")
-    for name, spec in todo.evaluators.items():
-        if "Recorded(" in str(spec):
+    if exposure.truth != "User()":
+        wrong = f"the truth of a loop is User(), the user's own log, not {exposure.truth}"
+        raise exposure.error(wrong, "truth")
+    for name, spec in exposure.specs.items():
+        if "Recorded(" in spec:
             message = "recorded verdicts do not cover the new pairs of a loop; leave"
             raise exposure.error(f"{message} {name} out", "evaluators")
     return todo

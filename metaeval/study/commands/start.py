@@ -23,9 +23,9 @@ from metaeval.kinds.explanations.data.tables.map import TableMap, few
 from metaeval.kinds.explanations.data.tables.map_text import map_text, quoted, yaml_text
 from metaeval.kinds.explanations.data.tables.proposal import ProposedAspect
 from metaeval.kinds.files.loading import load, summary
+from metaeval.kinds.registry import recorded_names
 from metaeval.sources.hub import any_table, is_data_set
 from metaeval.study.plan import plan
-from metaeval.study.specs import recorded_names
 
 if TYPE_CHECKING:
     from metaeval.kinds.explanations.data.tables.asking import Ask

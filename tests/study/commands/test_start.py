@@ -113,7 +113,7 @@ def test_what_many_units_lack_is_no_evaluator_of_the_first_study(tmp_path: Path)
     )
     text = (tmp_path / "t" / "study.yaml").read_text(encoding="utf-8")
     assert "# - BLEU(n=4)   # 10 of 20 units have no reference" in text
-    found = [*plan(tmp_path / "t" / "study.yaml").evaluators]
+    found = [*plan(tmp_path / "t" / "study.yaml").scoring.named]
     mean = "Mean(Annotator('anna'), Annotator('ben'), Annotator('coder 1'), skip_missing=True)"
     assert found == ["Random(seed=0)", "Length()", "Annotator('anna')", "Annotator('coder 1')", mean]
 

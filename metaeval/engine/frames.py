@@ -15,11 +15,10 @@ from metaeval.engine.alignment.aligned import align
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import plain, prepare, under
 from metaeval.engine.correlation import Correlations, correlated
+from metaeval.engine.files import Engine, FilePath, Parquet, chosen, in_memory, refuse_duckdb
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.out_of_core.files import Engine, FilePath, Parquet, chosen, in_memory, refuse_duckdb
-from metaeval.engine.out_of_core.loading import load
-from metaeval.engine.out_of_core.passes import compare_loaded, correlate_files
 from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared, correlation_cell
+from metaeval.engine.passes import FileCells, correlate_files, load
 
 
 def correlate(
@@ -77,7 +76,7 @@ def correlate(
     seed
         Of the resamples, unless ``bootstrap`` names one.
     engine
-        ``memory`` reads files whole; ``duckdb`` (extra ``duckdb``) reads scores in files piece by piece. Both
+        ``memory`` reads files whole; ``duckdb`` reads scores in files piece by piece. Both
         give the same numbers. ``auto`` takes ``duckdb`` for scores that would take more than half of the
         available memory, at 200 bytes per row. The result's ``policy`` says which engine read files.
 
@@ -181,7 +180,7 @@ def compare(
         files = Parquet.of(scores, "the scores")
         if chosen(engine, files) == "duckdb":
             loaded = load(files, in_memory(truth, "the truth"), policy.levels)
-            return compare_loaded(loaded, policy, cell, tests)
+            return FileCells(loaded, policy, ScoreTable(pd.DataFrame())).compare(cell, tests)
         scores = files.frame()
     else:
         refuse_duckdb(engine)

@@ -7,11 +7,9 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import COEFFICIENTS
-from metaeval.engine.out_of_core import passes
-from tests.engine.out_of_core.test_passes import written
+from metaeval.engine import passes
 from tests.engine.test_correlation import study
-
-pytest.importorskip("duckdb")
+from tests.engine.test_passes import written
 
 CELLS = [
     *(("dataset", coefficient, swap) for coefficient in COEFFICIENTS for swap in ("user", "item")),
