@@ -8,191 +8,19 @@ from typing import Any
 
 import click
 
-from metaeval.base.records import COEFFICIENTS, LEVELS
 from metaeval.cli.group import begin, talk, tell, tell_lost, tell_pages
 from metaeval.cli.options import (
     PATH,
     aspects,
     flag,
     judges,
-    numbers,
     option,
     resampled,
     run_argument,
-    seed,
     served,
     several,
 )
 from metaeval.cli.sheets import Sheets, prints_sheets, sheet_options, tell_sheets
-
-_sizes = numbers(int, "10,20,40")
-
-
-@click.command()
-@run_argument
-@judges("Judge to combine; give it once per judge.")
-@several("--level levels", "Level to report; may be given again.")
-@aspects
-@resampled()
-@prints_sheets("study.commands.analyses:ensembles_of")
-def ensembles() -> None:
-    """Compare the means of all subsets of the judges of the finished run in the folder RUN.
-
-    Prints accuracy by size, the contribution of each judge, how far their errors are correlated, and the
-    cheapest ensemble not significantly worse than the best, chosen on some users and evaluated on others.
-    """
-
-
-@click.command()
-@run_argument
-@several(
-    "--evaluator evaluators",
-    "Evaluator to rank by; may be given again.  [default: all but baselines]",
-    metavar="NAME",
-)
-@option("--aspect", "Aspect to rank by.  [default: all, and their average]")
-@option("--labelled", "Estimate from the ratings of N users and all scores.", int, metavar="N")
-@option("--resamples", "Resamples of the users.", int, default=10_000)
-@option("--seed", "Seed of the resamples.", int, default=0)
-@prints_sheets("study.commands.analyses:generators_of")
-def generators() -> None:
-    """Rank the generators of the finished run in the folder RUN by ratings and by evaluators."""
-
-
-@click.command()
-@run_argument
-@option(
-    "--evaluators",
-    "The two evaluators to compare.  [default: the best and the second]",
-    nargs=2,
-    metavar="A B",
-)
-@option("--aspect", "Aspect of the run, or average.", default="average")
-@option("--level", "[default: the run's first]", LEVELS)
-@option("--coefficient", "[default: the run's first]", COEFFICIENTS)
-@option("--users", "[default: 10, 20 and 1, 2, 4, 8 times the run's]", read=_sizes, metavar="N,...")
-@option("--units", "Units per user.  [default: all of the run's]", read=_sizes, metavar="N,...")
-@option("--studies", "Simulated studies per size.", click.IntRange(100), default=2000)
-@seed
-@prints_sheets("study.commands.analyses:power_of")
-def power() -> None:
-    """Estimate how many users are needed to tell two evaluators of the run in RUN apart.
-
-    Studies of several sizes are simulated by drawing users, and units of each, from the run.
-    """
-
-
-@click.command()
-@click.argument("folder", metavar="RUN|DATA", type=PATH)
-@several(
-    "--evaluator evaluators",
-    "Evaluator to hold against people; may be given again.  [default: the judges]",
-    metavar="NAME",
-)
-@aspects
-@several("--expert experts", "Person who is an expert; may be given again.", metavar="RATER")
-@option(
-    "--epsilon",
-    "What a person's advantage may be.  [default: 0.1, and 0.2 for an expert]",
-    click.FloatRange(0, 1),
-)
-@option(
-    "--alignment",
-    "How a rating agrees with others.  [default: rmse, and accuracy for words]",
-    ["accuracy", "rmse"],
-)
-@option(
-    "--margin", "How far below people's the judge's agreement may be.", click.FloatRange(0, 2), default=0.1
-)
-@option(
-    "--cluster", "Key by which units depend on each other.  [default: the run's]", metavar="user|item|..."
-)
-@resampled()
-@prints_sheets("study.commands.analyses:replacing_of")
-def replace() -> None:
-    """Say whether a judge of a finished run, or of the recorded scores of a data set, may replace a person.
-
-    The alternative annotator test: each person is left out in turn; does the judge agree with the others at
-    least as well, less epsilon? A verdict in words per judge, the test of each person, how many more labels
-    would decide, and agreement beside that of people among themselves. The run's report.html shows them.
-    """
-
-
-@click.command()
-@run_argument
-@judges("Evaluator to ask; give it once per evaluator, in the order in which they are asked.")
-@aspects
-@option("--alpha", "How often units that no person sees may disagree.", click.FloatRange(0, 0.5), default=0.1)
-@option("--delta", "Probability that more of them do.", click.FloatRange(0.0001, 0.5), default=0.05)
-@option(
-    "--within",
-    "Points within which a score agrees.  [default: the same value of the scale]",
-    click.FloatRange(0),
-)
-@option("--route", "Who decides each unit.  [default: route.csv in RUN]", PATH, metavar="FILE.csv")
-@prints_sheets("study.commands.analyses:escalation_of")
-def escalate() -> None:
-    """Say which units of the finished run in the folder RUN each judge decides, and which a person.
-
-    A unit is handed on where a judge is not sure: by its confidence, or by how far the members of a panel, or
-    repeated samples, are apart. Thresholds are such that units that no person sees agree with people in at
-    least 1 - alpha, with probability 1 - delta, with units in clusters. `metaeval golden label --only` takes
-    the route. The run's report.html shows the tables.
-    """
-
-
-@click.command()
-@run_argument
-@judges("Evaluator to correct; may be given again: each gets a weight.")
-@aspects
-@option(
-    "--labels",
-    "Ratings of some units, such as a set's ratings.csv; maybe with a column 'probability'.  [default: the "
-    "run's]",
-    PATH,
-    metavar="FILE.csv",
-)
-@option("--labelled", "Keep the labels of so many users only, to see what the rest would have said.", int)
-@option("--at-least least", "Correct the share of ratings of X or more, not the mean.", float, metavar="X")
-@option("--alpha", "1 - confidence of the intervals.", click.FloatRange(0.0001, 0.5), default=0.05)
-@seed
-@prints_sheets("study.commands.analyses:correction_of")
-def correct() -> None:
-    """Say what people would have said of all units of the finished run in the folder RUN.
-
-    Judges scored all units, people labelled some. Means, differences between generators and their order are
-    the judges', corrected by the labels (prediction-powered inference). It is refused, with the reason, where
-    a judge tells nothing, or units with labels are not like the others. Of ranking systems, measures are
-    corrected by topic. The run's report.html shows the tables.
-    """
-
-
-@click.command()
-@run_argument
-@option("--better", "Is A better than B? Two generators, or values of another key.", nargs=2)
-@option("--epsilon", "A person's advantage at most, without --better.", click.FloatRange(0, 1), default=0.1)
-@option("--width", "Until the difference, or the mean, is known to ± W.", click.FloatRange(0), default=0.0)
-@option("--judge", "Evaluator whose scores are corrected.  [default: the first judge]", metavar="NAME")
-@option("--aspect", "Aspect of the question.  [default: the first]")
-@option(
-    "--labels",
-    "Ratings so far, such as the set's ratings.csv.  [default: the run's]",
-    PATH,
-    metavar="FILE.csv",
-)
-@option("--plan", "Plan to write, or to go on with.  [default: plan.csv in RUN]", PATH, metavar="FILE.csv")
-@option("--alpha", "Probability that it stops falsely.", click.FloatRange(0.0001, 0.5), default=0.05)
-@seed
-@prints_sheets("study.commands.analyses:plan_of")
-def plan() -> None:
-    """Say which units of the finished run in the folder RUN people should label next, and when to stop.
-
-    The question is whether A is better than B (--better A B), what the mean is (--width W), or else whether
-    the judge may replace a person.
-    Units are drawn with known probabilities, more often where the judge is in doubt, so that the corrected
-    answer is unbiased. plan.csv in RUN has their order: `metaeval golden label --only` takes it, and its page
-    stops when the question is decided. With labels, it is said here; one may ask after each label.
-    """
 
 
 @click.command()
@@ -214,7 +42,7 @@ def biases(folder: Path, *, families: tuple[str, ...], **options: Any) -> Sheets
     tendency, sensitivity to the wording of the prompt, and repeatability. Each is a number with an interval
     and a test. The run's report.html shows them afterwards.
     """
-    from metaeval.study.commands.analyses import show_in_report
+    from metaeval.runs.command import show_in_report
     from metaeval.study.commands.biases import biases_of, read_families
 
     sheets = biases_of(folder, families=read_families(families), **options)
@@ -320,7 +148,7 @@ def calibrate(
     model, the prompt, the rubric or the parser of a judge changes. --check tests this, and exits with 1 if a
     judge is uncalibrated.
     """
-    from metaeval.study.commands.analyses import show_in_report
+    from metaeval.runs.command import show_in_report
     from metaeval.study.commands.calibration import Calibrating, calibration_of, states_of
     from metaeval.trust.calibration.maps import half_widths
     from metaeval.trust.calibration.record import is_calibrated

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metaeval.base.errors import unknown
+from metaeval.cli.index import DECLARED
 from metaeval.cli.options import flag
 
 if TYPE_CHECKING:
@@ -21,8 +22,30 @@ _SENTENCE = 1000  # characters: no summary is cut
 STOPPED = 3  # the exit code of work that can be resumed
 
 
+class Declared(click.Command):
+    """Stands for a command of `DECLARED` that is not loaded yet."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words.rsplit(maxsplit=1)[-1], short_help=DECLARED[words][1])
+        self.words = words
+
+
 class Group(click.Group):
     """A group that suggests the nearest command for an unknown one, and keeps their order."""
+
+    def declare(self, *commands: str) -> None:
+        """Add commands of `DECLARED`, which are loaded when they are needed."""
+        for words in commands:
+            self.add_command(Declared(words))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; None if there is no such command."""
+        found = super().get_command(ctx, cmd_name)
+        if isinstance(found, Declared):
+            from metaeval.cli.frame import command_of
+
+            return command_of(found.words)
+        return found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -41,7 +64,9 @@ class Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each command with its whole first sentence, which click would cut at the end of the line."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        commands = [
+            (name, self.commands.get(name) or self.get_command(ctx, name)) for name in self.list_commands(ctx)
+        ]
         with formatter.section("Commands"):
             formatter.write_dl([(name, c.get_short_help_str(limit=_SENTENCE)) for name, c in commands if c])
 

@@ -68,18 +68,6 @@ def leaderboard(
 
 
 @click.command()
-@run_argument
-@prints_sheets("study.commands.analyses:details_of")
-def details() -> None:
-    """Print more of the run in RUN: measures, agreement of people, reliability, variance components.
-
-    Measures are pairwise accuracy with calibrated ties, soft pairwise accuracy of generators, weighted
-    kappa, Krippendorff's alpha, concordance and mean absolute error. Reliability is that of annotators, and
-    of judges over replicates; where it is known, correlations are corrected for it.
-    """
-
-
-@click.command()
 @_runs
 @option("--by", "Column to test.", metavar="ASPECT,LEVEL,COEFFICIENT")
 @option("--correction", "Correction of p-values.  [default: the study's]", ["holm", "bh", "none"])
@@ -131,7 +119,7 @@ def figures(
     user_bias (by user), as far as the run has data for them. Needs metaeval[figures].
     """
     from metaeval.runs.folder import read_record
-    from metaeval.study.commands.analyses import write_figures
+    from metaeval.trust.analyses import write_figures
 
     begin()
     wanted = {"aspect": aspect, "level": level, "coefficient": coefficient}

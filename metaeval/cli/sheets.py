@@ -69,13 +69,13 @@ def sheet_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def prints_sheets(
-    source: str = "", *, uncalibrated: bool = False, unread: bool = False
+    source: str = "", *, uncalibrated: bool = False
 ) -> Callable[[Callable[..., Sheets | None]], Callable[..., Any]]:
     """Let a command print the sheets of its function, then which calls of the run were lost.
 
     ``source`` is a function ``module:name`` that takes all options; the decorated one, if left out. With
-    ``uncalibrated`` it also says which judges have changed since they were calibrated. With ``unread`` it
-    ends with exit code 3 if the first sheet has a judge of whose verdicts too many were not read.
+    ``uncalibrated`` it also says which judges have changed since they were calibrated. It ends with exit code
+    3 if the first sheet has a judge of whose verdicts too many were not read.
     """
 
     def decorate(function: Callable[..., Sheets | None]) -> Callable[..., Any]:
@@ -89,7 +89,7 @@ def prints_sheets(
             if uncalibrated:
                 tell_uncalibrated(*_given())
             tell_lost(*_given())
-            if unread and "unread" in sheets[0].frame:
+            if "unread_swapped" in sheets[0].frame:
                 from metaeval.runs.record import LOST
 
                 for note in sheets[0].notes if out else ():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -12,16 +14,18 @@ from numpy.typing import NDArray
 
 from metaeval.base.records import Scale, Status
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, table
+from metaeval.runs.command import Aspects, Made, Option, aspects_in, command, judges_of, the_judges
+from metaeval.runs.finished import OpenRun
 from metaeval.stats.agreement.escalation import Cascade, cascade
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.regression.correction import LIKE, LabelledSample
 from metaeval.stats.weighted.sums import Clusters
+from metaeval.trust.analyses import costs_per_text
 from metaeval.trust.calibration.sheets import CONFIDENCE, agreed
 
 if TYPE_CHECKING:
     from metaeval.analysis.ensemble_subsets import Costs
-    from metaeval.base.simulation import Simulation
     from metaeval.kinds.kind import Scored
 
 
@@ -169,7 +173,7 @@ _CURVE = (
     Column("people", "Left to people", "share"),
     Column("agreement", "Agreement of the rest", "share"),
     Column("p", "p", "p"),
-    Column("cost", "Cost per unit", "number", optional=True),
+    Column("cost", "Cost per unit", "number"),
     Column("n_units", "Units with ratings", "count"),
     Column("n_clusters", "Clusters", "count"),
     Column("held", "Target holds"),
@@ -177,8 +181,8 @@ _CURVE = (
 
 
 def escalating_sheets(
-    held: Iterable[Stages], *, alpha: float, delta: float, costs: Costs | None, simulated: Simulation
-) -> tuple[list[Sheet], pd.DataFrame]:
+    held: Iterable[Stages], *, alpha: float, delta: float, costs: Costs | None
+) -> tuple[list[Sheet | None], pd.DataFrame]:
     """Return the sheets, and the route: key columns, ``aspect`` and ``route``, the name of who decides."""
     verdicts, of_stage, curve, routes = [], [], [], []
     for stage in held:
@@ -205,21 +209,16 @@ def escalating_sheets(
         "testing (Jung, Brahman & Choi 2024), from strict to loose, by a t test on sums by cluster, to which "
         "a cluster that disagrees is added. Cascades that begin with each judge share δ."
     )
-    tables: list[tuple[str, str, list[dict[str, Any]], Sequence[Column], tuple[str, ...]]] = [
-        ("escalate", "Who looks at what?", verdicts, _VERDICTS, (said,)),
-        ("escalate-stages", "What each judge decides", of_stage, _STAGES, ()),
-        (
+    sheets = [
+        table("escalate", "Who looks at what?", verdicts, _VERDICTS, said),
+        table("escalate-stages", "What each judge decides", of_stage, _STAGES),
+        table(
             "escalate-curve",
             "Cost and agreement",
             curve,
             [c for c in _CURVE if c.name != "cost" or costs],
-            (f"Cost: {unit} per unit, of judges alone.",) if costs else (),
+            *([f"Cost: {unit} per unit, of judges alone."] if costs else []),
         ),
-    ]
-    sheets = [
-        Sheet(name, title, pd.DataFrame(rows), tuple(columns), notes, simulated)
-        for name, title, rows, columns, notes in tables
-        if rows
     ]
     return sheets, pd.concat(routes, ignore_index=True)
 
@@ -272,3 +271,40 @@ def _stages(stage: Stages, chosen: Cascade) -> list[dict[str, Any]]:
         empty = dict.fromkeys(("least", "agreement"), np.nan)
         rows.append({"evaluator": name, "decides": 0.0, **empty, "said": f"refused: {why}"})
     return rows
+
+
+@command("escalate", rated=True, view="escalate")
+def escalation_of(
+    run: OpenRun,
+    judges: Annotated[
+        Sequence[str],
+        the_judges(
+            "Evaluator to ask; give it once per evaluator, in the order in which they are asked.",
+            partial(judges_of, otherwise="name who is asked first, second, … with --judge"),
+        ),
+    ] = (),
+    *,
+    aspects: Aspects = (),
+    alpha: Annotated[
+        float, Option("How often units that no person sees may disagree.", least=0, most=0.5)
+    ] = 0.1,
+    delta: Annotated[float, Option("Probability that more of them do.", least=0.0001, most=0.5)] = 0.05,
+    within: Annotated[
+        float | None,
+        Option("Points within which a score agrees.  [default: the same value of the scale]", least=0),
+    ] = None,
+    route: Annotated[
+        Path | None, Option("Who decides each unit.  [default: route.csv in RUN]", metavar="FILE.csv")
+    ] = None,
+) -> Made:
+    """Say which units of the finished run in the folder RUN each judge decides, and which a person.
+
+    A unit is handed on where a judge is not sure: by its confidence, or by how far the members of a panel, or
+    repeated samples, are apart. Thresholds are such that units that no person sees agree with people in at
+    least 1 - alpha, with probability 1 - delta, with units in clusters. `metaeval golden label --only` takes
+    the route. The run's report.html shows the tables.
+    """
+    held = stages(run.scored, judges, aspects_in(run.truth, aspects), within)
+    costs = costs_per_text(run.scores, judges)
+    sheets, frame = escalating_sheets(held, alpha=alpha, delta=delta, costs=costs)
+    return Made(sheets, files={Path(route or run.folder / "route.csv"): frame.to_csv(index=False)})

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,14 @@ import pandas as pd
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import Status
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.runs.command import Made, Option, Seed, aspects_in, command, judges_of
+from metaeval.runs.finished import OpenRun
 from metaeval.stats.agreement.alternative import Advantages
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.significance import LEAST, chances, confidence_sequence, drawn
+from metaeval.trust.correction import read_labels
 from metaeval.trust.escalation import along, confidence_of
+from metaeval.trust.replacement import ratings_of_people
 
 if TYPE_CHECKING:
     from metaeval.kinds.kind import Scored
@@ -219,7 +223,6 @@ def plan_for(
 
 
 def planning_sheet(
-    scored: Scored[Any],
     plan: LabelPlan,
     judge: str,
     labels: Mapping[str, Mapping[tuple[str, ...], float]],
@@ -247,8 +250,7 @@ def planning_sheet(
             "would it hold for other people and users? It may need more labels where this is decided."
         )
     row = {"aspect": plan.aspect, "n_units": len(plan.units), **asdict(answer)}
-    title, simulated = "What to label next?", scored.scores.simulation.among([judge])
-    return Sheet("plan", title, pd.DataFrame([row]), _PLAN_COLUMNS, tuple(notes), simulated)
+    return Sheet("plan", "What to label next?", pd.DataFrame([row]), _PLAN_COLUMNS, tuple(notes))
 
 
 def _weights(units: pd.DataFrame, question: Sequence[str]) -> Floats:
@@ -258,3 +260,60 @@ def _weights(units: pd.DataFrame, question: Sequence[str]) -> Floats:
         if all(side.any() for side in sides) and first != second:
             return np.asarray(sides[0] / sides[0].sum() - sides[1] / sides[1].sum())
     raise MetaevalError(f"no key of the run has both {first!r} and {second!r}, or they are the same")
+
+
+@command("plan", view="plan")
+def plan_of(
+    run: OpenRun,
+    better: Annotated[
+        tuple[str, str] | None, Option("Is A better than B? Two generators, or values of another key.")
+    ] = None,
+    *,
+    epsilon: Annotated[
+        float, Option("A person's advantage at most, without --better.", least=0, most=1)
+    ] = 0.1,
+    width: Annotated[float, Option("Until the difference, or the mean, is known to ± W.", least=0)] = 0.0,
+    judge: Annotated[
+        str | None,
+        Option("Evaluator whose scores are corrected.  [default: the first judge]", metavar="NAME"),
+    ] = None,
+    aspect: Annotated[str | None, Option("Aspect of the question.  [default: the first]")] = None,
+    labels: Annotated[
+        Path | None,
+        Option("Ratings so far, such as the set's ratings.csv.  [default: the run's]", metavar="FILE.csv"),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        Option("Plan to write, or to go on with.  [default: plan.csv in RUN]", metavar="FILE.csv"),
+    ] = None,
+    alpha: Annotated[float, Option("Probability that it stops falsely.", least=0.0001, most=0.5)] = 0.05,
+    seed: Seed = 0,
+) -> Made:
+    """Say which units of the finished run in the folder RUN people should label next, and when to stop.
+
+    The question is whether A is better than B (--better A B), what the mean is (--width W), or else whether
+    the judge may replace a person.
+    Units are drawn with known probabilities, more often where the judge is in doubt, so that the corrected
+    answer is unbiased. plan.csv in RUN has their order: `metaeval golden label --only` takes it, and its page
+    stops when the question is decided. With labels, it is said here; one may ask after each label.
+    """
+    wanted = [] if judge is None else [judge]
+    name = judges_of(run, wanted, "name the evaluator whose scores are corrected with --judge")[0]
+    asked = aspects_in(run.scores.frame, [] if aspect is None else [aspect])[0]
+    drawn = plan_for(run.scored, name, asked, better or None, epsilon=epsilon, width=width, seed=seed)
+    path = Path(plan or run.folder / "plan.csv")
+    content = drawn.units.to_csv(index=False)
+    # A plan that is there is kept: labels may have followed it, so another one needs another file.
+    if path.exists() and path.read_text(encoding="utf-8") != content:
+        raise MetaevalError(
+            f"{path} is a plan of another question, judge or seed, and labels may have followed it; give the "
+            "same ones, or write this plan to another file with --plan"
+        )
+    if labels is not None:
+        frames = [read_labels(run, labels, each_rater=True)]
+    elif better or width:
+        frames = [run.truth.assign(rater="truth")]
+    else:
+        frames = [ratings_of_people(run.scored, list(run.scores.keys))]
+    sheet = planning_sheet(drawn, name, labels_of(frames, drawn.keys, asked), alpha=alpha)
+    return Made([sheet], run.scores.simulation.among([name]), {path: content})

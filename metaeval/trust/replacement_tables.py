@@ -5,21 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
-import pandas as pd
 
 from metaeval.base.counts import plural_of
+from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.keys import noun
 from metaeval.base.progress import progress
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.base.records import USER_RATER
+from metaeval.engine.sheet import Column, Sheet, table
+from metaeval.evaluators.annotator import Annotator
+from metaeval.kinds.files.loading import load
+from metaeval.kinds.kind import Scored, kind_named
+from metaeval.kinds.reading import make_study
+from metaeval.kinds.scoring import score
+from metaeval.runs.command import Aspects, Made, Option, Resamples, Seed, command
+from metaeval.runs.finished import open_run
+from metaeval.sources.hub import FILE
 from metaeval.stats.agreement.alternative import LEAST_UNITS, Advantages, Alignment, Replacing, advantage
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, bootstrap, each
-from metaeval.trust.replacement import Panel, agreement_of
-
-if TYPE_CHECKING:
-    from metaeval.base.simulation import Simulation
+from metaeval.study.pipeline import truth_ratings
+from metaeval.study.specs import recorded_names
+from metaeval.trust.replacement import Panel, agreement_of, panels, raters_sheets, several
 
 CROWD, EXPERT = 0.1, 0.2
 """What a person's advantage may be where people are crowd workers, and experts, as published."""
@@ -140,8 +150,8 @@ class ReplacingTest:
 
 
 def replacing_sheets(
-    panels: Sequence[Panel], how: ReplacingOptions, resampler: Resampler, simulated: Simulation
-) -> list[Sheet]:
+    panels: Sequence[Panel], how: ReplacingOptions, resampler: Resampler
+) -> list[Sheet | None]:
     """Hold each judge against people.
 
     Returns
@@ -183,17 +193,16 @@ def replacing_sheets(
             if (found := agreement_of(panel, resampler, how.margin)) is not None:
                 agreed.append(head | found)
             advance()
-    sheets = [
-        _sheet("replace", "May a judge replace a person?", rows, _VERDICTS, simulated),
-        _sheet("replace-rates", "Winning rate and advantage", rows, _RATES, simulated, *_notes(how)),
-        _sheet("replace-people", "The test of each person", of_people, _PEOPLE, simulated),
-        _sheet("replace-curve", "Winning rate ω by ε", curve, _CURVES, simulated),
-        _sheet(
+    return [
+        _table("replace", "May a judge replace a person?", rows, _VERDICTS),
+        _table("replace-rates", "Winning rate and advantage", rows, _RATES, *_notes(how)),
+        _table("replace-people", "The test of each person", of_people, _PEOPLE),
+        _table("replace-curve", "Winning rate ω by ε", curve, _CURVES),
+        _table(
             "replace-agreement",
             "Agreement of judge and people, and of people among themselves",
             agreed,
             _AGREEMENT,
-            simulated,
             "r, or κ for words. Non-inferior: yes if the interval of the difference is above "
             f"−{how.margin:g}, no if it is below. This is a question of its own: the verdict asks who agrees "
             "better unit by unit, and may be undecided where r is not.",
@@ -201,7 +210,6 @@ def replacing_sheets(
             "±1 the judge is like one of them. Few people may agree alike by chance, and z is then large.",
         ),
     ]
-    return [sheet for sheet in sheets if len(sheet.frame)]
 
 
 def _finite(value: float) -> float:
@@ -240,22 +248,10 @@ _AGREEMENT = (
 )
 
 
-def _sheet(
-    name: str,
-    title: str,
-    rows: Sequence[dict[str, Any]],
-    columns: Sequence[Column],
-    simulated: Simulation,
-    *notes: str,
-) -> Sheet:
-    return Sheet(name, title, pd.DataFrame(rows), _shown(rows, columns), notes, simulated)
-
-
-def _shown(rows: Sequence[dict[str, Any]], columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Return the columns without an aspect that is the only one, and those that no row has a value for."""
-    one = len({row["aspect"] for row in rows}) == 1
-    empty = [c.name for c in columns if c.optional and not any(math.isfinite(r[c.name]) for r in rows)]
-    return tuple(c for c in columns if c.name not in empty and not (one and c.name == "aspect"))
+def _table(
+    name: str, title: str, rows: Sequence[dict[str, Any]], columns: Sequence[Column], *notes: str
+) -> Sheet | None:
+    return table(name, title, rows, several(columns, rows), *notes)
 
 
 def _person_rows(held: ReplacingTest) -> Iterator[dict[str, Any]]:
@@ -293,3 +289,76 @@ def _notes(how: ReplacingOptions) -> Iterator[str]:
         f"More units: those that decide in {100 * _POWER:.0f} % of studies simulated by drawing "
         f"{plural_of(how.cluster)} from these."
     )
+
+
+@command("replace", view="replace")
+def replacing_of(
+    folder: Annotated[Path, Option(metavar="RUN|DATA")],
+    evaluators: Annotated[
+        Sequence[str],
+        Option(
+            "Evaluator to hold against people; may be given again.  [default: the judges]",
+            "--evaluator",
+            "NAME",
+        ),
+    ] = (),
+    *,
+    aspects: Aspects = (),
+    experts: Annotated[
+        Sequence[str], Option("Person who is an expert; may be given again.", "--expert", "RATER")
+    ] = (),
+    epsilon: Annotated[
+        float | None,
+        Option("What a person's advantage may be.  [default: 0.1, and 0.2 for an expert]", least=0, most=1),
+    ] = None,
+    alignment: Annotated[
+        Alignment | None,
+        Option("How a rating agrees with others.  [default: rmse, and accuracy for words]"),
+    ] = None,
+    margin: Annotated[
+        float, Option("How far below people's the judge's agreement may be.", least=0, most=2)
+    ] = 0.1,
+    cluster: Annotated[
+        str | None,
+        Option("Key by which units depend on each other.  [default: the run's]", metavar="user|item|..."),
+    ] = None,
+    resamples: Resamples = 10_000,
+    seed: Seed = 0,
+) -> Made:
+    """Say whether a judge of a finished run, or of the recorded scores of a data set, may replace a person.
+
+    The alternative annotator test: each person is left out in turn; does the judge agree with the others at
+    least as well, less epsilon? A verdict in words per judge, the test of each person, how many more labels
+    would decide, and agreement beside that of people among themselves. The run's report.html shows them.
+    """
+    scored = _labelled(folder) if (folder / FILE).is_file() else open_run(folder, rated=True).scored
+    held = list(panels(scored, evaluators, aspects, cluster))
+    known = dict.fromkeys(person for panel in held for person in panel.people)
+    for name in experts:
+        one_of(name, known, "the run has no person", "it has")
+    how = ReplacingOptions(experts, epsilon, alignment, margin, cluster or noun(scored.cluster))
+    resampler = Resampler(0, resamples, seed)
+    agree, *raters = raters_sheets(held, resampler)
+    sheets = [agree, *replacing_sheets(held, how, resampler), *raters]
+    return Made(sheets, scored.scores.simulation.among([panel.evaluator for panel in held]))
+
+
+def _labelled(folder: Path) -> Scored[Any]:
+    """Return the recorded scores of a data set with what people said, which may be words."""
+    data = load(folder)
+    kind, names = kind_named(data.kind), recorded_names(data)
+    if not names:
+        raise MetaevalError(
+            f"data set {data.name!r} has no recorded scores; run a study of it, and name the run"
+        )
+    people = Annotator.found_in(data)
+    truth = "User()" if USER_RATER in data.ratings["rater"].unique() else f"Annotator({people[0]!r})"
+    specs = {name: f"Recorded({name!r})" for name in names}
+    content = {"kind": data.kind, "dataset": str(folder), "truth": truth, "evaluators": specs}
+    said = data.ratings[~data.ratings["rater"].isin(getattr(data, "models", ()))]
+    of_truth = truth_ratings(score(data, [truth]))
+    study = make_study(content)
+    scored: Scored[Any] = kind.scored(
+        kind, study, data.scale, data.cluster, score(data, specs), of_truth, said[said["rater"] != USER_RATER]
+    )
+    return scored

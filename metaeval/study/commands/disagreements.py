@@ -20,8 +20,8 @@ from metaeval.evaluators.verdicts import pair_keys
 from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.kind import kind_named
 from metaeval.runs.finished import OpenRun, open_run
-from metaeval.study.commands.analyses import judges_of
 from metaeval.study.plan import data_of
+from metaeval.trust.analyses import panel_of
 from metaeval.trust.labelling.golden import ticket, write_sheet
 from metaeval.trust.labelling.golden_table import TEXT, UNIT, column_of, shown_units, unit_name
 from metaeval.trust.labelling.label_session import LabelSession
@@ -52,7 +52,7 @@ def disagreements_of(
     """
     whole_number("n", n, least=1)
     run = open_run(folder)
-    members = judges_of(run, judges)
+    members = panel_of(run, judges)
     units = _units(run, members, aspects)
     how = Fitting(resamples=resamples, seed=seed, cluster=noun(run.cluster))
     data = run.prepared(levels=levels or None, coefficients=[COEFFICIENT], evaluators=members)
@@ -118,7 +118,7 @@ def session_of_disagreements(
         units, (kind, labelled) = _disputed_pairs(run, names, aspects, n), kind.of_pairs(labelled)
         table = replace(kind.labels, name="labelled_pairs")
     else:
-        listed = _units(run, judges_of(run, judges), aspects).head(n)
+        listed = _units(run, panel_of(run, judges), aspects).head(n)
         for *key, aspect in listed[[*labelled.keys, "aspect"]].itertuples(index=False, name=None):
             units.setdefault(tuple(map(str, key)), []).append(aspect)
         table = LabelTable("labels", showing=kind.labels.showing)

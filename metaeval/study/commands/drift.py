@@ -11,8 +11,8 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import key_columns
 from metaeval.engine.sheet import Sheet
 from metaeval.kinds.kind import kind_named
+from metaeval.runs.command import show_in_report
 from metaeval.runs.finished import OpenRun, open_run
-from metaeval.study.commands.analyses import show_in_report
 from metaeval.study.plan import data_of
 from metaeval.trust.calibration.record import changes, identity
 from metaeval.trust.gate.drift import drift_sheets
