@@ -17,7 +17,7 @@ import click
 from metaeval.base import __version__
 from metaeval.base.errors import MetaevalError, by_cause
 from metaeval.cli.group import STOPPED, Group, show
-from metaeval.cli.index import COMMANDS
+from metaeval.cli.index import COMMANDS, SENTENCES
 from metaeval.cli.options import flag
 
 DONE, WRONG_INPUT, UNEXPECTED = 0, 2, 70
@@ -36,13 +36,14 @@ class Commands(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all commands, in the order of the help."""
-        return list(COMMANDS)
+        return [words for words in COMMANDS if " " not in words]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command; None if there is no such command."""
         if sys.flags.optimize > 1:
             raise MetaevalError(_NO_DOCSTRINGS)
-        if not (module := COMMANDS.get(cmd_name)):
+        module = COMMANDS.get(cmd_name, ":")
+        if ":" in module:
             return super().get_command(ctx, cmd_name)
         command: click.Command = getattr(import_module(f"metaeval.cli.{module}"), cmd_name.replace("-", "_"))
         return command
@@ -58,7 +59,7 @@ def cli(context: click.Context, quiet: bool, as_json: bool) -> None:
     context.obj = {"quiet": quiet, "json": as_json}
 
 
-cli.declare(*(name for name, module in COMMANDS.items() if not module))
+cli.declare(*(words for words in SENTENCES if " " not in words))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

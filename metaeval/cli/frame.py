@@ -11,16 +11,17 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from metaeval.cli.index import DECLARED
+from metaeval.cli.index import COMMANDS
 from metaeval.cli.options import PATH, Decorator, flag, numbers, option
 from metaeval.cli.sheets import prints_sheets
 from metaeval.runs.command import Command, Option
+from metaeval.runs.finished import OpenRun
 
 
 def command_of(words: str) -> click.Command:
     """Load a declared command, by the words by which it is typed."""
-    declared: Command = resolve_name(f"metaeval.{DECLARED[words][0]}")
-    printed = prints_sheets(uncalibrated=declared.calibrated)(declared)
+    declared: Command = resolve_name(f"metaeval.{COMMANDS[words]}")
+    printed = prints_sheets(uncalibrated=declared.calibrated)(declared.made)
     return click.command(words.rsplit(maxsplit=1)[-1], help=declared.__doc__)(options_of(declared)(printed))
 
 
@@ -29,17 +30,18 @@ def options_of(declared: Command, *names: str) -> Decorator:
 
     def give(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in reversed(names or [*declared.parameters]):
-            function = _typed(*declared.parameters[name])(function)
+            function = _option(name, *declared.parameters[name])(function)
         return function
 
     return give
 
 
-def _typed(parameter: Parameter, kind: Any, how: Option) -> Decorator:
+def _option(name: str, kind: Any, default: object, how: Option) -> Decorator:
     """Return the argument or option of a parameter."""
-    name = parameter.name
     more: dict[str, Any] = {"metavar": how.metavar} if how.metavar else {}
-    if parameter.default is Parameter.empty:
+    if default is Parameter.empty:
+        if kind is OpenRun:
+            more.setdefault("metavar", "RUN")
         return click.argument(name, type=PATH, **more)
     flags = f"{how.flag or '--' + name.replace('_', '-')} {name}"
     if kind is bool:
@@ -52,8 +54,8 @@ def _typed(parameter: Parameter, kind: Any, how: Option) -> Decorator:
         more["read"], kind = numbers(int, "10,20,40"), None
     elif get_origin(kind) is Sequence:
         more["multiple"], (kind,) = True, get_args(kind)
-    if parameter.default not in (None, ()):
-        more["default"] = parameter.default
+    if default not in (None, ()):
+        more["default"] = default
     return option(flags, how.about, _type(kind, how), **more)
 
 

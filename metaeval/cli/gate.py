@@ -11,37 +11,12 @@ import click
 
 from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_lost, tell_simulated
 from metaeval.cli.options import PATH, flag, option, run_argument, several
-from metaeval.cli.sheets import prints_sheets, sheet_options, written
+from metaeval.cli.sheets import sheet_options, written
 
 if TYPE_CHECKING:
     from metaeval.trust.gate.checks import GateResult
 
 _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
-
-
-@click.command()
-@click.argument("then", metavar="OLD", type=PATH)
-@click.argument("now", metavar="NEW", type=PATH)
-@several(
-    "--evaluator evaluators",
-    "Evaluator of both runs; may be given again.  [default: the judges]",
-    metavar="NAME",
-)
-@option("--data", "Data-set folder of NEW.  [default: its study's]", PATH)
-@option("--old-data", "Data-set folder of OLD.  [default: its study's]", PATH)
-@option(
-    "--cluster",
-    "Key by which units depend on each other.  [default: the run's]",
-    metavar="user|item|generator|unit",
-)
-@prints_sheets("study.commands.drift:drift_of")
-def drift() -> None:
-    """Say whether scores changed between two finished runs by the judge or by the system.
-
-    Units that have the same keys and the same texts in both are anchors: what changed on them is the judge.
-    The rest of the change is the system. Each part has an interval and a test. Judge the anchors anew, with
-    another store or replicate=1: replies from the store do not change. The report of NEW shows the result.
-    """
 
 
 @click.command()
@@ -113,8 +88,8 @@ def gate(
     sample is too small to say. Thresholds in the baseline file also apply; options can only make them
     stricter.
     """
-    from metaeval.study.commands.gate import GateRequest, baseline_of_run, gate_run
     from metaeval.trust.gate.rules import read_thresholds
+    from metaeval.trust.gate.run import GateRequest, baseline_of_run, gate_run
 
     begin()
     request = GateRequest(read_thresholds(least, "--min"), read_thresholds(max_drop, "--max-drop"), **options)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metaeval.base.errors import unknown
-from metaeval.cli.index import DECLARED
+from metaeval.cli.index import SENTENCES
 from metaeval.cli.options import flag
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ STOPPED = 3  # the exit code of work that can be resumed
 
 
 class Declared(click.Command):
-    """Stands for a command of `DECLARED` that is not loaded yet."""
+    """Stands for a command of `SENTENCES` that is not loaded yet."""
 
     def __init__(self, words: str) -> None:
-        super().__init__(words.rsplit(maxsplit=1)[-1], short_help=DECLARED[words][1])
+        super().__init__(words.rsplit(maxsplit=1)[-1], short_help=SENTENCES[words])
         self.words = words
 
 
@@ -34,7 +34,7 @@ class Group(click.Group):
     """A group that suggests the nearest command for an unknown one, and keeps their order."""
 
     def declare(self, *commands: str) -> None:
-        """Add commands of `DECLARED`, which are loaded when they are needed."""
+        """Add commands of `SENTENCES`, which are loaded when they are needed."""
         for words in commands:
             self.add_command(Declared(words))
 
@@ -147,7 +147,7 @@ def tell_uncalibrated(folder: Path) -> None:
 
     if not (folder / CALIBRATION).is_file():
         return  # never calibrated; the rest takes long to load
-    from metaeval.study.commands.calibration import uncalibrated_note
+    from metaeval.trust.calibration.calibrating import uncalibrated_note
 
     if note := uncalibrated_note(folder):
         warn(note)

@@ -4,55 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-DECLARED: Mapping[str, tuple[str, str]] = {
-    "details": (
-        "trust.analyses:details_of",
-        "Print more of the run in RUN: measures, agreement of people, reliability, variance components.",
-    ),
-    "ensembles": (
-        "trust.analyses:ensembles_of",
-        "Compare the means of all subsets of the judges of the finished run in the folder RUN.",
-    ),
-    "generators": (
-        "trust.analyses:generators_of",
-        "Rank the generators of the finished run in the folder RUN by ratings and by evaluators.",
-    ),
-    "power": (
-        "trust.analyses:power_of",
-        "Estimate how many users are needed to tell two evaluators of the run in RUN apart.",
-    ),
-    "replace": (
-        "trust.replacement_tables:replacing_of",
-        "Say whether a judge of a finished run, or of the recorded scores of a data set, may "
-        "replace a person.",
-    ),
-    "correct": (
-        "trust.correction:correction_of",
-        "Say what people would have said of all units of the finished run in the folder RUN.",
-    ),
-    "escalate": (
-        "trust.escalation:escalation_of",
-        "Say which units of the finished run in the folder RUN each judge decides, and which a person.",
-    ),
-    "plan": (
-        "trust.label_plan:plan_of",
-        "Say which units of the finished run in the folder RUN people should label next, and when to stop.",
-    ),
-    "pairwise": (
-        "trust.verdicts.commands:pairwise_of",
-        "Summarise the pairs of the finished run in the folder RUN, and rank its generators.",
-    ),
-    "verdicts coherence": (
-        "trust.verdicts.commands:coherence_of",
-        "Report whether verdicts agree in both orders and when repeated, and have no cycles.",
-    ),
-    "verdicts accuracy": (
-        "trust.verdicts.commands:accuracy_of",
-        "Hold verdicts against gold preferences, or against the verdicts of people.",
-    ),
-}
-"""Words of a command that is declared beside what it computes → its place, and its first sentence."""
-
 COMMANDS: Mapping[str, str] = {
     "demo": "run",
     "init": "steps",
@@ -60,27 +11,29 @@ COMMANDS: Mapping[str, str] = {
     "score": "steps",
     "correlate": "steps",
     "leaderboard": "runs",
-    "details": "",
-    "ensembles": "",
-    "generators": "",
-    "power": "",
+    "details": "trust.analyses:details_of",
+    "ensembles": "trust.analyses:ensembles_of",
+    "generators": "trust.analyses:generators_of",
+    "power": "trust.analyses:power_of",
     "compare": "runs",
     "figures": "runs",
     "view": "runs",
     "site": "runs",
     "golden": "golden",
-    "calibrate": "analyses",
-    "replace": "",
-    "correct": "",
-    "escalate": "",
-    "plan": "",
-    "biases": "analyses",
-    "pairwise": "",
+    "calibrate": "trust.calibration.calibrating:calibration_of",
+    "replace": "trust.replacement_tables:replacing_of",
+    "correct": "trust.correction:correction_of",
+    "escalate": "trust.escalation:escalation_of",
+    "plan": "trust.label_plan:plan_of",
+    "biases": "trust.bias.biases:biases_of",
+    "pairwise": "trust.verdicts.commands:pairwise_of",
     "verdicts": "verdicts",
-    "disagreements": "analyses",
+    "verdicts coherence": "trust.verdicts.commands:coherence_of",
+    "verdicts accuracy": "trust.verdicts.commands:accuracy_of",
+    "disagreements": "panel",
     "off-policy": "data",
     "loop": "run",
-    "drift": "gate",
+    "drift": "trust.gate.drift:drift_of",
     "gate": "gate",
     "reproduce": "published",
     "reparse": "run",
@@ -93,4 +46,38 @@ COMMANDS: Mapping[str, str] = {
     "store": "catalogue",
     "providers": "catalogue",
 }
-"""Command → the module of this package that has it, in the order of the help; none, if it is declared."""
+"""Words of a command → the module of this package that has it, or where it is declared, in the order
+of the help."""
+SENTENCES: Mapping[str, str] = {
+    "details": (
+        "Print more of the run in RUN: measures, agreement of people, reliability, variance components."
+    ),
+    "ensembles": "Compare the means of all subsets of the judges of the finished run in the folder RUN.",
+    "generators": "Rank the generators of the finished run in the folder RUN by ratings and by evaluators.",
+    "power": "Estimate how many users are needed to tell two evaluators of the run in RUN apart.",
+    "calibrate": (
+        "Measure how far the evaluators of a run, a data set or an export of another tool agree with people."
+    ),
+    "replace": (
+        "Say whether a judge of a finished run, or of the recorded scores of a data set, may replace a "
+        "person."
+    ),
+    "correct": "Say what people would have said of all units of the finished run in the folder RUN.",
+    "escalate": (
+        "Say which units of the finished run in the folder RUN each judge decides, and which a person."
+    ),
+    "plan": (
+        "Say which units of the finished run in the folder RUN people should label next, and when to stop."
+    ),
+    "biases": "Measure and test the biases of the judges of the finished run in the folder RUN.",
+    "pairwise": "Summarise the pairs of the finished run in the folder RUN, and rank its generators.",
+    "verdicts coherence": (
+        "Report whether verdicts agree in both orders and when repeated, and have no cycles."
+    ),
+    "verdicts accuracy": "Hold verdicts against gold preferences, or against the verdicts of people.",
+    "disagreements": (
+        "List the units of the finished run in the folder RUN on which a panel of judges splits most."
+    ),
+    "drift": "Say whether scores changed between two finished runs by the judge or by the system.",
+}
+"""Words of a declared command → its first sentence."""

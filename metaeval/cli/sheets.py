@@ -84,6 +84,7 @@ def prints_sheets(
             begin()
             make: Callable[..., Any] = resolve_name(f"metaeval.{source}") if source else function
             made = make(**options)
+            made = getattr(made, "sheets", made)
             sheets: Sheets = made if isinstance(made, list | tuple) else [made]
             tell_sheets(sheets, suffix, out)
             if uncalibrated:

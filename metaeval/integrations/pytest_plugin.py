@@ -47,9 +47,9 @@ def metaeval_gate() -> Gate:
         **options: Any,  # noqa: ANN401 - those of `GateRequest`
     ) -> GateResult:
         from metaeval.reports.sheets import render
-        from metaeval.study.commands.gate import GateRequest, gate_run
         from metaeval.trust.gate.checks import gate_sheet
         from metaeval.trust.gate.rules import read_thresholds
+        from metaeval.trust.gate.run import GateRequest, gate_run
 
         request = GateRequest(read_thresholds(min, "min"), read_thresholds(max_drop, "max_drop"), **options)
         place = Path(getattr(run, "folder", run))  # type: ignore[arg-type]

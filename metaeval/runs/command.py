@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, partial, update_wrapper
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeAlias, get_args, get_type_hints
 
 import pandas as pd
 
@@ -83,7 +83,23 @@ class Made:
     """Path → content of what it writes beside the report."""
     figures: Sequence[Figure] = ()
     within: Mapping[str, Mapping[str, float]] | None = None
-    """As of `metaeval.reports.report.page.with_sheets`, as the figures are."""
+    """As of `metaeval.reports.report_model.with_sheets`, as the figures are."""
+    code: int | None = None
+    """The exit code of a check, which the report does not show."""
+
+
+class Typed(NamedTuple):
+    """A parameter as it is typed."""
+
+    kind: Any
+    default: Any
+    how: Option
+
+    @classmethod
+    def of(cls, hint: Any, default: Any) -> Typed:  # noqa: ANN401 - a type, as it is annotated, and a value
+        """Read an annotation."""
+        kind, *extra = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
+        return cls(kind, default, extra[0] if extra else Option())
 
 
 class Command:
@@ -96,37 +112,49 @@ class Command:
         self.make, self.name, self.rated, self.view, self.calibrated = make, name, rated, view, calibrated
 
     @cached_property
-    def parameters(self) -> dict[str, tuple[Parameter, Any, Option]]:
-        """Name → parameter, type, and how it is typed."""
+    def parameters(self) -> dict[str, Typed]:
+        """What is typed, by name; the fields of a dataclass are typed one by one."""
         hints = get_type_hints(self.make, include_extras=True)
         found = {}
         for name, parameter in signature(self.make).parameters.items():
-            kind, *extra = get_args(hints[name]) if hasattr(hints[name], "__metadata__") else (hints[name],)
-            found[name] = parameter, kind, extra[0] if extra else Option()
+            if is_dataclass(parameter.default):
+                of_fields = get_type_hints(hints[name], include_extras=True)
+                for one in fields(parameter.default):
+                    found[one.name] = Typed.of(of_fields[one.name], one.default)
+            else:
+                found[name] = Typed.of(hints[name], parameter.default)
         return found
 
     def __call__(self, *places: Any, **options: Any) -> list[Sheet]:  # noqa: ANN401 - as the function says
+        """Return the sheets of `made`."""
+        return [sheet for sheet in self.made(*places, **options).sheets if sheet]
+
+    def made(self, *places: Any, **options: Any) -> Made:  # noqa: ANN401 - as the function says
         """Do it; show the sheets in the view of the run's report, and write its files."""
+        for name, parameter in signature(self.make).parameters.items():
+            if is_dataclass(parameter.default):
+                own = {f.name: options.pop(f.name) for f in fields(parameter.default) if f.name in options}
+                options |= {name: replace(parameter.default, **own)} if own else {}
         bound = signature(self.make).bind(*places, **options)
         bound.apply_defaults()
         given, run, simulated, folder = bound.arguments, None, None, Path()
-        for name, (parameter, kind, option) in self.parameters.items():
-            if parameter.default is Parameter.empty:
-                folder = Path(given[name])
-            if kind is OpenRun:
+        for name, typed in self.parameters.items():
+            if typed.default is Parameter.empty:
+                folder = given[name] = Path(given[name])
+            if typed.kind is OpenRun:
                 run = given[name] = open_run(folder, rated=self.rated)
                 simulated = run.scores.simulation
-            if run and simulated and option.select:
-                given[name] = option.select(run, given[name])
+            if run and simulated and typed.how.select:
+                given[name] = typed.how.select(run, given[name])
                 simulated = simulated.among(given[name])
         made = self.make(*bound.args, **bound.kwargs)
         simulated = simulated if made.simulated is None else made.simulated
-        sheets = [_marked(sheet, simulated) for sheet in made.sheets if sheet]
+        made = replace(made, sheets=[_marked(sheet, simulated) for sheet in made.sheets if sheet])
         for path, content in made.files.items():
             write_text(path, content)
-        if self.view:
-            show_in_report(folder, self.view, sheets, made.figures, made.within)
-        return sheets
+        if self.view and made.code is None:
+            show_in_report(folder, self.view, made)
+        return made
 
 
 def command(
@@ -160,20 +188,14 @@ def _marked(sheet: Sheet, simulated: Simulation | None) -> Sheet:
     return replace(sheet, simulated=simulated)
 
 
-def show_in_report(
-    folder: Path,
-    view: str,
-    sheets: Sequence[Sheet],
-    figures: Sequence[Figure] = (),
-    within: Mapping[str, Mapping[str, float]] | None = None,
-) -> None:
-    """Show sheets in a view of a run's report.
+def show_in_report(folder: Path, view: str, made: Made) -> None:
+    """Show what was made in a view of a run's report.
 
     A folder that is no run, a report that the run did not write, and one that may not be written stay as they
     are: the sheets are printed all the same.
     """
     with contextlib.suppress(MetaevalError, OSError):
-        drawn = [figure_payload(figure) for figure in figures]
-        tables = sheets_payload(view, sheets)
-        page = partial(with_sheets, view=view, sheets=tables, figures=drawn, within=within)
+        drawn = [figure_payload(figure) for figure in made.figures]
+        tables = sheets_payload(view, [sheet for sheet in made.sheets if sheet])
+        page = partial(with_sheets, view=view, sheets=tables, figures=drawn, within=made.within)
         rewrite_output(folder, REPORT, page)

@@ -10,14 +10,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from metaeval.cli.analyses import disagreements
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
-from metaeval.cli.analyses import disagreements
 from metaeval.evaluators.verdicts import OUTCOMES, comparisons_of
-from metaeval.study.commands.disagreements import session_of_disagreements
-from metaeval.study.commands.pairwise import pairwise_of
+from metaeval.trust.disagreements import session_of_disagreements
 from metaeval.trust.labelling.golden_table import import_labels
+from metaeval.trust.verdicts.commands import pairwise_of
 from tests.cli.labelling import labelling
 from tests.study.runs import tiny_in, tiny_run
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from metaeval.cli import main
 from metaeval.cli.verdicts import pairwise, verdicts
-from metaeval.study.commands.labelling import label_set
+from metaeval.trust.labelling.pages import label_set
 from tests.study.runs import tiny_run
 
 MAP = """\

@@ -13,7 +13,6 @@ import pandas as pd
 from metaeval.analysis.agreement.labels import MEASURES, Agreement, cut_name, falling, heads, label_sheet
 from metaeval.base.keys import cluster_columns, key_columns
 from metaeval.base.records import Scale
-from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.figure import Figure
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.agreement.confidence import BINS, Reliability, reliability
@@ -51,7 +50,6 @@ def calibration_sheets(
     every: bool = False,
     intervals: str = "",
     left_out: Sequence[str] = (),
-    simulated: Simulation = REAL,
 ) -> list[Sheet]:
     """Return ``calibration`` and, where there are such results, ``labels``, ``strata`` and ``confusion``.
 
@@ -102,28 +100,28 @@ def calibration_sheets(
     if left_out:
         notes.append(f"Left out as parts of the truth: {', '.join(left_out)}.")
     sheets: list[Sheet | None] = [
-        Sheet("calibration", "Agreement with people", pd.DataFrame(rows), columns, tuple(notes), simulated),
-        _labels(whole, every, simulated),
+        Sheet("calibration", "Agreement with people", pd.DataFrame(rows), columns, tuple(notes)),
+        _labels(whole, every),
     ]
     if strata:
         columns = (*heads(found), Column("stratum", by), units, estimate, *bys, verdicts)
         note = f"Each {by} on its own; with few units intervals are wide, and verdicts say so."
         title = f"Agreement with people by {by}"
-        sheets.append(Sheet("strata", title, pd.DataFrame(strata), columns, (note,), simulated))
-    sheets.append(_confusion_sheet(whole, every, simulated))
+        sheets.append(Sheet("strata", title, pd.DataFrame(strata), columns, (note,)))
+    sheets.append(_confusion_sheet(whole, every))
     return [sheet for sheet in sheets if sheet is not None]
 
 
-def _labels(found: Sequence[Agreement], every: bool, simulated: Simulation) -> Sheet | None:
+def _labels(found: Sequence[Agreement], every: bool) -> Sheet | None:
     """Return the leaderboard of labels, and why it may stand without confusion tables."""
-    sheet = label_sheet(found, simulated=simulated)
+    sheet = label_sheet(found)
     if sheet is None or every or sum(bool(one.labels) for one in found) <= MOST_TABLES:
         return sheet
     note = "To see confusion tables of this many evaluators, name some with --evaluator."
     return replace(sheet, notes=(*sheet.notes, note))
 
 
-def _confusion_sheet(found: Sequence[Agreement], every: bool, simulated: Simulation) -> Sheet | None:
+def _confusion_sheet(found: Sequence[Agreement], every: bool) -> Sheet | None:
     """Return people's labels against the evaluators'; None without any, or with too many."""
     tables = [(one, one.table) for one in found if one.table is not None]
     if not tables or (len(tables) > MOST_TABLES and not every):
@@ -147,7 +145,7 @@ def _confusion_sheet(found: Sequence[Agreement], every: bool, simulated: Simulat
         Column("n_units", "Units", "count"),
     )
     note = "Rows are people's labels, columns the evaluator's."
-    return Sheet("confusion", "Confusion tables", pd.DataFrame(rows), columns, (note,), simulated)
+    return Sheet("confusion", "Confusion tables", pd.DataFrame(rows), columns, (note,))
 
 
 def state_sheet(states: Iterable[tuple[str, str]]) -> Sheet:
@@ -246,7 +244,6 @@ def confidence_sheets(
     scale: Scale,
     bootstrap: Bootstrap,
     within: float | None = None,
-    simulated: Simulation = REAL,
 ) -> list[Sheet]:
     """Return ``conclusion``, a sentence per judge; ``confidence``, a verdict each; ``reliability``, by bin.
 
@@ -284,7 +281,7 @@ def confidence_sheets(
     said |= {name: _SILENT for name in judges if name not in said}
     frame = pd.DataFrame({"evaluator": [*said], "verdict": [*said.values()]})
     title = "Is a judge as sure as it is right?"
-    first = [Sheet("conclusion", title, frame, _CONCLUSION, (), simulated)] if said else []
+    first = [Sheet("conclusion", title, frame, _CONCLUSION, ())] if said else []
     if not rows:
         return first
     same = "the same value of the scale, rounded" if within is None else f"within {within:g} points"
@@ -297,9 +294,9 @@ def confidence_sheets(
     )
     frame = pd.DataFrame(rows)
     columns = tuple(c for c in _NUMBERS if c.name in frame)
-    sheet = Sheet(CONFIDENCE, "Is a judge as often right as it is sure?", frame, columns, notes, simulated)
+    sheet = Sheet(CONFIDENCE, "Is a judge as often right as it is sure?", frame, columns, notes)
     title = "Reliability: how often a judge is right, by its confidence"
-    by_bin = [Sheet(RELIABILITY, title, pd.concat(bins), _BINS, (), simulated)] if bins else []
+    by_bin = [Sheet(RELIABILITY, title, pd.concat(bins), _BINS, ())] if bins else []
     return [*first, sheet, *by_bin]
 
 

@@ -11,8 +11,8 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.kinds.explanations.data.loading import save
-from metaeval.study.commands.drift import drift_of
-from metaeval.study.commands.gate import GateRequest, gate_run
+from metaeval.trust.gate.drift import drift_of
+from metaeval.trust.gate.run import GateRequest, gate_run
 from tests.study.runs import QUICK
 from tests.tiny import write_study
 

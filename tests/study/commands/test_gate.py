@@ -13,9 +13,9 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.evaluators.verdicts import comparisons_of, points
 from metaeval.kinds.explanations.data.loading import save
-from metaeval.study.commands.gate import GateRequest, baseline_of_run, gate_run
 from metaeval.trust.calibration.record import write_calibration
 from metaeval.trust.gate.baseline import read_baseline
+from metaeval.trust.gate.run import GateRequest, baseline_of_run, gate_run
 from tests.study.runs import QUICK
 from tests.tiny import write_study
 

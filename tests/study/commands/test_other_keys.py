@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from metaeval.cli.analyses import biases, calibrate, disagreements
 
 from metaeval import __version__
 from metaeval.base.errors import MetaevalError
 from metaeval.base.formulas import to_csv
 from metaeval.base.records import Kind, Scale
-from metaeval.cli.analyses import biases, calibrate, disagreements
 from metaeval.cli.gate import gate
 from metaeval.engine.board import Board, BoardDimension
 from metaeval.runs.folder import RANKING, SCORES, TRUTH, RunFolder

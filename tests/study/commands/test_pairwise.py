@@ -13,7 +13,7 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.store.replies import Store
 from metaeval.runs.finished import export_run, open_run
-from metaeval.study.commands.pairwise import coherence_of, pairwise_of
+from metaeval.trust.verdicts.commands import coherence_of, pairwise_of
 from tests.kinds.explanations.judge.test_judge import KEY
 from tests.llm.server import Act, serving
 from tests.study.runs import tiny_run

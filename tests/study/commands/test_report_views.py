@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from click import Command
 from click.testing import CliRunner
+from metaeval.cli.analyses import biases, calibrate
 
 import metaeval as me
-from metaeval.cli.analyses import biases, calibrate
 from metaeval.reports.cells import cells
 from metaeval.runs.folder import is_whole, read_record
-from metaeval.study.commands.biases import biases_of
+from metaeval.trust.bias.biases import biases_of
 from tests.study.runs import tiny_in
 from tests.study.test_report import payload_of
 from tests.tiny import write_study

@@ -12,8 +12,7 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import REAL
 from metaeval.cli import main
-from metaeval.study.commands.analyses import correction_of
-from metaeval.trust.correction import correcting_sheets, samples_by_cluster
+from metaeval.trust.correction import correcting_sheets, correction_of, samples_by_cluster
 from tests.study.test_report import payload_of
 
 USERS, PER = 60, 6

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 
@@ -19,6 +18,7 @@ from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.verdicts import pair_keys
 from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.kind import kind_named
+from metaeval.runs.command import Aspects, Made, Option, Place, Resamples, Seed, command, the_judges
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.plan import data_of
 from metaeval.trust.analyses import panel_of
@@ -36,42 +36,47 @@ from metaeval.trust.panel_gain import (
 )
 
 
+@command("disagreements")
 def disagreements_of(
-    folder: str | os.PathLike[str],
-    judges: Sequence[str] = (),
+    run: OpenRun,
+    judges: Annotated[
+        Sequence[str], the_judges("Member of the panel; give it once per member.", panel_of)
+    ] = (),
     *,
-    aspects: Sequence[str] = (),
-    levels: Sequence[str] = (),
-    n: int = 50,
-    resamples: int = 1_000,
-    seed: int = 0,
-) -> list[Sheet]:
-    """Say where a panel of judges of a finished run splits, and what it gains over its best member.
+    n: Annotated[int, Option("Number of units to list.", least=1)] = 50,
+    aspects: Aspects = (),
+    levels: Annotated[Sequence[str], Option("Gain at this level only; may be given again.", "--level")] = (),
+    resamples: Resamples = 1_000,
+    seed: Seed = 0,
+) -> Made:
+    """List the units of the finished run in the folder RUN on which a panel of judges splits most.
 
-    Returns ``disagreements``, ``panel`` and ``gain``; see `metaeval.trust.panel_gain`.
+    How far the panel agrees; and what its mean, median and majority gain over its best member, which is
+    chosen on some users and judged on others. `metaeval golden import` takes back what people labelled: the
+    file of --labels, or labels.csv in the run folder, into which --label writes. Of pairwise judges, --label
+    asks for pairs on which verdicts differ, and writes labelled_pairs.csv.
     """
     whole_number("n", n, least=1)
-    run = open_run(folder)
-    members = panel_of(run, judges)
-    units = _units(run, members, aspects)
+    units = _units(run, judges, aspects)
     how = Fitting(resamples=resamples, seed=seed, cluster=noun(run.cluster))
-    data = run.prepared(levels=levels or None, coefficients=[COEFFICIENT], evaluators=members)
+    data = run.prepared(levels=levels or None, coefficients=[COEFFICIENT], evaluators=judges)
     gains = [g for g in panel_gains(data, how) if not aspects or g.aspect in aspects]
-    simulated = run.scores.simulation.among(members)
-    return [
-        disagreements_sheet(units, members, n, called=run.nouns, simulated=simulated),
-        agreement_sheet(units, members, simulated=simulated),
-        gain_sheet(gains, how, run.nouns[run.cluster], between=data.between, simulated=simulated),
-    ]
+    return Made(
+        [
+            disagreements_sheet(units, judges, n, called=run.nouns),
+            agreement_sheet(units, judges),
+            gain_sheet(gains, how, run.nouns[run.cluster], between=data.between),
+        ]
+    )
 
 
 def labels_of_disagreements(
-    folder: str | os.PathLike[str],
+    folder: Place,
     sheet: Sheet,
-    path: str | os.PathLike[str],
+    path: Place,
     *,
     aspects: Sequence[str] = (),
-    data: str | os.PathLike[str] | None = None,
+    data: Place | None = None,
 ) -> int:
     """Write the units of the sheet ``disagreements`` to a CSV file for people to label; return how many.
 
@@ -95,13 +100,13 @@ def labels_of_disagreements(
 
 
 def session_of_disagreements(
-    folder: str | os.PathLike[str],
+    folder: Place,
     judges: Sequence[str] = (),
     *,
     rater: str,
     aspects: Sequence[str] = (),
     n: int = 50,
-    data: str | os.PathLike[str] | None = None,
+    data: Place | None = None,
 ) -> LabelSession:
     """Open what a panel splits on most for a person to label, the most disputed unit first.
 

@@ -16,14 +16,13 @@ from metaeval.base.keys import author_key
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.verdicts import Flips, comparisons_of, points
 from metaeval.runs.finished import OpenRun, open_run
-from metaeval.study.commands.drift import anchor_units
 from metaeval.study.plan import column_of
 from metaeval.trust.calibration.record import changes as identity_changes
 from metaeval.trust.calibration.record import identity, judge_notes
 from metaeval.trust.gate.baseline import CALL_DIGITS, Baseline, GateScores, cells_of, read_baseline
 from metaeval.trust.gate.baseline import write_baseline as write_file
 from metaeval.trust.gate.checks import NOTHING_ASKED, GateResult, gate
-from metaeval.trust.gate.drift import marked
+from metaeval.trust.gate.drift import anchor_units, marked
 from metaeval.trust.gate.rules import Rules, joined, lowered
 
 _WIN_RATE = (

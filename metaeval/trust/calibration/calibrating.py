@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 
@@ -28,6 +28,7 @@ from metaeval.kinds.explanations.data.exports.known import recognised
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import known_for, score
+from metaeval.runs.command import Aspects, Made, Option, command
 from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import CALIBRATION, SCORES, read_record
 from metaeval.sources.hub import FILE
@@ -35,7 +36,7 @@ from metaeval.stats.resampling.significance import few_note
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.plan import column_in, column_of
 from metaeval.study.specs import recorded_names
-from metaeval.trust.calibration.maps import conformal_sheet, map_fits, map_sheet
+from metaeval.trust.calibration.maps import conformal_sheet, half_widths, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     Bands,
     is_calibrated,
@@ -44,7 +45,12 @@ from metaeval.trust.calibration.record import (
     state_of,
     write_calibration,
 )
-from metaeval.trust.calibration.sheets import calibration_sheets, confidence_sheets
+from metaeval.trust.calibration.sheets import (
+    calibration_sheets,
+    confidence_sheets,
+    reliability_figures,
+    state_sheet,
+)
 
 RESAMPLES = 10_000
 """Of the bootstrap, if neither the run nor the user says how many."""
@@ -52,21 +58,59 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Calibrating:
-    """What to calibrate, and how; the options are those of `metaeval calibrate`."""
+    """What to calibrate, and how."""
 
-    evaluators: tuple[str, ...] = ()
-    aspects: tuple[str, ...] = ()
-    by: str | None = None
-    cuts: tuple[float, ...] = ()
-    bands: str | None = None
-    measure: str | None = None
-    within: float | None = None
-    truth: str | None = None
-    data: str | None = None
-    resamples: int | None = None
-    seed: int | None = None
-    people: tuple[str, ...] = ()
-    """Whose scores in an export of another tool are people's, where it does not say so."""
+    evaluators: Annotated[
+        Sequence[str],
+        Option("Evaluator to calibrate; may be given again.  [default: all]", "--evaluator", "NAME"),
+    ] = ()
+    aspects: Aspects = ()
+    by: Annotated[
+        str | None,
+        Option("Also calibrate within each value of this column of the units or users.", metavar="COLUMN"),
+    ] = None
+    cuts: Annotated[
+        Sequence[float],
+        Option(
+            "Labels of this value or more pass; the verdict uses kappa of pass and fail. May be given again.",
+            "--cut",
+        ),
+    ] = ()
+    bands: Annotated[str, Option("Thresholds of the verdicts.")] = "0.4,0.6"
+    measure: Annotated[
+        str | None,
+        Option("Coefficient of the verdict: kappa, linear, quadratic, alpha, spearman, kendall."),
+    ] = None
+    within: Annotated[
+        float | None,
+        Option(
+            "Points within which a score agrees, for its confidence.  [default: the same value of the scale]",
+            least=0,
+        ),
+    ] = None
+    truth: Annotated[
+        str | None, Option("Truth, for a data set.  [default: User(), or the only annotator]")
+    ] = None
+    data: Annotated[
+        str | None, Option("Data-set folder of the run.  [default: the study's]", metavar="DIR")
+    ] = None
+    people: Annotated[
+        Sequence[str],
+        Option("Scorer or field of an EXPORT whose values are people's; may be given again.", metavar="NAME"),
+    ] = ()
+    check: Annotated[
+        Path | None,
+        Option("Check that RUN's judges are those of this calibration file or run.", metavar="CALIBRATION"),
+    ] = None
+    save: Annotated[Path | None, Option("Calibration file to write.  [default: calibration.json in RUN]")] = (
+        None
+    )
+    resamples: Annotated[
+        int | None, Option("Number of resamples.  [default: the run's, else 10000]", least=1)
+    ] = None
+    seed: Annotated[int | None, Option("Seed of the resamples.  [default: the run's, else 0]", least=0)] = (
+        None
+    )
 
     def of(self, bootstrap: Bootstrap) -> Bootstrap:
         """Return a bootstrap with the resamples and the seed that are given."""
@@ -74,6 +118,9 @@ class Calibrating:
         return bootstrap.model_copy(
             update={key: value for key, value in options.items() if value is not None}
         )
+
+
+USUAL = Calibrating()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,41 +142,42 @@ class LabelledScores:
     """Cluster → what a reader calls it, if that differs."""
 
 
+@command("calibrate", view="calibration")
 def calibration_of(
-    folder: str | os.PathLike[str],
-    how: Calibrating | None = None,
-    *,
-    save: str | os.PathLike[str] | None = None,
-) -> list[Sheet]:
-    """Measure how far the evaluators of a finished run, or of a data set of labels, agree with people.
+    folder: Annotated[Path, Option(metavar="RUN|DATA|EXPORT")], how: Calibrating = USUAL
+) -> Made:
+    """Measure how far the evaluators of a run, a data set or an export of another tool agree with people.
 
-    The calibration is kept in the file ``save``. If that is None, the one of a run is ``calibration.json`` in
-    its folder, and the one of a data set is not kept.
-
-    Returns ``conclusion``, if there are judges or a confidence is stated, ``calibration``, and those of
-    ``labels``, ``strata``, ``confusion``, ``maps``, ``conformal``, ``confidence`` and ``reliability`` that
-    are not empty.
+    Prints kappa of labels and coefficients of scores with intervals, a verdict in words, confusion tables,
+    maps to people's scale, intervals of single ratings, and whether a judge is as often right as it is sure;
+    the run's report.html shows them. The calibration of a run is valid until the
+    model, the prompt, the rubric or the parser of a judge changes. --check tests this, and exits with 1 if a
+    judge is uncalibrated.
     """
-    options, path = how or Calibrating(), Path(folder)
-    bands = Bands.read(options.bands)
-    check_measure(options.measure)
-    known = recognised(str(path)) if path.is_file() else None
-    of_data = known is not None or (path / FILE).is_file()
-    rated = of_data or is_rated(read_record(path).study.kind)
+    if how.check is not None:
+        if replace(how, evaluators=(), bands=USUAL.bands, check=None) != USUAL:
+            raise MetaevalError("--check calibrates nothing; combine it with --evaluator only")
+        states = states_of(folder, how.check, only=how.evaluators)
+        return Made([state_sheet(states.items())], code=0 if all(map(is_calibrated, states.values())) else 1)
+    bands = Bands.read(how.bands)
+    check_measure(how.measure)
+    known = recognised(str(folder)) if folder.is_file() else None
+    of_data = known is not None or (folder / FILE).is_file()
+    rated = of_data or is_rated(read_record(folder).study.kind)
     if known is not None:
-        exported = data_set(*known, path.stem, options.people)
-        labelled = _of_data(exported.data, path, options)
+        exported = data_set(*known, folder.stem, how.people)
+        labelled = _of_data(exported.data, folder, how)
     else:
-        labelled = _of_data(load(path), path, options) if of_data else _of_run(path, options, rated=rated)
+        labelled = _of_data(load(folder), folder, how) if of_data else _of_run(folder, how, rated=rated)
     if not rated:
-        of_verdicts = _confidence(labelled, options, options.evaluators or labelled.scores.evaluators)
-        if not of_verdicts:
-            refuse_unrated(path, read_record(path).study.kind)
-        return of_verdicts
-    data, left_out = _prepared(labelled, options)
-    if options.cuts or options.measure not in (None, "kappa", "alpha"):
+        names = how.evaluators or labelled.scores.evaluators
+        if not (of_verdicts := _confidence(labelled, how, names)):
+            refuse_unrated(folder, read_record(folder).study.kind)
+        return _made(of_verdicts, labelled, names)
+    data, left_out = _prepared(labelled, how)
+    if how.cuts or how.measure not in (None, "kappa", "alpha"):
         labelled.scale.check_numbers(data.aspects, "cut, and no measure of an order")
-    check_cuts(options.cuts, labelled.scale)
+    check_cuts(how.cuts, labelled.scale)
     folds = data.cluster_name(labelled.cluster)
     bootstrap = labelled.bootstrap.by(labelled.bootstrap.cluster or folds)
     measured = agreements(
@@ -138,35 +186,40 @@ def calibration_of(
         labelled.truth,
         scale=labelled.scale,
         bootstrap=bootstrap,
-        cuts=options.cuts,
+        cuts=how.cuts,
         strata=None if labelled.categories is None else _strata(data, labelled.categories),
     )
     if not measured:
         raise MetaevalError("no unit has both a rating of people and a score; there is nothing to calibrate")
     maps = map_fits(data, scale=labelled.scale, bootstrap=bootstrap, cluster=folds)
     simulated = labelled.scores.simulation.among(data.evaluators)
-    choice: dict[str, Any] = {"measure": options.measure, "cuts": options.cuts}
-    if save is not None or not of_data:
+    choice: dict[str, Any] = {"measure": how.measure, "cuts": how.cuts}
+    if how.save is not None or not of_data:
         about = {**labelled.about, "simulated": bool(simulated)}
         how_made: dict[str, Any] = {"about": about, "bands": bands, "bootstrap": bootstrap, **choice}
         made = make_calibration(measured, maps, signatures=labelled.scores.signatures, **how_made)
-        write_calibration(made, Path(save) if save is not None else path / CALIBRATION)
+        write_calibration(made, how.save if how.save is not None else folder / CALIBRATION)
     sheets = calibration_sheets(
         measured,
         bands,
         **choice,
-        by=options.by or "",
-        every=bool(options.evaluators),
+        by=how.by or "",
+        every=bool(how.evaluators),
         intervals=_intervals(bootstrap, data, labelled.nouns),
         left_out=left_out,
-        simulated=simulated,
     )
     who = labelled.nouns.get(folds, folds)
-    fitted = map_sheet(maps, who=who, seed=bootstrap.seed, simulated=simulated)
-    intervals = conformal_sheet(maps, who=who, simulated=simulated)
+    fitted = map_sheet(maps, who=who, seed=bootstrap.seed)
+    intervals = conformal_sheet(maps, who=who)
     judges = [n for n in data.evaluators if labelled.scores.kinds.get(n) == Kind.JUDGE]
-    stated = _confidence(labelled, options, data.evaluators, judges)
-    return [*stated[:1], *sheets, *stated[1:], *(sheet for sheet in (fitted, intervals) if sheet)]
+    stated = _confidence(labelled, how, data.evaluators, judges)
+    return _made([*stated[:1], *sheets, *stated[1:], fitted, intervals], labelled, data.evaluators)
+
+
+def _made(sheets: Sequence[Sheet | None], labelled: LabelledScores, evaluators: Sequence[str]) -> Made:
+    simulated = labelled.scores.simulation.among(evaluators)
+    there = [sheet for sheet in sheets if sheet]
+    return Made(there, simulated, figures=reliability_figures(there), within=half_widths(there))
 
 
 def _confidence(
@@ -182,7 +235,6 @@ def _confidence(
         scale=labelled.scale,
         bootstrap=bootstrap.by(bootstrap.cluster or labelled.cluster or noun(key_columns(truth)[0])),
         within=how.within,
-        simulated=labelled.scores.simulation.among(evaluators),
     )
 
 
