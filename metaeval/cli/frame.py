@@ -1,67 +1,71 @@
-"""The frame of commands that are declared beside what they compute: their options, made of the parameters."""
+"""The frame of commands that are declared beside what they compute: their options, made of their models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from inspect import Parameter
+from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 import click
+from pydantic.fields import FieldInfo
 
 from metaeval.cli.index import COMMANDS
 from metaeval.cli.options import PATH, Decorator, flag, numbers, option
 from metaeval.cli.sheets import prints_sheets
-from metaeval.runs.command import Command, Option
-from metaeval.runs.finished import OpenRun
+from metaeval.runs.command import Command, Typed
 
 
 def command_of(words: str) -> click.Command:
     """Load a declared command, by the words by which it is typed."""
     declared: Command = resolve_name(f"metaeval.{COMMANDS[words]}")
-    printed = prints_sheets(uncalibrated=declared.calibrated)(declared.made)
-    return click.command(words.rsplit(maxsplit=1)[-1], help=declared.__doc__)(options_of(declared)(printed))
+    function = prints_sheets(uncalibrated=declared.calibrated)(declared.made)
+    function = options_of(declared.options)(function)
+    for name, (_, metavar) in reversed(declared.places.items()):
+        function = click.argument(name, type=PATH, metavar=metavar)(function)
+    return click.command(words.rsplit(maxsplit=1)[-1], help=declared.__doc__)(function)
 
 
-def options_of(declared: Command, *names: str) -> Decorator:
-    """Return what gives a function the arguments and options of a declared command: all, or some."""
+def options_of(model: type[Typed], *names: str) -> Decorator:
+    """Return what gives a function the options of a model: all, or some."""
 
     def give(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in reversed(names or [*declared.parameters]):
-            function = _option(name, *declared.parameters[name])(function)
+        for name in reversed(names or [*model.model_fields]):
+            function = _option(name, model.model_fields[name])(function)
         return function
 
     return give
 
 
-def _option(name: str, kind: Any, default: object, how: Option) -> Decorator:
-    """Return the argument or option of a parameter."""
-    more: dict[str, Any] = {"metavar": how.metavar} if how.metavar else {}
-    if default is Parameter.empty:
-        if kind is OpenRun:
-            more.setdefault("metavar", "RUN")
-        return click.argument(name, type=PATH, **more)
-    flags = f"{how.flag or '--' + name.replace('_', '-')} {name}"
+def _option(name: str, field: FieldInfo) -> Decorator:
+    """Return the option of a field."""
+    typed, more = f"--{name.replace('_', '-')}", dict[str, Any]()
+    for text in field.metadata:
+        if isinstance(text, str):
+            own, _, metavar = text.partition(" ") if text.startswith("--") else (typed, "", text)
+            typed, more = own, {"metavar": metavar} if metavar else {}
+    flags, about = f"{typed} {name}", (field.description or "").replace("\n", " ")
+    kind = field.annotation
     if kind is bool:
-        return flag(flags, how.about)
+        return flag(flags, about)
     if NoneType in get_args(kind):
         (kind,) = (one for one in get_args(kind) if one is not NoneType)
-    if get_origin(kind) is tuple:
-        more["nargs"], kind = len(get_args(kind)), str
-    elif kind == Sequence[int]:
+    if kind == tuple[int, ...]:
         more["read"], kind = numbers(int, "10,20,40"), None
-    elif get_origin(kind) is Sequence:
-        more["multiple"], (kind,) = True, get_args(kind)
-    if default not in (None, ()):
-        more["default"] = default
-    return option(flags, how.about, _type(kind, how), **more)
+    elif get_origin(kind) is tuple and get_args(kind)[-1] is ...:
+        more["multiple"], kind = True, get_args(kind)[0]
+    elif get_origin(kind) is tuple:
+        more["nargs"], kind = len(get_args(kind)), str
+    if field.default not in (None, ()):
+        more["default"] = field.default
+    return option(flags, about, _type(kind, field), **more)
 
 
-def _type(kind: Any, how: Option) -> object:
+def _type(kind: Any, field: FieldInfo) -> object:
+    ends = [next((getattr(m, end) for m in field.metadata if hasattr(m, end)), None) for end in ("ge", "le")]
     if get_origin(kind) is Literal:
         return [*get_args(kind)]
-    if (how.least, how.most) != (None, None):
-        return (click.IntRange if kind is int else click.FloatRange)(how.least, how.most)
+    if ends != [None, None]:
+        return (click.IntRange if kind is int else click.FloatRange)(*ends)
     return PATH if kind is Path else kind

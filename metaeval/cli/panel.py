@@ -10,22 +10,23 @@ import click
 
 from metaeval.cli.frame import options_of
 from metaeval.cli.group import tell, tell_pages
-from metaeval.cli.options import PATH, flag, option, served
+from metaeval.cli.options import PATH, flag, option, run_argument, served
 from metaeval.cli.sheets import Sheets, prints_sheets
 from metaeval.trust import disagreements as panel
 
 
 @click.command(help=panel.disagreements_of.__doc__)
-@options_of(panel.disagreements_of, "run", "judges", "n", "aspects", "levels")
+@run_argument
+@options_of(panel.Panel, "judges", "n", "aspects", "levels")
 @option("--labels", "Also write these units to a table for people to label.", PATH, metavar="FILE.csv")
 @option("--data", "Data-set folder, for people's labels.  [default: the study's]", PATH)
 @flag("--label", "Label these units in a browser instead.")
 @option("--rater", "Name of the person who labels, with --label.", metavar="NAME", default="")
 @served
-@options_of(panel.disagreements_of, "resamples", "seed")
+@options_of(panel.Panel, "resamples", "seed")
 @prints_sheets(uncalibrated=True)
 def disagreements(
-    run: Path,
+    folder: Path,
     *,
     aspects: tuple[str, ...],
     labels: Path | None,
@@ -41,13 +42,13 @@ def disagreements(
         from metaeval.trust.labelling.pages import label_units
 
         session = panel.session_of_disagreements(
-            run, options["judges"], rater=rater, aspects=aspects, n=options["n"], data=data
+            folder, options["judges"], rater=rater, aspects=aspects, n=options["n"], data=data
         )
-        label_units(session, port=port, browser=not no_browser, ready=partial(tell_pages, run, [rater]))
+        label_units(session, port=port, browser=not no_browser, ready=partial(tell_pages, folder, [rater]))
         tell(session.line())
         click.get_current_context().exit()
-    sheets = panel.disagreements_of(run, aspects=aspects, **options)
+    sheets = panel.disagreements_of(folder, aspects=aspects, **options)
     if labels is not None:
-        panel.labels_of_disagreements(run, sheets[0], labels, aspects=aspects, data=data)
+        panel.labels_of_disagreements(folder, sheets[0], labels, aspects=aspects, data=data)
         tell(str(labels))
     return sheets

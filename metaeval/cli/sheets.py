@@ -70,22 +70,23 @@ def sheet_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def prints_sheets(
     source: str = "", *, uncalibrated: bool = False
-) -> Callable[[Callable[..., Sheets | None]], Callable[..., Any]]:
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let a command print the sheets of its function, then which calls of the run were lost.
 
-    ``source`` is a function ``module:name`` that takes all options; the decorated one, if left out. With
+    ``source`` is a function ``module:name`` that takes all options; the decorated one, if left out. It may
+    return a `Made`, too. With
     ``uncalibrated`` it also says which judges have changed since they were calibrated. It ends with exit code
     3 if the first sheet has a judge of whose verdicts too many were not read.
     """
 
-    def decorate(function: Callable[..., Sheets | None]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def command(*, suffix: str, out: Path | None, **options: Any) -> None:
             begin()
             make: Callable[..., Any] = resolve_name(f"metaeval.{source}") if source else function
             made = make(**options)
-            made = getattr(made, "sheets", made)
-            sheets: Sheets = made if isinstance(made, list | tuple) else [made]
+            found = getattr(made, "sheets", made)
+            sheets: Sheets = found if isinstance(found, list | tuple) else [found]
             tell_sheets(sheets, suffix, out)
             if uncalibrated:
                 tell_uncalibrated(*_given())
@@ -97,6 +98,8 @@ def prints_sheets(
                     if LOST in note:
                         warn(note)  # the file has rows alone
                 end_unread(sheets[0].frame.set_index("evaluator")["unread"].to_dict())
+            if code := getattr(made, "code", None):
+                click.get_current_context().exit(code)
 
         return sheet_options(talk(command))
 

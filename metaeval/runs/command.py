@@ -1,6 +1,6 @@
 """What a command on a run is: declared beside what it computes, called by Python and the command line alike.
 
-The parameters of the function are those of the command. One that is annotated with `OpenRun` takes a folder.
+Its function takes places, such as an `OpenRun`, then a model of its options.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, update_wrapper
-from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Any, TypeAlias, get_args, get_type_hints
 
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.errors import MetaevalError, one_of, shown
 from metaeval.base.files import write_text
-from metaeval.base.simulation import Simulation
+from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.figure import Figure, figure_payload
 from metaeval.engine.sheet import Sheet
 from metaeval.reports.report_model import sheets_payload, with_sheets
@@ -26,34 +26,25 @@ from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import REPORT, rewrite_output
 
 Place: TypeAlias = "str | os.PathLike[str]"
-Select: TypeAlias = "Callable[[OpenRun, Sequence[str]], list[str]]"
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """How a parameter is typed on the command line; its type and its default count too."""
+class Typed(BaseModel):
+    """The options of a command: the docstring of a field is its help, without one it has none.
 
-    about: str = ""
-    """Its help."""
-    flag: str = ""
-    """What is typed for it; its name, if left out."""
-    metavar: str | None = None
-    least: float | None = None
-    most: float | None = None
-    select: Select | None = None
-    """Makes the evaluators that a command is about, of a run and of those that are named."""
+    A text in an annotation says how it is typed: ``--NAME``, if not by its own name, and what stands for its
+    value in the help.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+Names: TypeAlias = tuple[str, ...]
+Judges = Annotated[Names, "--judge NAME"]
 Aspects = Annotated[
-    Sequence[str], Option("Aspect to report; may be given again.  [default: all]", "--aspect")
+    Names, "--aspect", Field(description="Aspect to report; may be given again.  [default: all]")
 ]
-Resamples = Annotated[int, Option(least=1, most=10_000_000)]
-Seed = Annotated[int, Option(least=0)]
-
-
-def the_judges(about: str, select: Select | None = None) -> Option:
-    """Return the option ``--judge`` of the evaluators that a command is about."""
-    return Option(f"{about}  [default: the run's judges]", "--judge", "NAME", select=select)
+Resamples = Annotated[int, Field(ge=1, le=10_000_000)]
+Seed = Annotated[int, Field(ge=0)]
 
 
 def judges_of(run: OpenRun, wanted: Sequence[str], otherwise: str) -> list[str]:
@@ -78,7 +69,7 @@ class Made:
     sheets: Sequence[Sheet | None]
     """None is left out."""
     simulated: Simulation | None = None
-    """What is simulated of it; that of the evaluators that the command is about, if left out."""
+    """What is simulated of it; all that is of the last run, if left out."""
     files: Mapping[Path, str] = field(default_factory=dict)
     """Path → content of what it writes beside the report."""
     figures: Sequence[Figure] = ()
@@ -86,20 +77,6 @@ class Made:
     """As of `metaeval.reports.report_model.with_sheets`, as the figures are."""
     code: int | None = None
     """The exit code of a check, which the report does not show."""
-
-
-class Typed(NamedTuple):
-    """A parameter as it is typed."""
-
-    kind: Any
-    default: Any
-    how: Option
-
-    @classmethod
-    def of(cls, hint: Any, default: Any) -> Typed:  # noqa: ANN401 - a type, as it is annotated, and a value
-        """Read an annotation."""
-        kind, *extra = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
-        return cls(kind, default, extra[0] if extra else Option())
 
 
 class Command:
@@ -112,49 +89,53 @@ class Command:
         self.make, self.name, self.rated, self.view, self.calibrated = make, name, rated, view, calibrated
 
     @cached_property
-    def parameters(self) -> dict[str, Typed]:
-        """What is typed, by name; the fields of a dataclass are typed one by one."""
+    def places(self) -> dict[str, tuple[Any, str]]:
+        """Each place → its type, and what stands for it in the help."""
         hints = get_type_hints(self.make, include_extras=True)
-        found = {}
-        for name, parameter in signature(self.make).parameters.items():
-            if is_dataclass(parameter.default):
-                of_fields = get_type_hints(hints[name], include_extras=True)
-                for one in fields(parameter.default):
-                    found[one.name] = Typed.of(of_fields[one.name], one.default)
-            else:
-                found[name] = Typed.of(hints[name], parameter.default)
+        return {
+            name: (get_args(hint) if hasattr(hint, "__metadata__") else (hint, "RUN"))
+            for name, hint in hints.items()
+            if name not in ("how", "return")
+        }
+
+    @cached_property
+    def options(self) -> type[Typed]:
+        """The model of the options."""
+        found: type[Typed] = get_type_hints(self.make).get("how", Typed)
         return found
 
-    def __call__(self, *places: Any, **options: Any) -> list[Sheet]:  # noqa: ANN401 - as the function says
+    def __call__(self, *given: Any, **options: Any) -> list[Sheet]:  # noqa: ANN401 - as the model says
         """Return the sheets of `made`."""
-        return [sheet for sheet in self.made(*places, **options).sheets if sheet]
+        return [sheet for sheet in self.made(*given, **options).sheets if sheet]
 
-    def made(self, *places: Any, **options: Any) -> Made:  # noqa: ANN401 - as the function says
-        """Do it; show the sheets in the view of the run's report, and write its files."""
-        for name, parameter in signature(self.make).parameters.items():
-            if is_dataclass(parameter.default):
-                own = {f.name: options.pop(f.name) for f in fields(parameter.default) if f.name in options}
-                options |= {name: replace(parameter.default, **own)} if own else {}
-        bound = signature(self.make).bind(*places, **options)
-        bound.apply_defaults()
-        given, run, simulated, folder = bound.arguments, None, None, Path()
-        for name, typed in self.parameters.items():
-            if typed.default is Parameter.empty:
-                folder = given[name] = Path(given[name])
-            if typed.kind is OpenRun:
-                run = given[name] = open_run(folder, rated=self.rated)
-                simulated = run.scores.simulation
-            if run and simulated and typed.how.select:
-                given[name] = typed.how.select(run, given[name])
-                simulated = simulated.among(given[name])
-        made = self.make(*bound.args, **bound.kwargs)
-        simulated = simulated if made.simulated is None else made.simulated
+    def made(self, *given: Any, **options: Any) -> Made:  # noqa: ANN401 - as the model says
+        """Do it; show the sheets in the view of the run's report, and write its files.
+
+        The options come as their model, or one by one.
+        """
+        named = dict(zip((*self.places, *self.options.model_fields), given, strict=False)) | options
+        folders = {name: Path(named.pop(name)) for name in self.places}
+        opened = [
+            open_run(folder, rated=self.rated) if self.places[name][0] is OpenRun else folder
+            for name, folder in folders.items()
+        ]
+        how = [given[-1] if isinstance(given[-1:] and given[-1], Typed) else self._read(named)]
+        made = self.make(*opened, *how[: len(self.options.model_fields)])
+        of_run = opened[-1].scores.simulation if isinstance(opened[-1], OpenRun) else REAL
+        simulated = of_run if made.simulated is None else made.simulated
         made = replace(made, sheets=[_marked(sheet, simulated) for sheet in made.sheets if sheet])
         for path, content in made.files.items():
             write_text(path, content)
         if self.view and made.code is None:
-            show_in_report(folder, self.view, made)
+            show_in_report([*folders.values()][-1], self.view, made)
         return made
+
+    def _read(self, named: Mapping[str, Any]) -> Typed:
+        try:
+            return self.options.model_validate(named)
+        except ValidationError as error:
+            [first, *_] = error.errors(include_url=False)
+            raise MetaevalError(f"{first['loc'][0]} is {shown(first['input'])}: {first['msg']}") from error
 
 
 def command(
@@ -176,9 +157,9 @@ def command(
     return lambda make: Command(make, name, rated=rated, view=view, calibrated=calibrated)
 
 
-def _marked(sheet: Sheet, simulated: Simulation | None) -> Sheet:
+def _marked(sheet: Sheet, simulated: Simulation) -> Sheet:
     """Return a sheet that says what is simulated of the evaluators that it is about."""
-    if simulated is None or sheet.simulated:
+    if not simulated or sheet.simulated:
         return sheet
     if sheet.about is not None:
         cells = {

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from metaeval.analysis.ensemble_frontier import Choosing
 from metaeval.analysis.ensemble_sheets import ensemble_sheets
 from metaeval.analysis.ensemble_subsets import Costs, Unit, ensembles
@@ -24,7 +26,7 @@ from metaeval.judging.cost import costs_of
 from metaeval.kinds.kind import kind_named
 from metaeval.reports.drawing import check_drawing, draw
 from metaeval.reports.sheets import sheet_to_csv
-from metaeval.runs.command import Aspects, Made, Option, Place, Resamples, Seed, command, the_judges
+from metaeval.runs.command import Aspects, Judges, Made, Names, Place, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun, open_run
 
 
@@ -46,28 +48,34 @@ def panel_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
     return names
 
 
+class Combining(Typed):
+    """Which judges are combined, and how."""
+
+    judges: Judges = ()
+    """Judge to combine; give it once per judge.  [default: the run's judges]"""
+    levels: Annotated[Names, "--level"] = ()
+    """Level to report; may be given again."""
+    aspects: Aspects = ()
+    resamples: Resamples = 10_000
+    seed: Seed = 0
+
+
 @command("ensembles", rated=True)
-def ensembles_of(
-    run: OpenRun,
-    judges: Annotated[Sequence[str], the_judges("Judge to combine; give it once per judge.", panel_of)] = (),
-    *,
-    levels: Annotated[Sequence[str], Option("Level to report; may be given again.", "--level")] = (),
-    aspects: Aspects = (),
-    resamples: Resamples = 10_000,
-    seed: Seed = 0,
-) -> Made:
+def ensembles_of(run: OpenRun, how: Combining) -> Made:
     """Compare the means of all subsets of the judges of the finished run in the folder RUN.
 
     Prints accuracy by size, the contribution of each judge, how far their errors are correlated, and the
     cheapest ensemble not significantly worse than the best, chosen on some users and evaluated on others.
     """
+    names = panel_of(run, how.judges)
+    within = min(how.resamples, 1_000)
     estimates = ensembles(
-        run.prepared(levels=levels or None, coefficients=["pearson"], evaluators=judges),
-        aspects=aspects or None,
-        costs=costs_per_text(run.scores, judges),
-        how=Choosing(resamples=resamples, resamples_in_fold=min(resamples, 1_000), seed=seed),
+        run.prepared(levels=how.levels or None, coefficients=["pearson"], evaluators=names),
+        aspects=how.aspects or None,
+        costs=costs_per_text(run.scores, names),
+        how=Choosing(resamples=how.resamples, resamples_in_fold=within, seed=how.seed),
     )
-    return Made(ensemble_sheets(estimates))
+    return Made(ensemble_sheets(estimates), run.scores.simulation.among(names))
 
 
 def costs_per_text(scores: ScoreTable, names: Sequence[str]) -> Costs | None:
@@ -83,80 +91,76 @@ def costs_per_text(scores: ScoreTable, names: Sequence[str]) -> Costs | None:
     return None
 
 
+class Ranking(Typed):
+    """How generators are ranked."""
+
+    evaluators: Annotated[Names, "--evaluator NAME"] = ()
+    """Evaluator to rank by; may be given again.  [default: all but baselines]"""
+    aspect: str | None = None
+    """Aspect to rank by.  [default: all, and their average]"""
+    labelled: Annotated[int | None, "N"] = None
+    """Estimate from the ratings of N users and all scores."""
+    resamples: int = 10_000
+    """Resamples of the users."""
+    seed: int = 0
+    """Seed of the resamples."""
+
+
 @command("generators", rated=True)
-def generators_of(
-    run: OpenRun,
-    evaluators: Annotated[
-        Sequence[str],
-        Option(
-            "Evaluator to rank by; may be given again.  [default: all but baselines]", "--evaluator", "NAME"
-        ),
-    ] = (),
-    *,
-    aspect: Annotated[str | None, Option("Aspect to rank by.  [default: all, and their average]")] = None,
-    labelled: Annotated[
-        int | None, Option("Estimate from the ratings of N users and all scores.", metavar="N")
-    ] = None,
-    resamples: Annotated[int, Option("Resamples of the users.")] = 10_000,
-    seed: Annotated[int, Option("Seed of the resamples.")] = 0,
-) -> Made:
+def generators_of(run: OpenRun, how: Ranking) -> Made:
     """Rank the generators of the finished run in the folder RUN by ratings and by evaluators."""
-    options = Bootstrap.read({"resamples": resamples, "seed": seed})
-    names = trusted(run.scores, evaluators)
+    options = Bootstrap.read({"resamples": how.resamples, "seed": how.seed})
+    names = trusted(run.scores, how.evaluators)
     data = run.prepared(levels=["dataset"], evaluators=names)
-    chosen = data.aspects if aspect is None else [aspect]
+    chosen = data.aspects if how.aspect is None else [how.aspect]
     ranking = rank_generators(data, aspects=chosen, bootstrap=options)
     simulated = run.scores.simulation
     scale = run.record.data.scale
     sheets = ranking_sheets(ranking, data, truth=run.record.truth.spec, scale=scale, simulated=simulated)
-    judge = names[0] if evaluators else best_evaluator(run.table, names, aspect)
+    judge = names[0] if how.evaluators else best_evaluator(run.table, names, how.aspect)
     powered = estimates_sheet(
         run.scores.frame,
         run.truth,
         judge,
         aspects=chosen,
-        labelled=labelled,
-        seed=seed,
+        labelled=how.labelled,
+        seed=how.seed,
         simulated=simulated.among([judge]),
     )
     return Made([*sheets, powered], REAL)
 
 
+class Powering(Typed):
+    """Which studies are simulated."""
+
+    evaluators: Annotated[tuple[str, str] | None, "A B"] = None
+    """The two evaluators to compare.  [default: the best and the second]"""
+    aspect: str = AVERAGE
+    """Aspect of the run, or average."""
+    level: Literal["dataset", "user", "pair", "item", "generator"] | None = None
+    """[default: the run's first]"""
+    coefficient: Literal["pearson", "spearman", "kendall"] | None = None
+    """[default: the run's first]"""
+    users: Annotated[tuple[int, ...] | None, "N,..."] = None
+    """[default: 10, 20 and 1, 2, 4, 8 times the run's]"""
+    units: Annotated[tuple[int, ...] | None, "N,..."] = None
+    """Units per user.  [default: all of the run's]"""
+    studies: Annotated[int, Field(ge=100)] = 2000
+    """Simulated studies per size."""
+    seed: Seed = 0
+
+
 @command("power", rated=True)
-def power_of(
-    run: OpenRun,
-    evaluators: Annotated[
-        tuple[str, str] | None,
-        Option("The two evaluators to compare.  [default: the best and the second]", metavar="A B"),
-    ] = None,
-    *,
-    aspect: Annotated[str, Option("Aspect of the run, or average.")] = AVERAGE,
-    level: Annotated[
-        Literal["dataset", "user", "pair", "item", "generator"] | None, Option("[default: the run's first]")
-    ] = None,
-    coefficient: Annotated[
-        Literal["pearson", "spearman", "kendall"] | None, Option("[default: the run's first]")
-    ] = None,
-    users: Annotated[
-        Sequence[int] | None,
-        Option("[default: 10, 20 and 1, 2, 4, 8 times the run's]", metavar="N,..."),
-    ] = None,
-    units: Annotated[
-        Sequence[int] | None,
-        Option("Units per user.  [default: all of the run's]", metavar="N,..."),
-    ] = None,
-    studies: Annotated[int, Option("Simulated studies per size.", least=100)] = 2000,
-    seed: Seed = 0,
-) -> Made:
+def power_of(run: OpenRun, how: Powering) -> Made:
     """Estimate how many users are needed to tell two evaluators of the run in RUN apart.
 
     Studies of several sizes are simulated by drawing users, and units of each, from the run.
     """
     usual = run.record.study.policy()
     data = run.prepared(
-        levels=[level or usual.levels[0]], coefficients=[coefficient or usual.coefficients[0]]
+        levels=[how.level or usual.levels[0]], coefficients=[how.coefficient or usual.coefficients[0]]
     )
-    sizes = power(data, evaluators, aspect=aspect, users=users, units=units, studies=studies, seed=seed)
+    sizes = power(data, **how.model_dump(exclude={"level", "coefficient"}))
     return Made([power_sheet(sizes)], run.scores.simulation.among((sizes.first, sizes.second)))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from metaeval.analysis.generator_estimates import check_labelled
 from metaeval.base.counts import counted, plural_of
@@ -17,17 +18,7 @@ from metaeval.base.keys import compared_key, noun
 from metaeval.base.records import Status
 from metaeval.engine.sheet import Column, Sheet, table
 from metaeval.kinds.kind import kind_named
-from metaeval.runs.command import (
-    Aspects,
-    Made,
-    Option,
-    Place,
-    Seed,
-    aspects_in,
-    command,
-    judges_of,
-    the_judges,
-)
+from metaeval.runs.command import Aspects, Judges, Made, Place, Seed, Typed, aspects_in, command, judges_of
 from metaeval.runs.finished import OpenRun
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking.orders import rank_clusters
@@ -403,33 +394,26 @@ def _ways(kept: Correcting, alpha: float, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
+class CorrectingOptions(Typed):
+    """What is corrected, and by which labels."""
+
+    judges: Judges = ()
+    """Evaluator to correct; may be given again: each gets a weight.  [default: the run's judges]"""
+    aspects: Aspects = ()
+    labels: Annotated[Path | None, "FILE.csv"] = None
+    """Ratings of some units, such as a set's ratings.csv; maybe with a column 'probability'.  [default: the
+    run's]"""
+    labelled: int | None = None
+    """Keep the labels of so many users only, to see what the rest would have said."""
+    least: Annotated[float | None, "--at-least X"] = None
+    """Correct the share of ratings of X or more, not the mean."""
+    alpha: Annotated[float, Field(ge=0.0001, le=0.5)] = 0.05
+    """1 - confidence of the intervals."""
+    seed: Seed = 0
+
+
 @command("correct", view="correct")
-def correction_of(
-    run: OpenRun,
-    judges: Annotated[
-        Sequence[str], the_judges("Evaluator to correct; may be given again: each gets a weight.")
-    ] = (),
-    *,
-    aspects: Aspects = (),
-    labels: Annotated[
-        Path | None,
-        Option(
-            "Ratings of some units, such as a set's ratings.csv; maybe with a column 'probability'.  "
-            "[default: the run's]",
-            metavar="FILE.csv",
-        ),
-    ] = None,
-    labelled: Annotated[
-        int | None,
-        Option("Keep the labels of so many users only, to see what the rest would have said."),
-    ] = None,
-    least: Annotated[
-        float | None,
-        Option("Correct the share of ratings of X or more, not the mean.", "--at-least", "X"),
-    ] = None,
-    alpha: Annotated[float, Option("1 - confidence of the intervals.", least=0.0001, most=0.5)] = 0.05,
-    seed: Seed = 0,
-) -> Made:
+def correction_of(run: OpenRun, how: CorrectingOptions) -> Made:
     """Say what people would have said of all units of the finished run in the folder RUN.
 
     Judges scored all units, people labelled some. Means, differences between generators and their order are
@@ -439,15 +423,16 @@ def correction_of(
     """
     values = kind_named(run.record.study.kind).values_by_cluster(run.scored)
     if values is not None:
-        held = list(samples_by_cluster(values, run.record.truth.spec, judges))
+        held = list(samples_by_cluster(values, run.record.truth.spec, how.judges))
     else:
-        names = judges_of(run, judges, "name the evaluators that are corrected with --judge")
-        given = run.truth if labels is None else read_labels(run, labels)
-        held = list(samples(run.scored, names, aspects_in(run.scores.frame, aspects), given, least=least))
-    if labelled is not None:
-        held = [withholding(each, labelled, seed) for each in held]
+        names = judges_of(run, how.judges, "name the evaluators that are corrected with --judge")
+        given = run.truth if how.labels is None else read_labels(run, how.labels)
+        aspects = aspects_in(run.scores.frame, how.aspects)
+        held = list(samples(run.scored, names, aspects, given, least=how.least))
+    if how.labelled is not None:
+        held = [withholding(each, how.labelled, how.seed) for each in held]
     simulated = run.scores.simulation.among([name for each in held for name in each.judges])
-    return Made(correcting_sheets(held, alpha=alpha, seed=seed), simulated)
+    return Made(correcting_sheets(held, alpha=how.alpha, seed=how.seed), simulated)
 
 
 def read_labels(run: OpenRun, path: Place, *, each_rater: bool = False) -> pd.DataFrame:

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
+from pydantic import Field
 
 from metaeval.analysis.agreement.measures import on_scale
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND, TIE
-from metaeval.engine.alignment.policy import whole_number
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.verdicts import pair_keys
 from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.kind import kind_named
-from metaeval.runs.command import Aspects, Made, Option, Place, Resamples, Seed, command, the_judges
+from metaeval.runs.command import Aspects, Judges, Made, Names, Place, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.plan import data_of
 from metaeval.trust.analyses import panel_of
@@ -36,19 +36,22 @@ from metaeval.trust.panel_gain import (
 )
 
 
+class Panel(Typed):
+    """Which judges make the panel, and what is listed."""
+
+    judges: Judges = ()
+    """Member of the panel; give it once per member.  [default: the run's judges]"""
+    n: Annotated[int, Field(ge=1)] = 50
+    """Number of units to list."""
+    aspects: Aspects = ()
+    levels: Annotated[Names, "--level"] = ()
+    """Gain at this level only; may be given again."""
+    resamples: Resamples = 1_000
+    seed: Seed = 0
+
+
 @command("disagreements")
-def disagreements_of(
-    run: OpenRun,
-    judges: Annotated[
-        Sequence[str], the_judges("Member of the panel; give it once per member.", panel_of)
-    ] = (),
-    *,
-    n: Annotated[int, Option("Number of units to list.", least=1)] = 50,
-    aspects: Aspects = (),
-    levels: Annotated[Sequence[str], Option("Gain at this level only; may be given again.", "--level")] = (),
-    resamples: Resamples = 1_000,
-    seed: Seed = 0,
-) -> Made:
+def disagreements_of(run: OpenRun, how: Panel) -> Made:
     """List the units of the finished run in the folder RUN on which a panel of judges splits most.
 
     How far the panel agrees; and what its mean, median and majority gain over its best member, which is
@@ -56,18 +59,17 @@ def disagreements_of(
     file of --labels, or labels.csv in the run folder, into which --label writes. Of pairwise judges, --label
     asks for pairs on which verdicts differ, and writes labelled_pairs.csv.
     """
-    whole_number("n", n, least=1)
-    units = _units(run, judges, aspects)
-    how = Fitting(resamples=resamples, seed=seed, cluster=noun(run.cluster))
-    data = run.prepared(levels=levels or None, coefficients=[COEFFICIENT], evaluators=judges)
-    gains = [g for g in panel_gains(data, how) if not aspects or g.aspect in aspects]
-    return Made(
-        [
-            disagreements_sheet(units, judges, n, called=run.nouns),
-            agreement_sheet(units, judges),
-            gain_sheet(gains, how, run.nouns[run.cluster], between=data.between),
-        ]
-    )
+    members = panel_of(run, how.judges)
+    units = _units(run, members, how.aspects)
+    fitting = Fitting(resamples=how.resamples, seed=how.seed, cluster=noun(run.cluster))
+    data = run.prepared(levels=how.levels or None, coefficients=[COEFFICIENT], evaluators=members)
+    gains = [g for g in panel_gains(data, fitting) if not how.aspects or g.aspect in how.aspects]
+    sheets = [
+        disagreements_sheet(units, members, how.n, called=run.nouns),
+        agreement_sheet(units, members),
+        gain_sheet(gains, fitting, run.nouns[run.cluster], between=data.between),
+    ]
+    return Made(sheets, run.scores.simulation.among(members))
 
 
 def labels_of_disagreements(

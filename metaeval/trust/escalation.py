@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field
 
 from metaeval.base.records import Scale, Status
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.sheet import Column, Sheet, table
-from metaeval.runs.command import Aspects, Made, Option, aspects_in, command, judges_of, the_judges
+from metaeval.runs.command import Aspects, Judges, Made, Typed, aspects_in, command, judges_of
 from metaeval.runs.finished import OpenRun
 from metaeval.stats.agreement.escalation import Cascade, cascade
 from metaeval.stats.coefficients.tables import Floats
@@ -180,8 +180,25 @@ _CURVE = (
 )
 
 
+class Escalating(Typed):
+    """Who is asked, and how often units that no person sees may disagree."""
+
+    judges: Judges = ()
+    """Evaluator to ask; give it once per evaluator, in the order in which they are asked.  [default: the
+    run's judges]"""
+    aspects: Aspects = ()
+    alpha: Annotated[float, Field(ge=0, le=0.5)] = 0.1
+    """How often units that no person sees may disagree."""
+    delta: Annotated[float, Field(ge=0.0001, le=0.5)] = 0.05
+    """Probability that more of them do."""
+    within: Annotated[float | None, Field(ge=0)] = None
+    """Points within which a score agrees.  [default: the same value of the scale]"""
+    route: Annotated[Path | None, "FILE.csv"] = None
+    """Who decides each unit.  [default: route.csv in RUN]"""
+
+
 def escalating_sheets(
-    held: Iterable[Stages], *, alpha: float, delta: float, costs: Costs | None
+    held: Iterable[Stages], how: Escalating, costs: Costs | None
 ) -> tuple[list[Sheet | None], pd.DataFrame]:
     """Return the sheets, and the route: key columns, ``aspect`` and ``route``, the name of who decides."""
     verdicts, of_stage, curve, routes = [], [], [], []
@@ -190,13 +207,13 @@ def escalating_sheets(
         chosen = Cascade(0.0, 0, np.zeros(len(stage.units), dtype=np.int64), ())
         if stage.judges:
             chosen = cascade(
-                stage.confidence, stage.right, stage.clusters, alpha=alpha, delta=delta, costs=price
+                stage.confidence, stage.right, stage.clusters, alpha=how.alpha, delta=how.delta, costs=price
             )
         names = [*stage.judges, PERSON]
         routes.append(
             stage.units.assign(aspect=stage.aspect, route=np.array(names, dtype=object)[chosen.route])
         )
-        verdicts.append({"aspect": stage.aspect, **_verdict(stage, chosen, alpha, delta)})
+        verdicts.append({"aspect": stage.aspect, **_verdict(stage, chosen, how.alpha, how.delta)})
         of_stage += [{"aspect": stage.aspect, **row} for row in _stages(stage, chosen)]
         for row in chosen.tested:
             first = stage.judges[int(row["first"])]
@@ -204,10 +221,10 @@ def escalating_sheets(
             curve.append({"aspect": stage.aspect, **row, "first_judge": first, "held": held_said})
     unit = ("USD" if costs.unit == "usd" else costs.unit) if costs else ""
     said = (
-        f"Agreement with people is at least {1 - alpha:.0%} among units that judges decide, with "
-        f"probability {1 - delta:.0%}, for units drawn like those with ratings. Thresholds: fixed-sequence "
-        "testing (Jung, Brahman & Choi 2024), from strict to loose, by a t test on sums by cluster, to which "
-        "a cluster that disagrees is added. Cascades that begin with each judge share δ."
+        f"Agreement with people is at least {1 - how.alpha:.0%} among units that judges decide, with "
+        f"probability {1 - how.delta:.0%}, for units drawn like those with ratings. Thresholds: "
+        "fixed-sequence testing (Jung, Brahman & Choi 2024), from strict to loose, by a t test on sums by "
+        "cluster, to which a cluster that disagrees is added. Cascades that begin with each judge share δ."
     )
     sheets = [
         table("escalate", "Who looks at what?", verdicts, _VERDICTS, said),
@@ -274,29 +291,7 @@ def _stages(stage: Stages, chosen: Cascade) -> list[dict[str, Any]]:
 
 
 @command("escalate", rated=True, view="escalate")
-def escalation_of(
-    run: OpenRun,
-    judges: Annotated[
-        Sequence[str],
-        the_judges(
-            "Evaluator to ask; give it once per evaluator, in the order in which they are asked.",
-            partial(judges_of, otherwise="name who is asked first, second, … with --judge"),
-        ),
-    ] = (),
-    *,
-    aspects: Aspects = (),
-    alpha: Annotated[
-        float, Option("How often units that no person sees may disagree.", least=0, most=0.5)
-    ] = 0.1,
-    delta: Annotated[float, Option("Probability that more of them do.", least=0.0001, most=0.5)] = 0.05,
-    within: Annotated[
-        float | None,
-        Option("Points within which a score agrees.  [default: the same value of the scale]", least=0),
-    ] = None,
-    route: Annotated[
-        Path | None, Option("Who decides each unit.  [default: route.csv in RUN]", metavar="FILE.csv")
-    ] = None,
-) -> Made:
+def escalation_of(run: OpenRun, how: Escalating) -> Made:
     """Say which units of the finished run in the folder RUN each judge decides, and which a person.
 
     A unit is handed on where a judge is not sure: by its confidence, or by how far the members of a panel, or
@@ -304,7 +299,8 @@ def escalation_of(
     least 1 - alpha, with probability 1 - delta, with units in clusters. `metaeval golden label --only` takes
     the route. The run's report.html shows the tables.
     """
-    held = stages(run.scored, judges, aspects_in(run.truth, aspects), within)
-    costs = costs_per_text(run.scores, judges)
-    sheets, frame = escalating_sheets(held, alpha=alpha, delta=delta, costs=costs)
-    return Made(sheets, files={Path(route or run.folder / "route.csv"): frame.to_csv(index=False)})
+    names = judges_of(run, how.judges, "name who is asked first, second, … with --judge")
+    held = stages(run.scored, names, aspects_in(run.truth, how.aspects), how.within)
+    sheets, frame = escalating_sheets(held, how, costs_per_text(run.scores, names))
+    route = how.route or run.folder / "route.csv"
+    return Made(sheets, run.scores.simulation.among(names), {route: frame.to_csv(index=False)})

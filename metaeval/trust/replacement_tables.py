@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, one_of
@@ -21,7 +22,7 @@ from metaeval.kinds.files.loading import load
 from metaeval.kinds.kind import Scored, kind_named
 from metaeval.kinds.reading import make_study
 from metaeval.kinds.scoring import score
-from metaeval.runs.command import Aspects, Made, Option, Resamples, Seed, command
+from metaeval.runs.command import Aspects, Made, Names, Resamples, Seed, Typed, command
 from metaeval.runs.finished import open_run
 from metaeval.sources.hub import FILE
 from metaeval.stats.agreement.alternative import LEAST_UNITS, Advantages, Alignment, Replacing, advantage
@@ -41,20 +42,24 @@ _POWER = 0.8
 _HEAD = (Column("evaluator", "Evaluator"), Column("aspect", "Aspect"))
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacingOptions:
+class ReplacingOptions(Typed):
     """How judges are held against people."""
 
-    experts: Collection[str] = ()
-    """People who are experts; the others are crowd workers."""
-    epsilon: float | None = None
-    """What the advantage of any person may be, whoever they are."""
+    evaluators: Annotated[Names, "--evaluator NAME"] = ()
+    """Evaluator to hold against people; may be given again.  [default: the judges]"""
+    aspects: Aspects = ()
+    experts: Annotated[Names, "--expert RATER"] = ()
+    """Person who is an expert; may be given again."""
+    epsilon: Annotated[float | None, Field(ge=0, le=1)] = None
+    """What a person's advantage may be.  [default: 0.1, and 0.2 for an expert]"""
     alignment: Alignment | None = None
-    """If None, accuracy for words and negative RMSE for numbers."""
-    margin: float = 0.1
-    """By how much the judge's agreement with people may be below theirs."""
-    cluster: str = "user"
-    """What a cluster is called."""
+    """How a rating agrees with others.  [default: rmse, and accuracy for words]"""
+    margin: Annotated[float, Field(ge=0, le=2)] = 0.1
+    """How far below people's the judge's agreement may be."""
+    cluster: Annotated[str | None, "user|item|..."] = None
+    """Key by which units depend on each other.  [default: the run's]"""
+    resamples: Resamples = 10_000
+    seed: Seed = 0
 
     def of(self, person: str) -> float:
         """Return ε for a person."""
@@ -287,44 +292,12 @@ def _notes(how: ReplacingOptions) -> Iterator[str]:
         )
     yield (
         f"More units: those that decide in {100 * _POWER:.0f} % of studies simulated by drawing "
-        f"{plural_of(how.cluster)} from these."
+        f"{plural_of(str(how.cluster))} from these."
     )
 
 
 @command("replace", view="replace")
-def replacing_of(
-    folder: Annotated[Path, Option(metavar="RUN|DATA")],
-    evaluators: Annotated[
-        Sequence[str],
-        Option(
-            "Evaluator to hold against people; may be given again.  [default: the judges]",
-            "--evaluator",
-            "NAME",
-        ),
-    ] = (),
-    *,
-    aspects: Aspects = (),
-    experts: Annotated[
-        Sequence[str], Option("Person who is an expert; may be given again.", "--expert", "RATER")
-    ] = (),
-    epsilon: Annotated[
-        float | None,
-        Option("What a person's advantage may be.  [default: 0.1, and 0.2 for an expert]", least=0, most=1),
-    ] = None,
-    alignment: Annotated[
-        Alignment | None,
-        Option("How a rating agrees with others.  [default: rmse, and accuracy for words]"),
-    ] = None,
-    margin: Annotated[
-        float, Option("How far below people's the judge's agreement may be.", least=0, most=2)
-    ] = 0.1,
-    cluster: Annotated[
-        str | None,
-        Option("Key by which units depend on each other.  [default: the run's]", metavar="user|item|..."),
-    ] = None,
-    resamples: Resamples = 10_000,
-    seed: Seed = 0,
-) -> Made:
+def replacing_of(folder: Annotated[Path, "RUN|DATA"], how: ReplacingOptions) -> Made:
     """Say whether a judge of a finished run, or of the recorded scores of a data set, may replace a person.
 
     The alternative annotator test: each person is left out in turn; does the judge agree with the others at
@@ -332,12 +305,12 @@ def replacing_of(
     would decide, and agreement beside that of people among themselves. The run's report.html shows them.
     """
     scored = _labelled(folder) if (folder / FILE).is_file() else open_run(folder, rated=True).scored
-    held = list(panels(scored, evaluators, aspects, cluster))
+    how = how.model_copy(update={"cluster": how.cluster or noun(scored.cluster)})
+    held = list(panels(scored, how.evaluators, how.aspects, how.cluster))
     known = dict.fromkeys(person for panel in held for person in panel.people)
-    for name in experts:
+    for name in how.experts:
         one_of(name, known, "the run has no person", "it has")
-    how = ReplacingOptions(experts, epsilon, alignment, margin, cluster or noun(scored.cluster))
-    resampler = Resampler(0, resamples, seed)
+    resampler = Resampler(0, how.resamples, how.seed)
     agree, *raters = raters_sheets(held, resampler)
     sheets = [agree, *replacing_sheets(held, how, resampler), *raters]
     return Made(sheets, scored.scores.simulation.among([panel.evaluator for panel in held]))

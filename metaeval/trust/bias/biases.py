@@ -21,7 +21,7 @@ from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.kinds.details import made_of
 from metaeval.kinds.kind import kind_named
-from metaeval.runs.command import Made, Option, Place, Resamples, Seed, command, the_judges
+from metaeval.runs.command import Judges, Made, Names, Place, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun
 from metaeval.runs.folder import RANKING, read_output
 from metaeval.stats.resampling.bootstrap import Resampler
@@ -215,41 +215,35 @@ def _how_tested(found: Biases) -> Iterator[str]:
         yield given_truth_note(found)
 
 
+class Biasing(Typed):
+    """Which biases are measured."""
+
+    judges: Judges = ()
+    """Evaluator to check; may be given again.  [default: the run's judges]"""
+    families: Annotated[Names, "--family NAME=FAMILY"] = ()
+    """Model family of a generator or judge ('none' for none); may be given again.  [default: by its name]"""
+    length: Annotated[str | None, "NAME"] = None
+    """Evaluator that measures length.  [default: Length()]"""
+    data: Path | None = None
+    """Data-set folder, to measure lengths.  [default: the study's]"""
+    resamples: Resamples = 10_000
+    seed: Seed = 0
+
+
 @command("biases", rated=True, view="biases", calibrated=True)
-def biases_of(
-    run: OpenRun,
-    judges: Annotated[Sequence[str], the_judges("Evaluator to check; may be given again.")] = (),
-    *,
-    families: Annotated[
-        Sequence[str],
-        Option(
-            "Model family of a generator or judge ('none' for none); may be given again.  "
-            "[default: by its name]",
-            "--family",
-            "NAME=FAMILY",
-        ),
-    ] = (),
-    length: Annotated[
-        str | None, Option("Evaluator that measures length.  [default: Length()]", metavar="NAME")
-    ] = None,
-    data: Annotated[
-        Path | None, Option("Data-set folder, to measure lengths.  [default: the study's]")
-    ] = None,
-    resamples: Resamples = 10_000,
-    seed: Seed = 0,
-) -> Made:
+def biases_of(run: OpenRun, how: Biasing) -> Made:
     """Measure and test the biases of the judges of the finished run in the folder RUN.
 
     Biases are position (of pairwise judges), verbosity, self-preference, leniency, range use, central
     tendency, sensitivity to the wording of the prompt, and repeatability. Each is a number with an interval
     and a test. The run's report.html shows them afterwards.
     """
-    names, pairwise = judges_of(run, judges)
+    names, pairwise = judges_of(run, how.judges)
     author = author_key(run.nouns)
     generators = tuple(sorted(run.truth[author].astype(str).unique())) if author else ()
     every = [*names, *pairwise]
-    family_of_each = families_of(run, every, generators, read_families(families))
-    texts, notes = lengths_of(run, length, data)
+    family_of_each = families_of(run, every, generators, read_families(how.families))
+    texts, notes = lengths_of(run, how.length, how.data)
     units = _judged(run, names, texts) if names else None
     verdicts, ranking = run.verdicts if pairwise else None, None
     of_pairs = None if verdicts is None else verdicts[verdicts["evaluator"].isin(pairwise)]
@@ -266,8 +260,8 @@ def biases_of(
             family_of_each,
             {} if ranking is None else dict(zip(ranking["evaluator"], ranking["rank"], strict=True)),
             run.nouns[run.cluster],
-            resamples,
-            seed,
+            how.resamples,
+            how.seed,
         )
     )
     notes += _without_family(family_of_each, every, generators)

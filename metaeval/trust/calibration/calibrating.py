@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
+from pydantic import Field
 
 from metaeval.analysis.agreement.labels import agreements, check_cuts, check_measure
 from metaeval.base import __version__
@@ -28,7 +29,7 @@ from metaeval.kinds.explanations.data.exports.known import recognised
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import known_for, score
-from metaeval.runs.command import Aspects, Made, Option, command
+from metaeval.runs.command import Aspects, Made, Names, Typed, command
 from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import CALIBRATION, SCORES, read_record
 from metaeval.sources.hub import FILE
@@ -56,61 +57,36 @@ RESAMPLES = 10_000
 """Of the bootstrap, if neither the run nor the user says how many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Calibrating:
+class Calibrating(Typed):
     """What to calibrate, and how."""
 
-    evaluators: Annotated[
-        Sequence[str],
-        Option("Evaluator to calibrate; may be given again.  [default: all]", "--evaluator", "NAME"),
-    ] = ()
+    evaluators: Annotated[Names, "--evaluator NAME"] = ()
+    """Evaluator to calibrate; may be given again.  [default: all]"""
     aspects: Aspects = ()
-    by: Annotated[
-        str | None,
-        Option("Also calibrate within each value of this column of the units or users.", metavar="COLUMN"),
-    ] = None
-    cuts: Annotated[
-        Sequence[float],
-        Option(
-            "Labels of this value or more pass; the verdict uses kappa of pass and fail. May be given again.",
-            "--cut",
-        ),
-    ] = ()
-    bands: Annotated[str, Option("Thresholds of the verdicts.")] = "0.4,0.6"
-    measure: Annotated[
-        str | None,
-        Option("Coefficient of the verdict: kappa, linear, quadratic, alpha, spearman, kendall."),
-    ] = None
-    within: Annotated[
-        float | None,
-        Option(
-            "Points within which a score agrees, for its confidence.  [default: the same value of the scale]",
-            least=0,
-        ),
-    ] = None
-    truth: Annotated[
-        str | None, Option("Truth, for a data set.  [default: User(), or the only annotator]")
-    ] = None
-    data: Annotated[
-        str | None, Option("Data-set folder of the run.  [default: the study's]", metavar="DIR")
-    ] = None
-    people: Annotated[
-        Sequence[str],
-        Option("Scorer or field of an EXPORT whose values are people's; may be given again.", metavar="NAME"),
-    ] = ()
-    check: Annotated[
-        Path | None,
-        Option("Check that RUN's judges are those of this calibration file or run.", metavar="CALIBRATION"),
-    ] = None
-    save: Annotated[Path | None, Option("Calibration file to write.  [default: calibration.json in RUN]")] = (
-        None
-    )
-    resamples: Annotated[
-        int | None, Option("Number of resamples.  [default: the run's, else 10000]", least=1)
-    ] = None
-    seed: Annotated[int | None, Option("Seed of the resamples.  [default: the run's, else 0]", least=0)] = (
-        None
-    )
+    by: Annotated[str | None, "COLUMN"] = None
+    """Also calibrate within each value of this column of the units or users."""
+    cuts: Annotated[tuple[float, ...], "--cut"] = ()
+    """Labels of this value or more pass; the verdict uses kappa of pass and fail. May be given again."""
+    bands: str = "0.4,0.6"
+    """Thresholds of the verdicts."""
+    measure: str | None = None
+    """Coefficient of the verdict: kappa, linear, quadratic, alpha, spearman, kendall."""
+    within: Annotated[float | None, Field(ge=0)] = None
+    """Points within which a score agrees, for its confidence.  [default: the same value of the scale]"""
+    truth: str | None = None
+    """Truth, for a data set.  [default: User(), or the only annotator]"""
+    data: Annotated[str | None, "DIR"] = None
+    """Data-set folder of the run.  [default: the study's]"""
+    people: Annotated[Names, "NAME"] = ()
+    """Scorer or field of an EXPORT whose values are people's; may be given again."""
+    check: Annotated[Path | None, "CALIBRATION"] = None
+    """Check that RUN's judges are those of this calibration file or run."""
+    save: Path | None = None
+    """Calibration file to write.  [default: calibration.json in RUN]"""
+    resamples: Annotated[int | None, Field(ge=1)] = None
+    """Number of resamples.  [default: the run's, else 10000]"""
+    seed: Annotated[int | None, Field(ge=0)] = None
+    """Seed of the resamples.  [default: the run's, else 0]"""
 
     def of(self, bootstrap: Bootstrap) -> Bootstrap:
         """Return a bootstrap with the resamples and the seed that are given."""
@@ -118,9 +94,6 @@ class Calibrating:
         return bootstrap.model_copy(
             update={key: value for key, value in options.items() if value is not None}
         )
-
-
-USUAL = Calibrating()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,9 +116,7 @@ class LabelledScores:
 
 
 @command("calibrate", view="calibration")
-def calibration_of(
-    folder: Annotated[Path, Option(metavar="RUN|DATA|EXPORT")], how: Calibrating = USUAL
-) -> Made:
+def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating) -> Made:
     """Measure how far the evaluators of a run, a data set or an export of another tool agree with people.
 
     Prints kappa of labels and coefficients of scores with intervals, a verdict in words, confusion tables,
@@ -155,7 +126,7 @@ def calibration_of(
     judge is uncalibrated.
     """
     if how.check is not None:
-        if replace(how, evaluators=(), bands=USUAL.bands, check=None) != USUAL:
+        if how.model_dump(exclude={"check", "evaluators", "bands"}, exclude_defaults=True):
             raise MetaevalError("--check calibrates nothing; combine it with --evaluator only")
         states = states_of(folder, how.check, only=how.evaluators)
         return Made([state_sheet(states.items())], code=0 if all(map(is_calibrated, states.values())) else 1)

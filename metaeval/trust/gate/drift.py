@@ -15,7 +15,7 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import key_columns
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.kind import kind_named
-from metaeval.runs.command import Made, Option, Place, command
+from metaeval.runs.command import Made, Names, Place, Typed, command
 from metaeval.runs.finished import OpenRun
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import ClusterSums, jackknife_deviations, ratio
@@ -197,25 +197,21 @@ def drift_sheets(
     ]
 
 
+class Drifting(Typed):
+    """What is compared."""
+
+    evaluators: Annotated[Names, "--evaluator NAME"] = ()
+    """Evaluator of both runs; may be given again.  [default: the judges]"""
+    data: Path | None = None
+    """Data-set folder of NEW.  [default: its study's]"""
+    old_data: Path | None = None
+    """Data-set folder of OLD.  [default: its study's]"""
+    cluster: Annotated[str | None, "user|item|generator|unit"] = None
+    """Key by which units depend on each other.  [default: the run's]"""
+
+
 @command("drift", view="drift")
-def drift_of(
-    old: Annotated[OpenRun, Option(metavar="OLD")],
-    new: Annotated[OpenRun, Option(metavar="NEW")],
-    evaluators: Annotated[
-        Sequence[str],
-        Option("Evaluator of both runs; may be given again.  [default: the judges]", "--evaluator", "NAME"),
-    ] = (),
-    *,
-    data: Annotated[Path | None, Option("Data-set folder of NEW.  [default: its study's]")] = None,
-    old_data: Annotated[Path | None, Option("Data-set folder of OLD.  [default: its study's]")] = None,
-    cluster: Annotated[
-        str | None,
-        Option(
-            "Key by which units depend on each other.  [default: the run's]",
-            metavar="user|item|generator|unit",
-        ),
-    ] = None,
-) -> Made:
+def drift_of(old: Annotated[OpenRun, "OLD"], new: Annotated[OpenRun, "NEW"], how: Drifting) -> Made:
     """Say whether scores changed between two finished runs by the judge or by the system.
 
     Units that have the same keys and the same texts in both are anchors: what changed on them is the judge.
@@ -223,17 +219,19 @@ def drift_of(
     another store or replicate=1: replies from the store do not change. The report of NEW shows the result.
     """
     known = [name for name in new.scores.evaluators if name in old.scores.evaluators]
-    for name in evaluators:
+    for name in how.evaluators:
         one_of(name, known, "the two runs have no evaluator")
-    names = list(evaluators) or [name for name in new.judges if name in known]
+    names = list(how.evaluators) or [name for name in new.judges if name in known]
     if not names:
         raise MetaevalError(
             "no judge is in both runs; name what is in both with --evaluator "
             f"({', '.join(known) or 'nothing is'})"
         )
-    anchors = anchor_units(old, new, data, old_data)
+    anchors = anchor_units(old, new, how.data, how.old_data)
     by = {noun: key for key, noun in new.nouns.items()} | {"unit": ""}
-    key = by[one_of(cluster, list(by), "units cannot be clustered by", "but by")] if cluster else new.cluster
+    key = new.cluster
+    if how.cluster:
+        key = by[one_of(how.cluster, list(by), "units cannot be clustered by", "but by")]
     known_changes = {
         name: changes(*(identity(run.scores.signatures[name]) for run in (old, new))) for name in names
     }

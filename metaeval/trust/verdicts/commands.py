@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import pandas as pd
 
@@ -17,7 +16,7 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.evaluators.verdicts import Flips, Orders
 from metaeval.kinds.files.labels import update_labels
 from metaeval.kinds.kind import kind_named
-from metaeval.runs.command import Made, Option, Resamples, Seed, command
+from metaeval.runs.command import Made, Names, Resamples, Seed, Typed, command
 from metaeval.runs.finished import open_run
 from metaeval.sources.verdicts import WinnerOf, import_verdicts, kept_columns, read_verdicts
 from metaeval.study.unread import with_unread
@@ -25,23 +24,20 @@ from metaeval.trust.verdicts.accuracy import accuracy_sheet, against_others, pre
 from metaeval.trust.verdicts.agreement import judges_sheet, systems_sheet
 from metaeval.trust.verdicts.strengths import pairwise_sheets
 
-_FileOrRun = Annotated[Path, Option(metavar="FILE|RUN")]
-_Map = Annotated[Path | None, Option("YAML file: what each column and word of FILE means.", "--map")]
-_Winner = Annotated[
-    WinnerOf | None,
-    Option("How FILE names winners: by the side that was shown, or by the text. Replies: by what was shown."),
-]
+
+class Cohering(Typed):
+    """Which verdicts are looked at."""
+
+    map_path: Annotated[Path | None, "--map"] = None
+    """YAML file: what each column and word of FILE means."""
+    winner_of: WinnerOf | None = None
+    """How FILE names winners: by the side that was shown, or by the text. Replies: by what was shown."""
+    resamples: Resamples = 10_000
+    seed: Seed = 0
 
 
 @command("verdicts coherence")
-def coherence_of(
-    path: _FileOrRun,
-    map_path: _Map = None,
-    *,
-    winner_of: _Winner = None,
-    resamples: Resamples = 10_000,
-    seed: Seed = 0,
-) -> Made:
+def coherence_of(path: Annotated[Path, "FILE|RUN"], how: Cohering) -> Made:
     """Report whether verdicts agree in both orders and when repeated, and have no cycles.
 
     FILE is a table with its map, or made by `metaeval verdicts import`; RUN is the folder of a run with
@@ -55,9 +51,9 @@ def coherence_of(
             raise MetaevalError(f"the run in {path} has no verdicts on pairs")
         verdicts, simulated = run.verdicts, run.scores.simulation
     else:
-        verdicts, _ = _recorded(path, map_path, winner_of, again=True)
+        verdicts, _ = _recorded(path, how.map_path, how.winner_of, again=True)
         known = orders_of(verdicts)
-    axioms = coherence(known, resamples=resamples, seed=seed)
+    axioms = coherence(known, resamples=how.resamples, seed=how.seed)
     # An axiom of two orders has a row, without a number, where there is one order only.
     names = [axioms["evaluator"], axioms["task"]]
     twice = (axioms["axiom"] == ASYMMETRY).groupby(names, observed=True).transform("any")
@@ -65,26 +61,25 @@ def coherence_of(
     if len(once):
         rows = once.assign(axiom=ASYMMETRY, n=0, n_clusters=0)
         axioms = pd.concat([axioms, rows]).sort_index(kind="stable", ignore_index=True)
-    sheet = coherence_sheet(axioms, resamples=resamples, seed=seed)
+    sheet = coherence_sheet(axioms, resamples=how.resamples, seed=how.seed)
     if verdicts is not None:
         sheet = with_unread(sheet, verdicts, lambda v: coherence(orders_of(v), resamples=1), "estimate")
     return Made([sheet], simulated)
 
 
+class PairsOptions(Typed):
+    """Whose pairs are summarised, and how flips count."""
+
+    evaluators: Annotated[Names, "--evaluator"] = ()
+    """Pairwise evaluator; may be given again.  [default: all]"""
+    flips: Flips | None = None
+    """How a flip counts: half a point for each side, or nothing.  [default: the evaluator's rule]"""
+    resamples: Resamples = 1_000
+    seed: Seed = 0
+
+
 @command("pairwise")
-def pairwise_of(
-    path: Annotated[Path, Option(metavar="RUN|FILE")],
-    evaluators: Annotated[
-        Sequence[str], Option("Pairwise evaluator; may be given again.  [default: all]", "--evaluator")
-    ] = (),
-    *,
-    flips: Annotated[
-        Flips | None,
-        Option("How a flip counts: half a point for each side, or nothing.  [default: the evaluator's rule]"),
-    ] = None,
-    resamples: Resamples = 1_000,
-    seed: Seed = 0,
-) -> Made:
+def pairwise_of(path: Annotated[Path, "RUN|FILE"], how: PairsOptions) -> Made:
     """Summarise the pairs of the finished run in the folder RUN, and rank its generators.
 
     In place of RUN, it takes a FILE of verdicts made by `metaeval verdicts import`. Generators are ranked by
@@ -92,60 +87,57 @@ def pairwise_of(
     """
     verdicts, scores = _recorded(path)
     known = [str(e) for e in verdicts["evaluator"].unique()]
-    for name in evaluators:
+    for name in how.evaluators:
         one_of(name, known, "there are no verdicts of an evaluator", "there are")
-    wanted = [name for name in known if name in evaluators] if evaluators else known
-    signatures = scores.signatures if scores else {}
-    labelled, simulated = _labelled(verdicts[verdicts["evaluator"].isin(wanted)], scores)
+    wanted = [name for name in known if name in (how.evaluators or known)]
+    verdicts, simulated = _labelled(verdicts[verdicts["evaluator"].isin(wanted)], scores)
     rules = {
-        simulated.label(name): flips or cast("Flips", signatures.get(name, {}).get("flips", "tie"))
+        simulated.label(name): how.flips
+        or cast("Flips", scores.signatures.get(name, {}).get("flips", "tie") if scores else "tie")
         for name in wanted
     }
-    return Made(pairwise_sheets(labelled, flips=rules, resamples=resamples, seed=seed), simulated)
+    return Made(pairwise_sheets(verdicts, flips=rules, resamples=how.resamples, seed=how.seed), simulated)
+
+
+class Judging(Typed):
+    """What verdicts are held against, and how they count."""
+
+    gold: Path | None = None
+    """Others' verdicts to hold them against; of several, what over half say, or a tie."""
+    map_path: Annotated[Path | None, "--map"] = None
+    """YAML file: what each column and word of FILE means."""
+    winner_of: WinnerOf | None = None
+    """How FILE names winners: by the side that was shown, or by the text. Replies: by what was shown."""
+    orders: Orders = "each"
+    """How both orders of a pair count: a net vote, a tie or nothing if they differ, or each by itself."""
+    by: Annotated[Names, "COLUMN"] = ()
+    """Count by this too.  [default: the columns that were kept]"""
+    resamples: Resamples = 10_000
+    seed: Seed = 0
 
 
 @command("verdicts accuracy")
-def accuracy_of(
-    path: _FileOrRun,
-    *,
-    gold: Annotated[
-        Path | None,
-        Option("Others' verdicts to hold them against; of several, what over half say, or a tie."),
-    ] = None,
-    map_path: _Map = None,
-    winner_of: _Winner = None,
-    orders: Annotated[
-        Orders,
-        Option(
-            "How both orders of a pair count: a net vote, a tie or nothing if they differ, or each by itself."
-        ),
-    ] = "each",
-    by: Annotated[
-        Sequence[str], Option("Count by this too.  [default: the columns that were kept]", metavar="COLUMN")
-    ] = (),
-    resamples: Resamples = 10_000,
-    seed: Seed = 0,
-) -> Made:
+def accuracy_of(path: Annotated[Path, "FILE|RUN"], how: Judging) -> Made:
     """Hold verdicts against gold preferences, or against the verdicts of people.
 
     FILE is a table with its map, or made by `metaeval verdicts import`; RUN is the folder of a run with
     pairwise evaluators. What people said with `metaeval golden label SET --pairs` is in SET/verdicts.csv.
     """
-    verdicts, scores = _recorded(path, map_path, winner_of)
+    verdicts, scores = _recorded(path, how.map_path, how.winner_of)
     verdicts, simulated = _labelled(verdicts, scores)
     people = None
-    if gold is not None:
-        others = _read(gold)
+    if how.gold is not None:
+        others = _read(how.gold)
         people, verdicts = against_others(others, verdicts), preferred_by(others, verdicts)
-    groups = by or (() if scores else kept_columns(verdicts))
-    how: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    accuracy = accuracy_sheet(verdicts, groups, orders=orders, people=people, **how)
-    bounds = functools.partial(accuracy_sheet, by=groups, orders=orders, resamples=1)
+    groups = how.by or (() if scores else kept_columns(verdicts))
+    draws = {"resamples": how.resamples, "seed": how.seed}
+    accuracy = accuracy_sheet(verdicts, groups, orders=how.orders, people=people, **draws)
+    bounds = functools.partial(accuracy_sheet, by=groups, orders=how.orders, resamples=1)
     sheets = [with_unread(accuracy, verdicts, lambda v: bounds(v).frame, "accuracy")]
     known, _ = with_gold(verdicts)
-    sheets.append(systems_sheet(known, orders))
+    sheets.append(systems_sheet(known, how.orders))
     several = len(known["evaluator"].unique()) > 1
-    return Made([*sheets, judges_sheet(known, orders, **how)] if several else sheets, simulated)
+    return Made([*sheets, judges_sheet(known, how.orders, **draws)] if several else sheets, simulated)
 
 
 def _labelled(verdicts: pd.DataFrame, scores: ScoreTable | None) -> tuple[pd.DataFrame, Simulation]:
