@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 import click
 from pydantic.fields import FieldInfo
 
-from metaeval.cli.index import COMMANDS
+from metaeval.cli.index import COMMANDS, SENTENCES
 from metaeval.cli.options import PATH, Decorator, flag, numbers, option
 from metaeval.cli.sheets import prints_sheets
 from metaeval.runs.command import Command, Typed
@@ -25,6 +25,13 @@ def command_of(words: str) -> click.Command:
     for name, (_, metavar) in reversed(declared.places.items()):
         function = click.argument(name, type=PATH, metavar=metavar)(function)
     return click.command(words.rsplit(maxsplit=1)[-1], help=declared.__doc__)(function)
+
+
+def __getattr__(name: str) -> click.Command:
+    """Return a declared command by its name, as Sphinx asks for it."""
+    if name not in SENTENCES:
+        raise AttributeError(name)
+    return command_of(name)
 
 
 def options_of(model: type[Typed], *names: str) -> Decorator:

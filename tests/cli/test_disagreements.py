@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from metaeval.cli.analyses import disagreements
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
+from metaeval.cli.panel import disagreements
 from metaeval.evaluators.verdicts import OUTCOMES, comparisons_of
 from metaeval.trust.disagreements import session_of_disagreements
 from metaeval.trust.labelling.golden_table import import_labels
