@@ -70,9 +70,13 @@ def _option(name: str, field: FieldInfo) -> Decorator:
 
 
 def _type(kind: Any, field: FieldInfo) -> object:
-    ends = [next((getattr(m, end) for m in field.metadata if hasattr(m, end)), None) for end in ("ge", "le")]
+    ends = ("ge", "gt", "le", "lt")
+    limits = {end: getattr(m, end) for m in field.metadata for end in ends if hasattr(m, end)}
+    low, high = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
     if get_origin(kind) is Literal:
         return [*get_args(kind)]
-    if ends != [None, None]:
-        return (click.IntRange if kind is int else click.FloatRange)(*ends)
+    if limits and kind is int:
+        return click.IntRange(low, high)
+    if limits:
+        return click.FloatRange(low, high, "gt" in limits, "lt" in limits)
     return PATH if kind is Path else kind

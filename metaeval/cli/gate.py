@@ -1,20 +1,24 @@
-"""Whether a system is still good enough, and whether a change of its scores is the judge's."""
+"""``metaeval gate``: whether a system is still good enough."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from metaeval.base.files import write_text
+from metaeval.cli.frame import options_of
 from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_lost, tell_simulated
 from metaeval.cli.options import PATH, flag, option, run_argument, several
 from metaeval.cli.sheets import sheet_options, written
-
-if TYPE_CHECKING:
-    from metaeval.trust.gate.checks import GateResult
+from metaeval.reports.sheets import files, render
+from metaeval.trust.gate.checks import GateResult, gate_sheet
+from metaeval.trust.gate.report import gate_markdown, gate_record, junit_xml
+from metaeval.trust.gate.rules import read_thresholds
+from metaeval.trust.gate.run import GateRequest, baseline_of_run, gate_run
 
 _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
 
@@ -30,37 +34,7 @@ _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
     "Largest allowed drop of the mean below the baseline's; may be given again.",
     metavar="[ASPECT[/CATEGORY]=]POINTS",
 )
-@option("--by", "Also check each value of this column of the explanations or users.", metavar="COLUMN")
-@option("--evaluator", "Evaluator whose scores are checked.  [default: the run's only judge]", metavar="NAME")
-@several(
-    "--generator generators",
-    "Generator whose texts are checked; may be given again.  [default: all]",
-    metavar="NAME",
-)
-@option(
-    "--against",
-    "Of a pairwise judge: the generator that --generator is compared with, by its win rate.",
-    metavar="NAME",
-)
-@option(
-    "--cluster",
-    "What is resampled: units in it are not independent.  [default: user; item without users]",
-    metavar="user|item|generator|unit",
-)
-@option("--alpha", "Allowed error rate of the checks.  [default: 0.05]", click.FloatRange(0, 0.5, True, True))
-@option(
-    "--max-missing",
-    "Largest share of units without a score with which a check can pass.  [default: 0.05]",
-    click.FloatRange(0, 1, max_open=True),
-)
-@option("--data", "Data-set folder, for --by.  [default: the study's]", PATH)
-@option("--calibration", "Calibration of the judge.  [default: the run's]", PATH)
-@option(
-    "--anchors",
-    "Older run that has texts of RUN, too: the judge's drift on them is subtracted from drops.",
-    PATH,
-    metavar="OLD",
-)
+@options_of(GateRequest, *[name for name in GateRequest.model_fields if name not in ("least", "max_drop")])
 @flag("--accept-judge-change", "Compare even if the judge has changed.")
 @option("--junit", "Also write JUnit XML.", PATH, metavar="FILE")
 @option("--summary", "Also write Markdown for a pull request.", PATH, metavar="FILE")
@@ -88,11 +62,9 @@ def gate(
     sample is too small to say. Thresholds in the baseline file also apply; options can only make them
     stricter.
     """
-    from metaeval.trust.gate.rules import read_thresholds
-    from metaeval.trust.gate.run import GateRequest, baseline_of_run, gate_run
-
     begin()
-    request = GateRequest(read_thresholds(least, "--min"), read_thresholds(max_drop, "--max-drop"), **options)
+    options |= {"max_drop": read_thresholds(max_drop, "--max-drop")}
+    request = GateRequest(least=read_thresholds(least, "--min"), **options)
     if write_baseline is not None:
         if baseline is not None:
             raise click.UsageError("--write-baseline accepts RUN as it is; leave --baseline out")
@@ -112,11 +84,6 @@ def gate(
 def _tell(
     result: GateResult, suffix: str, out: Path | None, *, junit: Path | None, summary: Path | None
 ) -> None:
-    from metaeval.base.files import write_text
-    from metaeval.reports.sheets import files, render
-    from metaeval.trust.gate.checks import gate_sheet
-    from metaeval.trust.gate.report import gate_markdown, gate_record, junit_xml
-
     sheet = gate_sheet(result)
     printed = "" if out is not None or is_on("json") else render([sheet], suffix)
     tell_simulated(result.simulated, printed)

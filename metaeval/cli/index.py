@@ -50,15 +50,13 @@ COMMANDS: Mapping[str, str] = {
 of the help."""
 SENTENCES: Mapping[str, str] = {
     "details": (
-        "Print more of the run in RUN: measures, agreement of people, reliability, variance "
-        "components."
+        "Print more of the run in RUN: measures, agreement of people, reliability, variance components."
     ),
     "ensembles": "Compare the means of all subsets of the judges of the finished run in the folder RUN.",
     "generators": "Rank the generators of the finished run in the folder RUN by ratings and by evaluators.",
     "power": "Estimate how many users are needed to tell two evaluators of the run in RUN apart.",
     "calibrate": (
-        "Measure how far the evaluators of a run, a data set or an export of another tool agree with "
-        "people."
+        "Measure how far the evaluators of a run, a data set or an export of another tool agree with people."
     ),
     "replace": (
         "Say whether a judge of a finished run, or of the recorded scores of a data set, may replace a "
@@ -66,24 +64,21 @@ SENTENCES: Mapping[str, str] = {
     ),
     "correct": "Say what people would have said of all units of the finished run in the folder RUN.",
     "escalate": (
-        "Say which units of the finished run in the folder RUN each judge decides, and which a "
-        "person."
+        "Say which units of the finished run in the folder RUN each judge decides, and which a person."
     ),
     "plan": (
-        "Say which units of the finished run in the folder RUN people should label next, and when to "
-        "stop."
+        "Say which units of the finished run in the folder RUN people should label next, and when to stop."
     ),
     "biases": "Measure and test the biases of the judges of the finished run in the folder RUN.",
     "pairwise": "Summarise the pairs of the finished run in the folder RUN, and rank its generators.",
     "verdicts coherence": (
-        "Report whether verdicts agree in both orders and when repeated, and have no "
-        "cycles."
+        "Report whether verdicts agree in both orders and when repeated, and have no cycles."
     ),
     "verdicts accuracy": "Hold verdicts against gold preferences, or against the verdicts of people.",
     "disagreements": (
-        "List the units of the finished run in the folder RUN on which a panel of judges splits "
-        "most."
+        "List the units of the finished run in the folder RUN on which a panel of judges splits most."
     ),
     "drift": "Say whether scores changed between two finished runs by the judge or by the system.",
+    "gate": "Check the scores of the finished run in the folder RUN: pass, fail or inconclusive.",
 }
-"""Words of a declared command → its first sentence."""
+"""Words of a command that is declared, or takes long to load → its first sentence."""

@@ -13,6 +13,7 @@ import pytest
 from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import Simulation
 from metaeval.cli.frame import command_of, options_of
+from metaeval.cli.gate import gate
 from metaeval.cli.index import COMMANDS, SENTENCES
 from metaeval.cli.panel import disagreements
 from metaeval.engine.sheet import Column, Sheet
@@ -76,7 +77,10 @@ def test_the_model_makes_the_options() -> None:
 
 def test_the_index_says_what_the_declarations_say() -> None:
     declared = [words for words, place in COMMANDS.items() if ":" in place]
-    commands = {words: command_of(words) for words in declared} | {"disagreements": disagreements}
+    commands = {words: command_of(words) for words in declared} | {
+        "disagreements": disagreements,
+        "gate": gate,
+    }
     assert {words: one.get_short_help_str(limit=1000) for words, one in commands.items()} == SENTENCES
     for words in declared:
         assert resolve_name(f"metaeval.{COMMANDS[words]}").name == words

@@ -70,7 +70,7 @@ def test_the_report_shows_it(runs: dict[str, Path]) -> None:
 
 
 def test_a_gate_with_anchors_takes_another_judge(runs: dict[str, Path]) -> None:
-    asked = GateRequest({}, {"*": 0.8})
+    asked = GateRequest(max_drop={"*": 0.8})
     with pytest.raises(MetaevalError, match="give --anchors OLD"):
         gate_run(runs["now"], asked, runs["then"])
     plain = gate_run(runs["now"], asked, runs["then"], accept_judge_change=True)
