@@ -119,11 +119,13 @@ class Command:
             open_run(folder, rated=self.rated) if self.places[name][0] is OpenRun else folder
             for name, folder in folders.items()
         ]
-        how = [given[-1] if isinstance(given[-1:] and given[-1], Typed) else self._read(named)]
-        made = self.make(*opened, *how[: len(self.options.model_fields)])
+        how = given[-1] if given and isinstance(given[-1], Typed) else self._read(named)
+        made = self.make(*opened, how) if self.options.model_fields else self.make(*opened)
         of_run = opened[-1].scores.simulation if isinstance(opened[-1], OpenRun) else REAL
         simulated = of_run if made.simulated is None else made.simulated
-        made = replace(made, sheets=[_marked(sheet, simulated) for sheet in made.sheets if sheet])
+        sheets = [_marked(sheet, simulated) for sheet in made.sheets if sheet]
+        figures = [replace(figure, sheet=_marked(figure.sheet, simulated)) for figure in made.figures]
+        made = replace(made, sheets=sheets, figures=figures)
         for path, content in made.files.items():
             write_text(path, content)
         if self.view and made.code is None:
