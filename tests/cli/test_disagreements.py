@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
-from metaeval.cli.panel import disagreements
+from metaeval.cli.trust import disagreements
 from metaeval.evaluators.verdicts import OUTCOMES, comparisons_of
 from metaeval.trust.disagreements import session_of_disagreements
 from metaeval.trust.labelling.golden_table import import_labels

@@ -13,9 +13,8 @@ import pytest
 from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import Simulation
 from metaeval.cli.frame import command_of, options_of
-from metaeval.cli.gate import gate
 from metaeval.cli.index import COMMANDS, SENTENCES
-from metaeval.cli.panel import disagreements
+from metaeval.cli.trust import disagreements, gate
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.runs.command import Made, Names, Resamples, Typed, command
 

@@ -16,8 +16,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.formulas import to_csv
 from metaeval.base.records import Kind, Scale
 from metaeval.cli.frame import command_of
-from metaeval.cli.gate import gate
-from metaeval.cli.panel import disagreements
+from metaeval.cli.trust import disagreements, gate
 from metaeval.engine.board import Board, BoardDimension
 from metaeval.runs.folder import RANKING, SCORES, TRUTH, RunFolder
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts

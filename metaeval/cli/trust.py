@@ -1,4 +1,4 @@
-"""``metaeval gate``: whether a system is still good enough."""
+"""``metaeval gate`` and ``disagreements``, which do more than print sheets: exit codes, files, a page."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import click
 
 from metaeval.base.files import write_text
 from metaeval.cli.frame import options_of
-from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_lost, tell_simulated
-from metaeval.cli.options import PATH, flag, option, run_argument, several
-from metaeval.cli.sheets import sheet_options, written
+from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_lost, tell_pages, tell_simulated
+from metaeval.cli.options import PATH, flag, option, run_argument, served, several
+from metaeval.cli.sheets import Sheets, prints_sheets, sheet_options, written
 from metaeval.reports.sheets import files, render
+from metaeval.trust import disagreements as panel
 from metaeval.trust.gate.checks import GateResult, gate_sheet
 from metaeval.trust.gate.report import gate_markdown, gate_record, junit_xml
 from metaeval.trust.gate.rules import read_thresholds
 from metaeval.trust.gate.run import GateRequest, baseline_of_run, gate_run
+from metaeval.trust.labelling.pages import label_units
 
 _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
 
@@ -98,3 +100,40 @@ def _tell(
         click.echo(printed, nl=False)
     else:
         tell(f"{result.verdict}: {out}")
+
+
+@click.command(help=panel.disagreements_of.__doc__)
+@run_argument
+@options_of(panel.Panel, "judges", "n", "aspects", "levels")
+@option("--labels", "Also write these units to a table for people to label.", PATH, metavar="FILE.csv")
+@option("--data", "Data-set folder, for people's labels.  [default: the study's]", PATH)
+@flag("--label", "Label these units in a browser instead.")
+@option("--rater", "Name of the person who labels, with --label.", metavar="NAME", default="")
+@served
+@options_of(panel.Panel, "resamples", "seed")
+@prints_sheets(uncalibrated=True)
+def disagreements(
+    folder: Path,
+    *,
+    aspects: tuple[str, ...],
+    labels: Path | None,
+    data: Path | None,
+    label: bool,
+    rater: str,
+    port: int,
+    no_browser: bool,
+    **options: Any,
+) -> Sheets:
+    """Print the tables, or have people label."""
+    if label:
+        session = panel.session_of_disagreements(
+            folder, options["judges"], rater=rater, aspects=aspects, n=options["n"], data=data
+        )
+        label_units(session, port=port, browser=not no_browser, ready=partial(tell_pages, folder, [rater]))
+        tell(session.line())
+        click.get_current_context().exit()
+    sheets = panel.disagreements_of(folder, aspects=aspects, **options)
+    if labels is not None:
+        panel.labels_of_disagreements(folder, sheets[0], labels, aspects=aspects, data=data)
+        tell(str(labels))
+    return sheets
