@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
-from pydantic import Field
 
 from metaeval.analysis.agreement.labels import agreements, check_cuts, check_measure
 from metaeval.base import __version__
@@ -29,7 +28,7 @@ from metaeval.kinds.explanations.data.exports.known import recognised
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import known_for, score
-from metaeval.runs.command import Aspects, Made, Names, Typed, command
+from metaeval.runs.command import Made, command
 from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import CALIBRATION, SCORES, read_record
 from metaeval.sources.hub import FILE
@@ -47,6 +46,7 @@ from metaeval.trust.calibration.record import (
     write_calibration,
 )
 from metaeval.trust.calibration.sheets import (
+    Calibrating,
     calibration_sheets,
     confidence_sheets,
     reliability_figures,
@@ -55,45 +55,6 @@ from metaeval.trust.calibration.sheets import (
 
 RESAMPLES = 10_000
 """Of the bootstrap, if neither the run nor the user says how many."""
-
-
-class Calibrating(Typed):
-    """What to calibrate, and how."""
-
-    evaluators: Annotated[Names, "--evaluator NAME"] = ()
-    """Evaluator to calibrate; may be given again.  [default: all]"""
-    aspects: Aspects = ()
-    by: Annotated[str | None, "COLUMN"] = None
-    """Also calibrate within each value of this column of the units or users."""
-    cuts: Annotated[tuple[float, ...], "--cut"] = ()
-    """Labels of this value or more pass; the verdict uses kappa of pass and fail. May be given again."""
-    bands: str = "0.4,0.6"
-    """Thresholds of the verdicts."""
-    measure: str | None = None
-    """Coefficient of the verdict: kappa, linear, quadratic, alpha, spearman, kendall."""
-    within: Annotated[float | None, Field(ge=0)] = None
-    """Points within which a score agrees, for its confidence.  [default: the same value of the scale]"""
-    truth: str | None = None
-    """Truth, for a data set.  [default: User(), or the only annotator]"""
-    data: Annotated[str | None, "DIR"] = None
-    """Data-set folder of the run.  [default: the study's]"""
-    people: Annotated[Names, "NAME"] = ()
-    """Scorer or field of an EXPORT whose values are people's; may be given again."""
-    check: Annotated[Path | None, "CALIBRATION"] = None
-    """Check that RUN's judges are those of this calibration file or run."""
-    save: Path | None = None
-    """Calibration file to write.  [default: calibration.json in RUN]"""
-    resamples: Annotated[int | None, Field(ge=1)] = None
-    """Number of resamples.  [default: the run's, else 10000]"""
-    seed: Annotated[int | None, Field(ge=0)] = None
-    """Seed of the resamples.  [default: the run's, else 0]"""
-
-    def of(self, bootstrap: Bootstrap) -> Bootstrap:
-        """Return a bootstrap with the resamples and the seed that are given."""
-        options = {"resamples": self.resamples, "seed": self.seed}
-        return bootstrap.model_copy(
-            update={key: value for key, value in options.items() if value is not None}
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,21 +125,18 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
         raise MetaevalError("no unit has both a rating of people and a score; there is nothing to calibrate")
     maps = map_fits(data, scale=labelled.scale, bootstrap=bootstrap, cluster=folds)
     simulated = labelled.scores.simulation.among(data.evaluators)
-    choice: dict[str, Any] = {"measure": how.measure, "cuts": how.cuts}
     if how.save is not None or not of_data:
         about = {**labelled.about, "simulated": bool(simulated)}
-        how_made: dict[str, Any] = {"about": about, "bands": bands, "bootstrap": bootstrap, **choice}
-        made = make_calibration(measured, maps, signatures=labelled.scores.signatures, **how_made)
+        choice: dict[str, Any] = {
+            "measure": how.measure,
+            "cuts": how.cuts,
+            "bands": bands,
+            "bootstrap": bootstrap,
+        }
+        made = make_calibration(measured, maps, signatures=labelled.scores.signatures, about=about, **choice)
         write_calibration(made, how.save if how.save is not None else folder / CALIBRATION)
-    sheets = calibration_sheets(
-        measured,
-        bands,
-        **choice,
-        by=how.by or "",
-        every=bool(how.evaluators),
-        intervals=_intervals(bootstrap, data, labelled.nouns),
-        left_out=left_out,
-    )
+    intervals_note = _intervals(bootstrap, data, labelled.nouns)
+    sheets = calibration_sheets(measured, bands, how, intervals=intervals_note, left_out=left_out)
     who = labelled.nouns.get(folds, folds)
     fitted = map_sheet(maps, who=who, seed=bootstrap.seed)
     intervals = conformal_sheet(maps, who=who)

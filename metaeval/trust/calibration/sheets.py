@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from metaeval.analysis.agreement.labels import MEASURES, Agreement, cut_name, falling, heads, label_sheet
 from metaeval.base.keys import cluster_columns, key_columns
 from metaeval.base.records import Scale
 from metaeval.engine.figure import Figure
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.runs.command import Aspects, Names, Typed
 from metaeval.stats.agreement.confidence import BINS, Reliability, reliability
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW
@@ -40,23 +43,59 @@ _TITLES = {
 _EVALUATOR, _ASPECT = Column("evaluator", "Evaluator"), Column("aspect", "Aspect")
 
 
+class Calibrating(Typed):
+    """What to calibrate, and how."""
+
+    evaluators: Annotated[Names, "--evaluator NAME"] = ()
+    """Evaluator to calibrate; may be given again.  [default: all]"""
+    aspects: Aspects = ()
+    by: Annotated[str | None, "COLUMN"] = None
+    """Also calibrate within each value of this column of the units or users."""
+    cuts: Annotated[tuple[float, ...], "--cut"] = ()
+    """Labels of this value or more pass; the verdict uses kappa of pass and fail. May be given again."""
+    bands: str = "0.4,0.6"
+    """Thresholds of the verdicts."""
+    measure: str | None = None
+    """Coefficient of the verdict: kappa, linear, quadratic, alpha, spearman, kendall."""
+    within: Annotated[float | None, Field(ge=0)] = None
+    """Points within which a score agrees, for its confidence.  [default: the same value of the scale]"""
+    truth: str | None = None
+    """Truth, for a data set.  [default: User(), or the only annotator]"""
+    data: Annotated[str | None, "DIR"] = None
+    """Data-set folder of the run.  [default: the study's]"""
+    people: Annotated[Names, "NAME"] = ()
+    """Scorer or field of an EXPORT whose values are people's; may be given again."""
+    check: Annotated[Path | None, "CALIBRATION"] = None
+    """Check that RUN's judges are those of this calibration file or run."""
+    save: Path | None = None
+    """Calibration file to write.  [default: calibration.json in RUN]"""
+    resamples: Annotated[int | None, Field(ge=1)] = None
+    """Number of resamples.  [default: the run's, else 10000]"""
+    seed: Annotated[int | None, Field(ge=0)] = None
+    """Seed of the resamples.  [default: the run's, else 0]"""
+
+    def of(self, bootstrap: Bootstrap) -> Bootstrap:
+        """Return a bootstrap with the resamples and the seed that are given."""
+        options = {"resamples": self.resamples, "seed": self.seed}
+        return bootstrap.model_copy(
+            update={key: value for key, value in options.items() if value is not None}
+        )
+
+
 def calibration_sheets(
     found: Sequence[Agreement],
     bands: Bands,
+    how: Calibrating,
     *,
-    measure: str | None = None,
-    cuts: Sequence[float] = (),
-    by: str = "",
-    every: bool = False,
     intervals: str = "",
     left_out: Sequence[str] = (),
 ) -> list[Sheet]:
     """Return ``calibration`` and, where there are such results, ``labels``, ``strata`` and ``confusion``.
 
-    ``found`` is agreement on all units and on the strata of the column ``by``. ``every`` shows all confusion
-    tables, however many; ``intervals`` is a sentence on how they were made; evaluators ``left_out`` are part
-    of the truth.
+    ``found`` is agreement on all units and on strata; ``intervals`` is a sentence on how they were made;
+    evaluators ``left_out`` are part of the truth. If evaluators are named, all confusion tables are shown.
     """
+    measure, cuts, by, every = how.measure, how.cuts, how.by, bool(how.evaluators)
     whole = [one for one in found if not one.stratum]
     aspects = list(dict.fromkeys(one.aspect for one in found))
     judged = {id(one): bands.judged(one, measure, cuts) for one in found}
@@ -104,7 +143,7 @@ def calibration_sheets(
         _labels(whole, every),
     ]
     if strata:
-        columns = (*heads(found), Column("stratum", by), units, estimate, *bys, verdicts)
+        columns = (*heads(found), Column("stratum", str(by)), units, estimate, *bys, verdicts)
         note = f"Each {by} on its own; with few units intervals are wide, and verdicts say so."
         title = f"Agreement with people by {by}"
         sheets.append(Sheet("strata", title, pd.DataFrame(strata), columns, (note,)))

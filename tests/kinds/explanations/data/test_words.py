@@ -21,7 +21,8 @@ from metaeval.kinds.files.loading import load
 from metaeval.kinds.files.manifest import FORMATS
 from metaeval.stats.agreement.raters import krippendorff_alpha
 from metaeval.study.overview import data_sheets
-from metaeval.trust.calibration.calibrating import Calibrating, calibration_of
+from metaeval.trust.calibration.calibrating import calibration_of
+from metaeval.trust.calibration.sheets import Calibrating
 
 WORDS = ["10", "yes", "no"]  # one looks like a number, and is none
 NAMED = {"item_id": "item_id", "generator": {"constant": "g"}}
