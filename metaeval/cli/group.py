@@ -10,6 +10,7 @@ from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from metaeval.base.errors import unknown
 from metaeval.cli.index import SENTENCES
@@ -64,11 +65,21 @@ class Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each command with its whole first sentence, which click would cut at the end of the line."""
-        commands = [
-            (name, self.commands.get(name) or self.get_command(ctx, name)) for name in self.list_commands(ctx)
-        ]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, c.get_short_help_str(limit=_SENTENCE)) for name, c in commands if c])
+            formatter.write_dl([*self._sentences(ctx).items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names of commands, without loading those that are declared."""
+        told = self._sentences(ctx).items()
+        commands = [CompletionItem(name, help=said) for name, said in told if name.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def _sentences(self, ctx: click.Context) -> dict[str, str]:
+        """Return the first sentence of each command."""
+        listed = (
+            (name, self.commands.get(name) or self.get_command(ctx, name)) for name in self.list_commands(ctx)
+        )
+        return {name: command.get_short_help_str(limit=_SENTENCE) for name, command in listed if command}
 
 
 def talk(command: Callable[..., Any]) -> Callable[..., Any]:
