@@ -229,11 +229,11 @@ POWERED = "PPI++"
 _ALL_PAIRS = 10  # groups up to which every difference is shown; of more, those to the best
 
 
-def correcting_sheets(held: Iterable[Correcting], *, alpha: float, seed: int) -> list[Sheet | None]:
+def correcting_sheets(cases: Iterable[Correcting], *, alpha: float, seed: int) -> list[Sheet | None]:
     """Return the sheets ``correct``, ``correct-groups``, ``correct-differences`` and ``correct-ways``."""
     answers, groups, differences, ways = [], [], [], []
     name = cluster = ""
-    for each in held:
+    for each in cases:
         kept = each.judged(seed)
         name, cluster = each.noun, each.cluster
         answers.append(_answer(kept, alpha))
@@ -423,16 +423,16 @@ def correction_of(run: OpenRun, how: CorrectingOptions) -> Made:
     """
     values = kind_named(run.record.study.kind).values_by_cluster(run.scored)
     if values is not None:
-        held = list(samples_by_cluster(values, run.record.truth.spec, how.judges))
+        cases = list(samples_by_cluster(values, run.record.truth.spec, how.judges))
     else:
         names = judges_of(run, how.judges, "name the evaluators that are corrected with --judge")
         given = run.truth if how.labels is None else read_labels(run, how.labels)
         aspects = aspects_in(run.scores.frame, how.aspects)
-        held = list(samples(run.scored, names, aspects, given, least=how.least))
+        cases = list(samples(run.scored, names, aspects, given, least=how.least))
     if how.labelled is not None:
-        held = [withholding(each, how.labelled, how.seed) for each in held]
-    simulated = run.scores.simulation.among([name for each in held for name in each.judges])
-    return Made(correcting_sheets(held, alpha=how.alpha, seed=how.seed), simulated)
+        cases = [withholding(each, how.labelled, how.seed) for each in cases]
+    simulated = run.scores.simulation.among([name for each in cases for name in each.judges])
+    return Made(correcting_sheets(cases, alpha=how.alpha, seed=how.seed), simulated)
 
 
 def read_labels(run: OpenRun, path: Place, *, each_rater: bool = False) -> pd.DataFrame:

@@ -198,11 +198,11 @@ class Escalating(Typed):
 
 
 def escalating_sheets(
-    held: Iterable[Stages], how: Escalating, costs: Costs | None
+    by_aspect: Iterable[Stages], how: Escalating, costs: Costs | None
 ) -> tuple[list[Sheet | None], pd.DataFrame]:
     """Return the sheets, and the route: key columns, ``aspect`` and ``route``, the name of who decides."""
     verdicts, of_stage, curve, routes = [], [], [], []
-    for stage in held:
+    for stage in by_aspect:
         price = np.array([costs.of_judge[name] for name in stage.judges]) if costs else None
         chosen = Cascade(0.0, 0, np.zeros(len(stage.units), dtype=np.int64), ())
         if stage.judges:
@@ -217,8 +217,8 @@ def escalating_sheets(
         of_stage += [{"aspect": stage.aspect, **row} for row in _stages(stage, chosen)]
         for row in chosen.tested:
             first = stage.judges[int(row["first"])]
-            held_said = "yes" if row["holds"] else "no"
-            curve.append({"aspect": stage.aspect, **row, "first_judge": first, "held": held_said})
+            holds = "yes" if row["holds"] else "no"
+            curve.append({"aspect": stage.aspect, **row, "first_judge": first, "held": holds})
     unit = ("USD" if costs.unit == "usd" else costs.unit) if costs else ""
     said = (
         f"Agreement with people is at least {1 - how.alpha:.0%} among units that judges decide, with "
@@ -300,7 +300,7 @@ def escalation_of(run: OpenRun, how: Escalating) -> Made:
     the route. The run's report.html shows the tables.
     """
     names = judges_of(run, how.judges, "name who is asked first, second, … with --judge")
-    held = stages(run.scored, names, aspects_in(run.truth, how.aspects), how.within)
-    sheets, frame = escalating_sheets(held, how, costs_per_text(run.scores, names))
+    by_aspect = stages(run.scored, names, aspects_in(run.truth, how.aspects), how.within)
+    sheets, frame = escalating_sheets(by_aspect, how, costs_per_text(run.scores, names))
     route = how.route or run.folder / "route.csv"
     return Made(sheets, run.scores.simulation.among(names), {route: frame.to_csv(index=False)})

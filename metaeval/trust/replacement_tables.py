@@ -172,28 +172,26 @@ def replacing_sheets(
     agreed: list[dict[str, Any]] = []
     with progress("judges", len(panels)) as advance:
         for panel in panels:
-            held, head = (
-                ReplacingTest.of(panel, how, resampler),
-                {"evaluator": panel.evaluator, "aspect": panel.aspect},
-            )
-            said, more, of_twice = held.verdict(how)
-            usable = panel.on_scale and bool(held.people)
-            rates = [t.winning_rate() if usable else math.nan for t in (held.clustered, held.published)]
+            tested = ReplacingTest.of(panel, how, resampler)
+            head = {"evaluator": panel.evaluator, "aspect": panel.aspect}
+            said, more, of_twice = tested.verdict(how)
+            usable = panel.on_scale and bool(tested.people)
+            rates = [t.winning_rate() if usable else math.nan for t in (tested.clustered, tested.published)]
             rows.append(
                 {
                     **head,
                     "verdict": said,
                     **dict(zip(("winning_rate", "published_winning_rate"), rates, strict=True)),
-                    **(held.advantage if usable else NOTHING).row("advantage"),
-                    "people": len(held.people),
-                    "n_units": held.n_units,
+                    **(tested.advantage if usable else NOTHING).row("advantage"),
+                    "people": len(tested.people),
+                    "n_units": tested.n_units,
                     "more_units": _finite(more),
                     "more_units_by_twice_the_people": _finite(of_twice),
                 }
             )
             if usable:
-                of_people += [head | row for row in _person_rows(held)]
-                rates_at = {f"{e:g}": held.clustered.winning_rate(e) for e in _CURVE}
+                of_people += [head | row for row in _person_rows(tested)]
+                rates_at = {f"{e:g}": tested.clustered.winning_rate(e) for e in _CURVE}
                 curve.append(head | rates_at)
             if (found := agreement_of(panel, resampler, how.margin)) is not None:
                 agreed.append(head | found)
@@ -259,14 +257,14 @@ def _table(
     return table(name, title, rows, several(columns, rows), *notes)
 
 
-def _person_rows(held: ReplacingTest) -> Iterator[dict[str, Any]]:
-    test = held.clustered
+def _person_rows(tested: ReplacingTest) -> Iterator[dict[str, Any]]:
+    test = tested.clustered
     columns: list[Floats | Sequence[str]] = [
-        held.people,
+        tested.people,
         test.epsilon,
         test.shares,
         test.p(),
-        held.published.p(),
+        tested.published.p(),
         test.units.astype(float),
         test.clusters.astype(float),
     ]
@@ -306,14 +304,14 @@ def replacing_of(folder: Annotated[Path, "RUN|DATA"], how: ReplacingOptions) -> 
     """
     scored = _labelled(folder) if (folder / FILE).is_file() else open_run(folder, rated=True).scored
     how = how.model_copy(update={"cluster": how.cluster or noun(scored.cluster)})
-    held = list(panels(scored, how.evaluators, how.aspects, how.cluster))
-    known = dict.fromkeys(person for panel in held for person in panel.people)
+    judged = list(panels(scored, how.evaluators, how.aspects, how.cluster))
+    known = dict.fromkeys(person for panel in judged for person in panel.people)
     for name in how.experts:
         one_of(name, known, "the run has no person", "it has")
     resampler = Resampler(0, how.resamples, how.seed)
-    agree, *raters = raters_sheets(held, resampler)
-    sheets = [agree, *replacing_sheets(held, how, resampler), *raters]
-    return Made(sheets, scored.scores.simulation.among([panel.evaluator for panel in held]))
+    agree, *raters = raters_sheets(judged, resampler)
+    sheets = [agree, *replacing_sheets(judged, how, resampler), *raters]
+    return Made(sheets, scored.scores.simulation.among([panel.evaluator for panel in judged]))
 
 
 def _labelled(folder: Path) -> Scored[Any]:
