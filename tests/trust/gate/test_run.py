@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -102,9 +101,12 @@ def test_a_pairwise_judge_is_checked_by_the_win_rate_of_one_generator(tmp_path: 
     new = np.where(verdicts["first"].astype(str) == "new", won, 1 - won)
     assert check.value == pytest.approx(np.nanmean(new))
     assert 0 <= check.low <= check.value <= check.high <= 1
-    (other,) = gate_run(run, replace(request, generators=("labelled",), against="new")).checks
+    (other,) = gate_run(
+        run, request.model_copy(update={"generators": ("labelled",), "against": "new"})
+    ).checks
     assert other.value == pytest.approx(1 - check.value)
-    two = gate_run(run, replace(request, against=None)).checks  # of two, the other one is meant
+    # Of two, the other one is meant.
+    two = gate_run(run, request.model_copy(update={"against": None})).checks
     assert two[0].value == check.value
     for wrong, message in (
         ({"generators": ()}, "by the win rate of one generator against another"),
@@ -113,4 +115,4 @@ def test_a_pairwise_judge_is_checked_by_the_win_rate_of_one_generator(tmp_path: 
         ({"evaluator": "length"}, "compares no pairs"),
     ):
         with pytest.raises(MetaevalError, match=message):
-            gate_run(run, replace(request, **wrong))
+            gate_run(run, request.model_copy(update=wrong))
