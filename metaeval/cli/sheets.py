@@ -74,7 +74,7 @@ def prints_sheets(
     """Let a command print the sheets of its function, then which calls of the run were lost.
 
     ``source`` is a function ``module:name`` that takes all options; the decorated one, if left out. It may
-    return a `Made`, too. With
+    return a `Printed`, too. With
     ``uncalibrated`` it also says which judges have changed since they were calibrated. It ends with exit code
     3 if the first sheet has a judge of whose verdicts too many were not read.
     """

@@ -104,13 +104,13 @@ def _tell(
 
 @click.command(help=panel.disagreements_of.__doc__)
 @run_argument
-@options_of(panel.Panel, "judges", "n", "aspects", "levels")
+@options_of(panel.PanelOptions, "judges", "n", "aspects", "levels")
 @option("--labels", "Also write these units to a table for people to label.", PATH, metavar="FILE.csv")
 @option("--data", "Data-set folder, for people's labels.  [default: the study's]", PATH)
 @flag("--label", "Label these units in a browser instead.")
 @option("--rater", "Name of the person who labels, with --label.", metavar="NAME", default="")
 @served
-@options_of(panel.Panel, "resamples", "seed")
+@options_of(panel.PanelOptions, "resamples", "seed")
 @prints_sheets(uncalibrated=True)
 def disagreements(
     folder: Path,

@@ -63,7 +63,7 @@ def aspects_in(frame: pd.DataFrame, wanted: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class Printed:
     """What a command made."""
 
     sheets: Sequence[Sheet | None]
@@ -83,7 +83,7 @@ class Command:
     """A function on runs, which takes their folders, and returns sheets that say what is simulated."""
 
     def __init__(
-        self, make: Callable[..., Made], name: str, *, rated: bool, view: str, calibrated: bool
+        self, make: Callable[..., Printed], name: str, *, rated: bool, view: str, calibrated: bool
     ) -> None:
         update_wrapper(self, make)
         self.make, self.name, self.rated, self.view, self.calibrated = make, name, rated, view, calibrated
@@ -108,7 +108,7 @@ class Command:
         """Return the sheets of `made`."""
         return [sheet for sheet in self.made(*given, **options).sheets if sheet]
 
-    def made(self, *given: Any, **options: Any) -> Made:  # noqa: ANN401 - as the model says
+    def made(self, *given: Any, **options: Any) -> Printed:  # noqa: ANN401 - as the model says
         """Do it; show the sheets in the view of the run's report, and write its files.
 
         The options come as their model, or one by one.
@@ -142,7 +142,7 @@ class Command:
 
 def command(
     name: str, *, rated: bool = False, view: str = "", calibrated: bool = False
-) -> Callable[[Callable[..., Made]], Command]:
+) -> Callable[[Callable[..., Printed]], Command]:
     """Declare a function to be a command.
 
     Parameters
@@ -171,7 +171,7 @@ def _marked(sheet: Sheet, simulated: Simulation) -> Sheet:
     return replace(sheet, simulated=simulated)
 
 
-def show_in_report(folder: Path, view: str, made: Made) -> None:
+def show_in_report(folder: Path, view: str, made: Printed) -> None:
     """Show what was made in a view of a run's report.
 
     A folder that is no run, a report that the run did not write, and one that may not be written stay as they

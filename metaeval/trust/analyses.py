@@ -26,7 +26,7 @@ from metaeval.judging.cost import costs_of
 from metaeval.kinds.kind import kind_named
 from metaeval.reports.drawing import check_drawing, draw
 from metaeval.reports.sheets import sheet_to_csv
-from metaeval.runs.command import Aspects, Judges, Made, Names, Place, Resamples, Seed, Typed, command
+from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun, open_run
 
 
@@ -61,7 +61,7 @@ class Combining(Typed):
 
 
 @command("ensembles", rated=True)
-def ensembles_of(run: OpenRun, how: Combining) -> Made:
+def ensembles_of(run: OpenRun, how: Combining) -> Printed:
     """Compare the means of all subsets of the judges of the finished run in the folder RUN.
 
     Prints accuracy by size, the contribution of each judge, how far their errors are correlated, and the
@@ -75,7 +75,7 @@ def ensembles_of(run: OpenRun, how: Combining) -> Made:
         costs=costs_per_text(run.scores, names),
         how=Choosing(resamples=how.resamples, resamples_in_fold=within, seed=how.seed),
     )
-    return Made(ensemble_sheets(estimates), run.scores.simulation.among(names))
+    return Printed(ensemble_sheets(estimates), run.scores.simulation.among(names))
 
 
 def costs_per_text(scores: ScoreTable, names: Sequence[str]) -> Costs | None:
@@ -91,7 +91,7 @@ def costs_per_text(scores: ScoreTable, names: Sequence[str]) -> Costs | None:
     return None
 
 
-class Ranking(Typed):
+class RankingOptions(Typed):
     """How generators are ranked."""
 
     evaluators: Annotated[Names, "--evaluator NAME"] = ()
@@ -107,7 +107,7 @@ class Ranking(Typed):
 
 
 @command("generators", rated=True)
-def generators_of(run: OpenRun, how: Ranking) -> Made:
+def generators_of(run: OpenRun, how: RankingOptions) -> Printed:
     """Rank the generators of the finished run in the folder RUN by ratings and by evaluators."""
     options = Bootstrap.read({"resamples": how.resamples, "seed": how.seed})
     names = trusted(run.scores, how.evaluators)
@@ -127,7 +127,7 @@ def generators_of(run: OpenRun, how: Ranking) -> Made:
         seed=how.seed,
         simulated=simulated.among([judge]),
     )
-    return Made([*sheets, powered], REAL)
+    return Printed([*sheets, powered], REAL)
 
 
 class Powering(Typed):
@@ -151,7 +151,7 @@ class Powering(Typed):
 
 
 @command("power", rated=True)
-def power_of(run: OpenRun, how: Powering) -> Made:
+def power_of(run: OpenRun, how: Powering) -> Printed:
     """Estimate how many users are needed to tell two evaluators of the run in RUN apart.
 
     Studies of several sizes are simulated by drawing users, and units of each, from the run.
@@ -161,18 +161,18 @@ def power_of(run: OpenRun, how: Powering) -> Made:
         levels=[how.level or usual.levels[0]], coefficients=[how.coefficient or usual.coefficients[0]]
     )
     sizes = power(data, **how.model_dump(exclude={"level", "coefficient"}))
-    return Made([power_sheet(sizes)], run.scores.simulation.among((sizes.first, sizes.second)))
+    return Printed([power_sheet(sizes)], run.scores.simulation.among((sizes.first, sizes.second)))
 
 
 @command("details")
-def details_of(run: OpenRun) -> Made:
+def details_of(run: OpenRun) -> Printed:
     """Print more of the run in RUN: measures, agreement of people, reliability, variance components.
 
     Measures are pairwise accuracy with calibrated ties, soft pairwise accuracy of generators, weighted
     kappa, Krippendorff's alpha, concordance and mean absolute error. Reliability is that of annotators, and
     of judges over replicates; where it is known, correlations are corrected for it.
     """
-    return Made(kind_named(run.scored.study.kind).details(run.scored), REAL)
+    return Printed(kind_named(run.scored.study.kind).details(run.scored), REAL)
 
 
 def figures_of_run(

@@ -18,7 +18,7 @@ from metaeval.base.keys import compared_key, noun
 from metaeval.base.records import Status
 from metaeval.engine.sheet import Column, Sheet, table
 from metaeval.kinds.kind import kind_named
-from metaeval.runs.command import Aspects, Judges, Made, Place, Seed, Typed, aspects_in, command, judges_of
+from metaeval.runs.command import Aspects, Judges, Place, Printed, Seed, Typed, aspects_in, command, judges_of
 from metaeval.runs.finished import OpenRun
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking.orders import rank_clusters
@@ -413,7 +413,7 @@ class CorrectingOptions(Typed):
 
 
 @command("correct", view="correct")
-def correction_of(run: OpenRun, how: CorrectingOptions) -> Made:
+def correction_of(run: OpenRun, how: CorrectingOptions) -> Printed:
     """Say what people would have said of all units of the finished run in the folder RUN.
 
     Judges scored all units, people labelled some. Means, differences between generators and their order are
@@ -432,7 +432,7 @@ def correction_of(run: OpenRun, how: CorrectingOptions) -> Made:
     if how.labelled is not None:
         cases = [withholding(each, how.labelled, how.seed) for each in cases]
     simulated = run.scores.simulation.among([name for each in cases for name in each.judges])
-    return Made(correcting_sheets(cases, alpha=how.alpha, seed=how.seed), simulated)
+    return Printed(correcting_sheets(cases, alpha=how.alpha, seed=how.seed), simulated)
 
 
 def read_labels(run: OpenRun, path: Place, *, each_rater: bool = False) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.verdicts import pair_keys
 from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.kind import kind_named
-from metaeval.runs.command import Aspects, Judges, Made, Names, Place, Resamples, Seed, Typed, command
+from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.plan import data_of
 from metaeval.trust.analyses import panel_of
@@ -36,7 +36,7 @@ from metaeval.trust.panel_gain import (
 )
 
 
-class Panel(Typed):
+class PanelOptions(Typed):
     """Which judges make the panel, and what is listed."""
 
     judges: Judges = ()
@@ -51,7 +51,7 @@ class Panel(Typed):
 
 
 @command("disagreements")
-def disagreements_of(run: OpenRun, how: Panel) -> Made:
+def disagreements_of(run: OpenRun, how: PanelOptions) -> Printed:
     """List the units of the finished run in the folder RUN on which a panel of judges splits most.
 
     How far the panel agrees; and what its mean, median and majority gain over its best member, which is
@@ -69,7 +69,7 @@ def disagreements_of(run: OpenRun, how: Panel) -> Made:
         agreement_sheet(units, members),
         gain_sheet(gains, fitting, run.nouns[run.cluster], between=data.between),
     ]
-    return Made(sheets, run.scores.simulation.among(members))
+    return Printed(sheets, run.scores.simulation.among(members))
 
 
 def labels_of_disagreements(

@@ -15,7 +15,7 @@ from pydantic import Field
 from metaeval.base.records import Scale, Status
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.sheet import Column, Sheet, table
-from metaeval.runs.command import Aspects, Judges, Made, Typed, aspects_in, command, judges_of
+from metaeval.runs.command import Aspects, Judges, Printed, Typed, aspects_in, command, judges_of
 from metaeval.runs.finished import OpenRun
 from metaeval.stats.agreement.escalation import Cascade, cascade
 from metaeval.stats.coefficients.tables import Floats
@@ -291,7 +291,7 @@ def _stages(stage: Stages, chosen: Cascade) -> list[dict[str, Any]]:
 
 
 @command("escalate", rated=True, view="escalate")
-def escalation_of(run: OpenRun, how: Escalating) -> Made:
+def escalation_of(run: OpenRun, how: Escalating) -> Printed:
     """Say which units of the finished run in the folder RUN each judge decides, and which a person.
 
     A unit is handed on where a judge is not sure: by its confidence, or by how far the members of a panel, or
@@ -303,4 +303,4 @@ def escalation_of(run: OpenRun, how: Escalating) -> Made:
     by_aspect = stages(run.scored, names, aspects_in(run.truth, how.aspects), how.within)
     sheets, frame = escalating_sheets(by_aspect, how, costs_per_text(run.scores, names))
     route = how.route or run.folder / "route.csv"
-    return Made(sheets, run.scores.simulation.among(names), {route: frame.to_csv(index=False)})
+    return Printed(sheets, run.scores.simulation.among(names), {route: frame.to_csv(index=False)})

@@ -15,7 +15,7 @@ from pydantic import Field
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import Status
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.runs.command import Made, Seed, Typed, aspects_in, command, judges_of
+from metaeval.runs.command import Printed, Seed, Typed, aspects_in, command, judges_of
 from metaeval.runs.finished import OpenRun
 from metaeval.stats.agreement.alternative import Advantages
 from metaeval.stats.coefficients.tables import Floats
@@ -274,7 +274,7 @@ class Planning(Typed):
 
 
 @command("plan", view="plan")
-def plan_of(run: OpenRun, how: Planning) -> Made:
+def plan_of(run: OpenRun, how: Planning) -> Printed:
     """Say which units of the finished run in the folder RUN people should label next, and when to stop.
 
     The question is whether A is better than B (--better A B), what the mean is (--width W), or else whether
@@ -302,4 +302,4 @@ def plan_of(run: OpenRun, how: Planning) -> Made:
     else:
         frames = [ratings_of_people(run.scored, list(run.scores.keys))]
     sheet = planning_sheet(drawn, name, labels_of(frames, drawn.keys, asked), alpha=how.alpha)
-    return Made([sheet], run.scores.simulation.among([name]), {path: content})
+    return Printed([sheet], run.scores.simulation.among([name]), {path: content})

@@ -22,7 +22,7 @@ from metaeval.kinds.files.loading import load
 from metaeval.kinds.kind import Scored, kind_named
 from metaeval.kinds.reading import make_study
 from metaeval.kinds.scoring import score
-from metaeval.runs.command import Aspects, Made, Names, Resamples, Seed, Typed, command
+from metaeval.runs.command import Aspects, Names, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import open_run
 from metaeval.sources.hub import FILE
 from metaeval.stats.agreement.alternative import LEAST_UNITS, Advantages, Alignment, Replacing, advantage
@@ -295,7 +295,7 @@ def _notes(how: ReplacingOptions) -> Iterator[str]:
 
 
 @command("replace", view="replace")
-def replacing_of(folder: Annotated[Path, "RUN|DATA"], how: ReplacingOptions) -> Made:
+def replacing_of(folder: Annotated[Path, "RUN|DATA"], how: ReplacingOptions) -> Printed:
     """Say whether a judge of a finished run, or of the recorded scores of a data set, may replace a person.
 
     The alternative annotator test: each person is left out in turn; does the judge agree with the others at
@@ -311,7 +311,7 @@ def replacing_of(folder: Annotated[Path, "RUN|DATA"], how: ReplacingOptions) -> 
     resampler = Resampler(0, how.resamples, how.seed)
     agree, *raters = raters_sheets(judged, resampler)
     sheets = [agree, *replacing_sheets(judged, how, resampler), *raters]
-    return Made(sheets, scored.scores.simulation.among([panel.evaluator for panel in judged]))
+    return Printed(sheets, scored.scores.simulation.among([panel.evaluator for panel in judged]))
 
 
 def _labelled(folder: Path) -> Scored[Any]:

@@ -16,7 +16,7 @@ from metaeval.cli.frame import command_of, options_of
 from metaeval.cli.index import COMMANDS, SENTENCES
 from metaeval.cli.trust import disagreements, gate
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.runs.command import Made, Names, Resamples, Typed, command
+from metaeval.runs.command import Names, Printed, Resamples, Typed, command
 
 UNREAL = Simulation(False, ("a", "b"))
 
@@ -32,7 +32,7 @@ class Some(Typed):
 
 
 @command("some")
-def some_of(place: Annotated[Path, "FILE"], how: Some) -> Made:
+def some_of(place: Annotated[Path, "FILE"], how: Some) -> Printed:
     """Say what was given."""
     frame = pd.DataFrame({"who": [*how.names], "other": [f"{how.names[0]} / x"] * len(how.names)})
     columns = (Column("who", "Who"),)
@@ -43,7 +43,7 @@ def some_of(place: Annotated[Path, "FILE"], how: Some) -> Made:
         Sheet("nobody", "Nobody", frame, columns, about=()),
         None,
     ]
-    return Made(sheets, UNREAL, {place / "it.txt": f"{how.resamples}"})
+    return Printed(sheets, UNREAL, {place / "it.txt": f"{how.resamples}"})
 
 
 def test_the_columns_that_a_sheet_is_about_say_what_is_simulated(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.kinds.details import made_of
 from metaeval.kinds.kind import kind_named
-from metaeval.runs.command import Judges, Made, Names, Place, Resamples, Seed, Typed, command
+from metaeval.runs.command import Judges, Names, Place, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun
 from metaeval.runs.folder import RANKING, read_output
 from metaeval.stats.resampling.bootstrap import Resampler
@@ -231,7 +231,7 @@ class Biasing(Typed):
 
 
 @command("biases", rated=True, view="biases", calibrated=True)
-def biases_of(run: OpenRun, how: Biasing) -> Made:
+def biases_of(run: OpenRun, how: Biasing) -> Printed:
     """Measure and test the biases of the judges of the finished run in the folder RUN.
 
     Biases are position (of pairwise judges), verbosity, self-preference, leniency, range use, central
@@ -274,7 +274,7 @@ def biases_of(run: OpenRun, how: Biasing) -> Made:
             f"nothing can be measured for {', '.join(every)}: there is no unit with a score and a rating, "
             "and no pair with a verdict in both orders; name other evaluators with --judge"
         )
-    return Made(sheets)
+    return Printed(sheets)
 
 
 def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> tuple[list[str], list[str]]:

@@ -28,7 +28,7 @@ from metaeval.kinds.explanations.data.exports.known import recognised
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import known_for, score
-from metaeval.runs.command import Made, command
+from metaeval.runs.command import Printed, command
 from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import CALIBRATION, SCORES, read_record
 from metaeval.sources.hub import FILE
@@ -77,7 +77,7 @@ class LabelledScores:
 
 
 @command("calibrate", view="calibration")
-def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating) -> Made:
+def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating) -> Printed:
     """Measure how far the evaluators of a run, a data set or an export of another tool agree with people.
 
     Prints kappa of labels and coefficients of scores with intervals, a verdict in words, confusion tables,
@@ -90,7 +90,9 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
         if how.model_dump(exclude={"check", "evaluators", "bands"}, exclude_defaults=True):
             raise MetaevalError("--check calibrates nothing; combine it with --evaluator only")
         states = states_of(folder, how.check, only=how.evaluators)
-        return Made([state_sheet(states.items())], code=0 if all(map(is_calibrated, states.values())) else 1)
+        return Printed(
+            [state_sheet(states.items())], code=0 if all(map(is_calibrated, states.values())) else 1
+        )
     bands = Bands.read(how.bands)
     check_measure(how.measure)
     known = recognised(str(folder)) if folder.is_file() else None
@@ -145,10 +147,10 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
     return _made([*stated[:1], *sheets, *stated[1:], fitted, intervals], labelled, data.evaluators)
 
 
-def _made(sheets: Sequence[Sheet | None], labelled: LabelledScores, evaluators: Sequence[str]) -> Made:
+def _made(sheets: Sequence[Sheet | None], labelled: LabelledScores, evaluators: Sequence[str]) -> Printed:
     simulated = labelled.scores.simulation.among(evaluators)
     there = [sheet for sheet in sheets if sheet]
-    return Made(there, simulated, figures=reliability_figures(there), within=half_widths(there))
+    return Printed(there, simulated, figures=reliability_figures(there), within=half_widths(there))
 
 
 def _confidence(

@@ -15,7 +15,7 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import key_columns
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.kind import kind_named
-from metaeval.runs.command import Made, Names, Place, Typed, command
+from metaeval.runs.command import Names, Place, Printed, Typed, command
 from metaeval.runs.finished import OpenRun
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import ClusterSums, jackknife_deviations, ratio
@@ -211,7 +211,7 @@ class Drifting(Typed):
 
 
 @command("drift", view="drift")
-def drift_of(old: Annotated[OpenRun, "OLD"], new: Annotated[OpenRun, "NEW"], how: Drifting) -> Made:
+def drift_of(old: Annotated[OpenRun, "OLD"], new: Annotated[OpenRun, "NEW"], how: Drifting) -> Printed:
     """Say whether scores changed between two finished runs by the judge or by the system.
 
     Units that have the same keys and the same texts in both are anchors: what changed on them is the judge.
@@ -245,7 +245,7 @@ def drift_of(old: Annotated[OpenRun, "OLD"], new: Annotated[OpenRun, "NEW"], how
     )
     if not sheets:
         raise MetaevalError("no judge has scores of one aspect in both runs")
-    return Made(sheets, new.scores.simulation.among(names))
+    return Printed(sheets, new.scores.simulation.among(names))
 
 
 def anchor_units(

@@ -16,7 +16,7 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.evaluators.verdicts import Flips, Orders
 from metaeval.kinds.files.labels import update_labels
 from metaeval.kinds.kind import kind_named
-from metaeval.runs.command import Made, Names, Resamples, Seed, Typed, command
+from metaeval.runs.command import Names, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import open_run
 from metaeval.sources.verdicts import WinnerOf, import_verdicts, kept_columns, read_verdicts
 from metaeval.study.unread import with_unread
@@ -37,7 +37,7 @@ class Cohering(Typed):
 
 
 @command("verdicts coherence")
-def coherence_of(path: Annotated[Path, "FILE|RUN"], how: Cohering) -> Made:
+def coherence_of(path: Annotated[Path, "FILE|RUN"], how: Cohering) -> Printed:
     """Report whether verdicts agree in both orders and when repeated, and have no cycles.
 
     FILE is a table with its map, or made by `metaeval verdicts import`; RUN is the folder of a run with
@@ -64,7 +64,7 @@ def coherence_of(path: Annotated[Path, "FILE|RUN"], how: Cohering) -> Made:
     sheet = coherence_sheet(axioms, resamples=how.resamples, seed=how.seed)
     if verdicts is not None:
         sheet = with_unread(sheet, verdicts, lambda v: coherence(orders_of(v), resamples=1), "estimate")
-    return Made([sheet], simulated)
+    return Printed([sheet], simulated)
 
 
 class PairsOptions(Typed):
@@ -79,7 +79,7 @@ class PairsOptions(Typed):
 
 
 @command("pairwise")
-def pairwise_of(path: Annotated[Path, "RUN|FILE"], how: PairsOptions) -> Made:
+def pairwise_of(path: Annotated[Path, "RUN|FILE"], how: PairsOptions) -> Printed:
     """Summarise the pairs of the finished run in the folder RUN, and rank its generators.
 
     In place of RUN, it takes a FILE of verdicts made by `metaeval verdicts import`. Generators are ranked by
@@ -96,10 +96,10 @@ def pairwise_of(path: Annotated[Path, "RUN|FILE"], how: PairsOptions) -> Made:
         or cast("Flips", scores.signatures.get(name, {}).get("flips", "tie") if scores else "tie")
         for name in wanted
     }
-    return Made(pairwise_sheets(verdicts, flips=rules, resamples=how.resamples, seed=how.seed), simulated)
+    return Printed(pairwise_sheets(verdicts, flips=rules, resamples=how.resamples, seed=how.seed), simulated)
 
 
-class Judging(Typed):
+class AccuracyOptions(Typed):
     """What verdicts are held against, and how they count."""
 
     gold: Path | None = None
@@ -117,7 +117,7 @@ class Judging(Typed):
 
 
 @command("verdicts accuracy")
-def accuracy_of(path: Annotated[Path, "FILE|RUN"], how: Judging) -> Made:
+def accuracy_of(path: Annotated[Path, "FILE|RUN"], how: AccuracyOptions) -> Printed:
     """Hold verdicts against gold preferences, or against the verdicts of people.
 
     FILE is a table with its map, or made by `metaeval verdicts import`; RUN is the folder of a run with
@@ -137,7 +137,7 @@ def accuracy_of(path: Annotated[Path, "FILE|RUN"], how: Judging) -> Made:
     known, _ = with_gold(verdicts)
     sheets.append(systems_sheet(known, how.orders))
     several = len(known["evaluator"].unique()) > 1
-    return Made([*sheets, judges_sheet(known, how.orders, **draws)] if several else sheets, simulated)
+    return Printed([*sheets, judges_sheet(known, how.orders, **draws)] if several else sheets, simulated)
 
 
 def _labelled(verdicts: pd.DataFrame, scores: ScoreTable | None) -> tuple[pd.DataFrame, Simulation]:
