@@ -64,7 +64,8 @@ html_css_files = ["site.css"]
 # A page per command, made of the command itself.
 _pages = Path(__file__).parent / "reference" / "commands"
 _pages.mkdir(exist_ok=True)
-for _name, _module in COMMANDS.items():
+for _name, _where in ((name, where) for name, where in COMMANDS.items() if " " not in name):
+    _module = "frame" if ":" in _where else _where
     _place = f"metaeval.cli.{_module}:{_name.replace('-', '_')}"
     _click = f".. click:: {_place}\n   :prog: metaeval {_name}\n   :nested: full"
     _page = f"# {_name}\n\n```{{eval-rst}}\n{_click}\n```\n"

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from sphinx.util.docutils import SphinxDirective
 
 from metaeval.base.files import bundled
-from metaeval.study.commands.analyses import write_figures
+from metaeval.trust.analyses import write_figures
 from metaeval.study.pipeline import run
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import pandas as pd
 from metaeval.analysis.ensemble_subsets import Ensembles, Unit
 from metaeval.base.counts import plural_of
 from metaeval.base.records import AVERAGE
-from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sentences import NO_BOOTSTRAP
 from metaeval.engine.sheet import Column, Form, Sheet
 
@@ -33,18 +32,18 @@ _NOISIER = (
 _UNEQUAL = 3.0  # ratio of standard deviations from which on one judge dominates a mean
 
 
-def ensemble_sheets(found: Ensembles, *, simulated: Simulation = REAL) -> list[Sheet]:
+def ensemble_sheets(found: Ensembles) -> list[Sheet]:
     """Return the tables: by size, by judge, errors, frontier and choices."""
     return [
-        _sizes(found, simulated),
-        _contributions(found, simulated),
-        _errors(found, simulated),
-        _frontier(found, simulated),
-        _choices(found, simulated),
+        _sizes(found),
+        _contributions(found),
+        _errors(found),
+        _frontier(found),
+        _choices(found),
     ]
 
 
-def _sizes(found: Ensembles, simulated: Simulation) -> Sheet:
+def _sizes(found: Ensembles) -> Sheet:
     frame = found.sizes.assign(
         best_judges=[_named(best) for best in found.sizes["best_judges"]],
         who=[_who(best, found.judges) for best in found.sizes["best_judges"]],
@@ -67,10 +66,10 @@ def _sizes(found: Ensembles, simulated: Simulation) -> Sheet:
             "held-out data."
         ),
     )
-    return Sheet("sizes", "Ensembles by size", frame, columns, notes, simulated)
+    return Sheet("sizes", "Ensembles by size", frame, columns, notes)
 
 
-def _contributions(found: Ensembles, simulated: Simulation) -> Sheet:
+def _contributions(found: Ensembles) -> Sheet:
     cost, form = _COSTS[found.costs.unit]
     undefined = found.sizes.loc[found.sizes["aspect"] == found.aspects[-1], "n_undefined"].any()
     columns = (
@@ -92,10 +91,10 @@ def _contributions(found: Ensembles, simulated: Simulation) -> Sheet:
         *(["An undefined accuracy counts as 0."] if undefined else []),
         _COST_NOTES[found.costs.unit],
     )
-    return Sheet("judges", "Contribution of each judge", found.contributions, columns, notes, simulated)
+    return Sheet("judges", "Contribution of each judge", found.contributions, columns, notes)
 
 
-def _errors(found: Ensembles, simulated: Simulation) -> Sheet:
+def _errors(found: Ensembles) -> Sheet:
     columns = (
         Column("aspect", "Aspect"),
         Column("n_judges", "Judges", "count"),
@@ -111,10 +110,10 @@ def _errors(found: Ensembles, simulated: Simulation) -> Sheet:
         "Weak judges miss the same parts of the truth, which is a shared error.",
         *(["The average is over the aspects' mean correlations."] if AVERAGE in found.aspects else []),
     )
-    return Sheet("errors", "Correlation of the judges' errors", found.errors, columns, notes, simulated)
+    return Sheet("errors", "Correlation of the judges' errors", found.errors, columns, notes)
 
 
-def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
+def _frontier(found: Ensembles) -> Sheet:
     cost, form = _COSTS[found.costs.unit]
     columns = (
         Column("level", "Level"),
@@ -152,10 +151,10 @@ def _frontier(found: Ensembles, simulated: Simulation) -> Sheet:
         *([NO_BOOTSTRAP] if found.between else []),
         _COST_NOTES[found.costs.unit],
     )
-    return Sheet("frontier", "Accuracy and cost", pd.DataFrame(rows), columns, notes, simulated)
+    return Sheet("frontier", "Accuracy and cost", pd.DataFrame(rows), columns, notes)
 
 
-def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
+def _choices(found: Ensembles) -> Sheet:
     cost, form = _COSTS[found.costs.unit]
     people = plural_of(found.cluster)
     columns = (
@@ -203,7 +202,6 @@ def _choices(found: Ensembles, simulated: Simulation) -> Sheet:
         pd.DataFrame(rows),
         columns,
         notes,
-        simulated,
     )
 
 

@@ -15,7 +15,6 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import ITEM
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE
-from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.policy import allowed, whole_number
 from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.correlation import estimates
@@ -228,7 +227,7 @@ def _size(replicates: Floats, users: int, units: int | None, extrapolated: bool)
 _ENOUGH = f"{100 * ENOUGH:.0f} %"
 
 
-def power_sheet(found: Power, *, simulated: Simulation = REAL) -> Sheet:
+def power_sheet(found: Power) -> Sheet:
     """Return the table of widths and power by the size of a study."""
     columns = (
         Column("users", f"{found.cluster.capitalize()}s", "count"),
@@ -246,7 +245,6 @@ def power_sheet(found: Power, *, simulated: Simulation = REAL) -> Sheet:
         found.frame,
         columns,
         tuple(_notes(found)),
-        simulated.among((found.first, found.second)),
     )
 
 

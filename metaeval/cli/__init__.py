@@ -17,53 +17,13 @@ import click
 from metaeval.base import __version__
 from metaeval.base.errors import MetaevalError, by_cause
 from metaeval.cli.group import STOPPED, Group, show
+from metaeval.cli.index import COMMANDS, SENTENCES
 from metaeval.cli.options import flag
 
 DONE, WRONG_INPUT, UNEXPECTED = 0, 2, 70
 COMPLETE = "_METAEVAL_COMPLETE"
 """The variable by which a shell asks for completions; see `click.shell_completion`."""
 
-COMMANDS = {
-    "demo": "run",
-    "init": "steps",
-    "run": "run",
-    "score": "steps",
-    "correlate": "steps",
-    "leaderboard": "runs",
-    "details": "runs",
-    "ensembles": "analyses",
-    "generators": "analyses",
-    "power": "analyses",
-    "compare": "runs",
-    "figures": "runs",
-    "view": "runs",
-    "site": "runs",
-    "golden": "golden",
-    "calibrate": "analyses",
-    "replace": "analyses",
-    "correct": "analyses",
-    "escalate": "analyses",
-    "plan": "analyses",
-    "biases": "analyses",
-    "pairwise": "verdicts",
-    "verdicts": "verdicts",
-    "disagreements": "analyses",
-    "off-policy": "data",
-    "loop": "run",
-    "drift": "gate",
-    "gate": "gate",
-    "reproduce": "published",
-    "reparse": "run",
-    "runs": "runs",
-    "evaluators": "catalogue",
-    "data": "data",
-    "replies": "catalogue",
-    "prompts": "catalogue",
-    "schema": "catalogue",
-    "store": "catalogue",
-    "providers": "catalogue",
-}
-"""Command → the module of this package that has it, in the order of the help."""
 _NO_DOCSTRINGS = (
     "Python runs without docstrings, of which the help and the figures are made; set PYTHONOPTIMIZE to 1 or "
     "not at all, and leave -OO out"
@@ -76,16 +36,16 @@ class Commands(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all commands, in the order of the help."""
-        return list(COMMANDS)
+        return [words for words in COMMANDS if " " not in words]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command; None if there is no such command."""
         if sys.flags.optimize > 1:
             raise MetaevalError(_NO_DOCSTRINGS)
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"metaeval.cli.{COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        module = COMMANDS.get(cmd_name, ":")
+        if ":" in module:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = getattr(import_module(f"metaeval.cli.{module}"), cmd_name.replace("-", "_"))
         return command
 
 
@@ -97,6 +57,9 @@ class Commands(Group):
 def cli(context: click.Context, quiet: bool, as_json: bool) -> None:
     """Find out which evaluators of explanations agree with the users' ratings."""
     context.obj = {"quiet": quiet, "json": as_json}
+
+
+cli.declare(*(words for words in SENTENCES if " " not in words))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

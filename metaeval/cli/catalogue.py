@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command()
 @option("--kind", "Kind of study.  [default: of every kind]", metavar="KIND")
 @option("--data", "Say which evaluators can score this data set.", PATH, metavar="DIR")
-@prints_sheets("study.commands.overview:evaluators_sheet")
+@prints_sheets("study.overview:evaluators_sheet")
 def evaluators() -> None:
     """List the evaluators: their specs, what they do, and what they need."""
 

@@ -128,7 +128,7 @@ def check(folder: Path) -> None:
 
 @data.command()
 @click.argument("place", metavar="DIR", type=PLACE)
-@prints_sheets("study.commands.overview:data_sheets")
+@prints_sheets("study.overview:data_sheets")
 def show() -> None:
     """Show what the data set DIR holds: counts, aspects, raters, texts, recorded scores, its first unit."""
 

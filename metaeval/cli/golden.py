@@ -92,7 +92,7 @@ def label(
     same command continues where you stopped.
     """
     from metaeval.kinds.files.folder import set_in
-    from metaeval.study.commands.labelling import label_sets, label_units
+    from metaeval.trust.labelling.pages import label_sets, label_units
 
     sessions = label_sets(folder, raters, **options)
     for session in sessions:

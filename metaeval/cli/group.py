@@ -10,8 +10,10 @@ from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from metaeval.base.errors import unknown
+from metaeval.cli.index import SENTENCES
 from metaeval.cli.options import flag
 
 if TYPE_CHECKING:
@@ -21,8 +23,30 @@ _SENTENCE = 1000  # characters: no summary is cut
 STOPPED = 3  # the exit code of work that can be resumed
 
 
+class Declared(click.Command):
+    """Stands for a command of `SENTENCES` that is not loaded yet."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words.rsplit(maxsplit=1)[-1], short_help=SENTENCES[words])
+        self.words = words
+
+
 class Group(click.Group):
     """A group that suggests the nearest command for an unknown one, and keeps their order."""
+
+    def declare(self, *commands: str) -> None:
+        """Add commands of `SENTENCES`, which are loaded when they are needed."""
+        for words in commands:
+            self.add_command(Declared(words))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; None if there is no such command."""
+        found = super().get_command(ctx, cmd_name)
+        if isinstance(found, Declared):
+            from metaeval.cli.frame import command_of
+
+            return command_of(found.words)
+        return found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -41,9 +65,21 @@ class Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each command with its whole first sentence, which click would cut at the end of the line."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, c.get_short_help_str(limit=_SENTENCE)) for name, c in commands if c])
+            formatter.write_dl([*self._sentences(ctx).items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names of commands, without loading those that are declared."""
+        told = self._sentences(ctx).items()
+        commands = [CompletionItem(name, help=said) for name, said in told if name.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def _sentences(self, ctx: click.Context) -> dict[str, str]:
+        """Return the first sentence of each command."""
+        listed = (
+            (name, self.commands.get(name) or self.get_command(ctx, name)) for name in self.list_commands(ctx)
+        )
+        return {name: command.get_short_help_str(limit=_SENTENCE) for name, command in listed if command}
 
 
 def talk(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,7 +158,7 @@ def tell_uncalibrated(folder: Path) -> None:
 
     if not (folder / CALIBRATION).is_file():
         return  # never calibrated; the rest takes long to load
-    from metaeval.study.commands.calibration import uncalibrated_note
+    from metaeval.trust.calibration.calibrating import uncalibrated_note
 
     if note := uncalibrated_note(folder):
         warn(note)

@@ -97,11 +97,6 @@ def numbers(number: Callable[[str], float], such: str) -> Callable[[str], list[f
     return read
 
 
-def judges(what: str) -> Decorator:
-    """Return ``--judge``, with a sentence that says what the judges are for."""
-    return several("--judge judges", f"{what}  [default: the run's judges]", metavar="NAME")
-
-
 def resampled(resamples: int = 10_000) -> Decorator:
     """Return the ``--resamples`` and ``--seed`` of `metaeval.engine.intervals.Bootstrap`."""
     # Their ranges stand here again, since the model takes too long to load for --help; a test compares them.
@@ -134,7 +129,6 @@ refits = option(
     default=20,
 )
 run_argument = click.argument("folder", metavar="RUN", type=PATH)
-aspects = several("--aspect aspects", "Aspect to report; may be given again.  [default: all]")
 seed = option("--seed", "", click.IntRange(0), default=0)
 allow_failures = flag("--allow-failures", "Exit with 0 even if judges lost calls or many replies.")
 # The defaults stand here again, since the model takes too long to load for --help; a test compares them.

@@ -169,8 +169,8 @@ def loop(study: Path, *, suffix: str, **options: Any) -> None:
     """
     begin()
     with progress(f"metaeval loop {study.name}"):
-        from metaeval.study.commands.loop import LOOP
-        from metaeval.study.commands.loop import loop as run_loop
+        from metaeval.study.loop import LOOP
+        from metaeval.study.loop import loop as run_loop
 
         done = run_loop(study, **options)
     tell_sheets(done.sheets, suffix)

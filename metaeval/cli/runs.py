@@ -1,4 +1,4 @@
-"""Finished runs: leaderboards, details, comparisons, figures, pages, a site, and which there are."""
+"""Finished runs: leaderboards, comparisons, figures, pages, a site, a list; published tables made again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from metaeval.cli.group import (
     tell_uncalibrated,
 )
 from metaeval.cli.options import PATH, flag, option, run_argument, served, several
-from metaeval.cli.sheets import options_typed, prints_sheets, sheet_options, tell_tables
+from metaeval.cli.sheets import options_typed, prints_sheets, sheet_options, tell_sheets, tell_tables
 
 _runs = click.argument("folders", metavar="RUN...", type=PATH, nargs=-1, required=True)
 
@@ -65,18 +65,6 @@ def leaderboard(
     for folder in folders:
         tell_uncalibrated(folder)
     tell_lost(*folders)
-
-
-@click.command()
-@run_argument
-@prints_sheets("study.commands.analyses:details_of")
-def details() -> None:
-    """Print more of the run in RUN: measures, agreement of people, reliability, variance components.
-
-    Measures are pairwise accuracy with calibrated ties, soft pairwise accuracy of generators, weighted
-    kappa, Krippendorff's alpha, concordance and mean absolute error. Reliability is that of annotators, and
-    of judges over replicates; where it is known, correlations are corrected for it.
-    """
 
 
 @click.command()
@@ -131,7 +119,7 @@ def figures(
     user_bias (by user), as far as the run has data for them. Needs metaeval[figures].
     """
     from metaeval.runs.folder import read_record
-    from metaeval.study.commands.analyses import write_figures
+    from metaeval.trust.analyses import write_figures
 
     begin()
     wanted = {"aspect": aspect, "level": level, "coefficient": coefficient}
@@ -191,3 +179,43 @@ def site(folders: tuple[Path, ...], *, out: Path, ledger: Path | None, **options
 @prints_sheets("runs.finished:runs_sheet")
 def runs() -> None:
     """List the runs in FOLDER: data set, date, whether it is finished, evaluators, cost."""
+
+
+@click.command()
+@click.argument("names", metavar="NAME|all", nargs=-1, required=True)
+@option("--from place", "Folder of the released files.  [default: what `data fetch` brought]", PATH)
+@option("--results", "Folder of what is made.", PATH, default=Path("results/published"))
+@flag("--cells", "Show the cells that are equal, too.")
+@option("--page", "Also write the ledger as a page of Markdown.", PATH, metavar="FILE.md")
+@sheet_options
+@talk
+def reproduce(
+    names: tuple[str, ...],
+    *,
+    place: Path | None,
+    results: Path,
+    cells: bool,
+    page: Path | None,
+    suffix: str,
+    out: Path | None,
+) -> None:
+    """Make published tables again, and hold every cell against what the paper prints.
+
+    A cell is equal to the digits printed, differs for a stated reason, or differs: then the exit code is 1.
+    Beside it are the interval, and whether the paper's best is better than its second. NAME is a folder of
+    studies/published; all stands for all.
+    """
+    from metaeval.base.files import write_text
+    from metaeval.study.published import OPEN, ledger_page, ledger_sheets, published_studies, reproduce
+
+    begin()
+    if names == ("list",):
+        for name in published_studies():
+            click.echo(name)
+        return
+    made = reproduce(names, place, results)
+    if page is not None:
+        write_text(page, ledger_page(made))
+    tell_sheets(ledger_sheets(made, open_only=not cells), suffix, out)
+    if any(one.count(OPEN) for one in made):
+        raise click.exceptions.Exit(1)

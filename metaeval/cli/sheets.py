@@ -69,33 +69,37 @@ def sheet_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def prints_sheets(
-    source: str = "", *, uncalibrated: bool = False, unread: bool = False
-) -> Callable[[Callable[..., Sheets | None]], Callable[..., Any]]:
+    source: str = "", *, uncalibrated: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let a command print the sheets of its function, then which calls of the run were lost.
 
-    ``source`` is a function ``module:name`` that takes all options; the decorated one, if left out. With
-    ``uncalibrated`` it also says which judges have changed since they were calibrated. With ``unread`` it
-    ends with exit code 3 if the first sheet has a judge of whose verdicts too many were not read.
+    ``source`` is a function ``module:name`` that takes all options; the decorated one, if left out. It may
+    return a `Printed`, too. With
+    ``uncalibrated`` it also says which judges have changed since they were calibrated. It ends with exit code
+    3 if the first sheet has a judge of whose verdicts too many were not read.
     """
 
-    def decorate(function: Callable[..., Sheets | None]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def command(*, suffix: str, out: Path | None, **options: Any) -> None:
             begin()
             make: Callable[..., Any] = resolve_name(f"metaeval.{source}") if source else function
             made = make(**options)
-            sheets: Sheets = made if isinstance(made, list | tuple) else [made]
+            found = getattr(made, "sheets", made)
+            sheets: Sheets = found if isinstance(found, list | tuple) else [found]
             tell_sheets(sheets, suffix, out)
             if uncalibrated:
                 tell_uncalibrated(*_given())
             tell_lost(*_given())
-            if unread and "unread" in sheets[0].frame:
+            if "unread_swapped" in sheets[0].frame:
                 from metaeval.runs.record import LOST
 
                 for note in sheets[0].notes if out else ():
                     if LOST in note:
                         warn(note)  # the file has rows alone
                 end_unread(sheets[0].frame.set_index("evaluator")["unread"].to_dict())
+            if code := getattr(made, "code", None):
+                click.get_current_context().exit(code)
 
         return sheet_options(talk(command))
 

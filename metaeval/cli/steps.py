@@ -165,7 +165,7 @@ def init(
     each with comments, and says how to run it. Of a data set that is there already, it writes the study. With
     --aspect it writes the map and the data set, which people then label.
     """
-    from metaeval.study.commands.start import DATA, start
+    from metaeval.study.start import DATA, start
 
     def ask(question: str, default: str, read: Callable[[str], Answer]) -> Answer:
         def understood(answer: str) -> Answer:

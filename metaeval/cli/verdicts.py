@@ -9,13 +9,11 @@ import click
 
 from metaeval.base.counts import counted
 from metaeval.cli.group import Group, end_unread, talk, tell, tell_json, warn
-from metaeval.cli.options import PATH, option, resampled, several
-from metaeval.cli.sheets import prints_sheets
+from metaeval.cli.options import PATH, option
 
 if TYPE_CHECKING:
     from metaeval.sources.verdicts import WinnerOf
 
-_map = option("--map map_path", "YAML file: what each column and word of FILE means.", PATH)
 _winner_of = option(
     "--winner-of",
     "How FILE names winners: by the side that was shown, or by the text. Replies: by what was shown.",
@@ -54,55 +52,4 @@ def import_(file: Path, *, map_file: Path, winner_of: WinnerOf | None, out: Path
     end_unread(unread)
 
 
-@verdicts.command()
-@click.argument("path", metavar="FILE|RUN", type=PATH)
-@_map
-@_winner_of
-@resampled()
-@prints_sheets("study.commands.pairwise:coherence_of", unread=True)
-def coherence() -> None:
-    """Report whether verdicts agree in both orders and when repeated, and have no cycles.
-
-    FILE is a table with its map, or made by `metaeval verdicts import`; RUN is the folder of a run with
-    pairwise evaluators, or of kind slates.
-    """
-
-
-@verdicts.command()
-@click.argument("path", metavar="FILE|RUN", type=PATH)
-@option("--gold", "Others' verdicts to hold them against; of several, what over half say, or a tie.", PATH)
-@_map
-@_winner_of
-@option(
-    "--orders",
-    "How both orders of a pair count: a net vote, a tie or nothing if they differ, or each by itself.",
-    ["net", "tie", "both", "each"],
-    default="each",
-)
-@several("--by by", "Count by this too.  [default: the columns that were kept]", metavar="COLUMN")
-@resampled()
-@prints_sheets("study.commands.pairwise:accuracy_of", unread=True)
-def accuracy() -> None:
-    """Hold verdicts against gold preferences, or against the verdicts of people.
-
-    FILE is a table with its map, or made by `metaeval verdicts import`; RUN is the folder of a run with
-    pairwise evaluators. What people said with `metaeval golden label SET --pairs` is in SET/verdicts.csv.
-    """
-
-
-@click.command()
-@click.argument("path", metavar="RUN|FILE", type=PATH)
-@several("--evaluator evaluators", "Pairwise evaluator; may be given again.  [default: all]")
-@option(
-    "--flips",
-    "How a flip counts: half a point for each side, or nothing.  [default: the evaluator's rule]",
-    ["tie", "drop"],
-)
-@resampled(1_000)
-@prints_sheets("study.commands.pairwise:pairwise_of")
-def pairwise() -> None:
-    """Summarise the pairs of the finished run in the folder RUN, and rank its generators.
-
-    In place of RUN, it takes a FILE of verdicts made by `metaeval verdicts import`. Generators are ranked by
-    Bradley and Terry's model, Elo and win rate, with intervals.
-    """
+verdicts.declare("verdicts coherence", "verdicts accuracy")

@@ -45,7 +45,7 @@ from metaeval.engine.files import Engine, Parquet, chosen
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Comparisons, Tests, aspects_of, comparisons, scored_alike
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.resampling.bootstrap import Statistic
+from metaeval.stats.resampling.cluster_sums import Statistic
 from metaeval.stats.resampling.paired import Paired, paired_statistics
 from metaeval.stats.resampling.weights import Swaps, in_threads
 

@@ -62,7 +62,7 @@ class Column(NamedTuple):
     beside: tuple[str, ...] = ()
     """Further columns that are printed in the same cell, behind a slash each."""
     optional: bool = False
-    """Whether a table of a kind leaves it out where no row has a value."""
+    """Whether a table leaves it out where no row has a value."""
     keep: bool = False
     """Whether a narrow terminal keeps it: the verdict, or a number that matters more than the first."""
 
@@ -96,6 +96,8 @@ class Sheet:
     """Row and column of the frame → what is marked there."""
     principal: bool = False
     """Whether it is the one that a file of CSV holds, and other sheets lie beside it."""
+    about: tuple[str, ...] | None = None
+    """The columns that name evaluators, ``A / B`` of two; all of the command's, if left out."""
 
     def __post_init__(self) -> None:
         ends = {c.name: c.low for c in self.columns if c.low}
@@ -107,6 +109,27 @@ class Sheet:
         """Return the sheet without one of its columns."""
         columns = tuple(c for c in self.columns if c.name != name)
         return replace(self, frame=self.frame.drop(columns=name, errors="ignore"), columns=columns)
+
+
+def table(
+    name: str,
+    title: str,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[Column],
+    *notes: str,
+    about: tuple[str, ...] | None = None,
+) -> Sheet | None:
+    """Return the sheet of rows; None without any. Optional columns without a value are left out."""
+    import pandas as pd
+
+    frame = pd.DataFrame(rows)
+    shown = tuple(c for c in columns if not c.optional or (c.name in frame and not is_blank(frame[c.name])))
+    return Sheet(name, title, frame, shown, notes, about=about) if rows else None
+
+
+def is_blank(column: pd.Series[Any]) -> bool:
+    """Say whether no row of a column has a value."""
+    return not (column.notna() & (column != "")).any()
 
 
 def lacking_sentence(frame: pd.DataFrame, ends: Mapping[str, str]) -> str:

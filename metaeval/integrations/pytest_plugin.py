@@ -47,11 +47,12 @@ def metaeval_gate() -> Gate:
         **options: Any,  # noqa: ANN401 - those of `GateRequest`
     ) -> GateResult:
         from metaeval.reports.sheets import render
-        from metaeval.study.commands.gate import GateRequest, gate_run
         from metaeval.trust.gate.checks import gate_sheet
         from metaeval.trust.gate.rules import read_thresholds
+        from metaeval.trust.gate.run import GateRequest, gate_run
 
-        request = GateRequest(read_thresholds(min, "min"), read_thresholds(max_drop, "max_drop"), **options)
+        options |= {"max_drop": read_thresholds(max_drop, "max_drop")}
+        request = GateRequest(least=read_thresholds(min, "min"), **options)
         place = Path(getattr(run, "folder", run))  # type: ignore[arg-type]
         known = None if baseline is None else Path(baseline)
         result = gate_run(place, request, known, accept_judge_change=accept_judge_change)

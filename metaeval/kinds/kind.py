@@ -19,7 +19,7 @@ from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.measures import Measure, MeasuredCells
 from metaeval.engine.ranking import PeopleLine, RankedCell, Results
 from metaeval.engine.sentences import interval_sentence
-from metaeval.engine.sheet import TEXT_FORMS, Column, Sheet
+from metaeval.engine.sheet import TEXT_FORMS, Column, Sheet, is_blank
 from metaeval.kinds.files.labels import SIDES, LabelTable
 from metaeval.stats.resampling.weights import in_threads
 
@@ -201,7 +201,7 @@ class KindTable:
     def _sheet(self, scored: Scored[Any], frame: pd.DataFrame) -> Sheet:
         notes = self.notes(scored, frame) if callable(self.notes) else self.notes
         said = (scored.intervals if note == INTERVALS else note for note in notes)
-        printed = (c for c in self.columns if c.title and not (c.optional and _blank(frame[c.name])))
+        printed = (c for c in self.columns if c.title and not (c.optional and is_blank(frame[c.name])))
         if not scored.study.bootstrap:
             printed = (c._replace(low="", high="") for c in printed)
         return Sheet(
@@ -224,10 +224,6 @@ class KindTable:
                     raise TypeError(
                         f"{self.file}: the column {name!r} holds text; declare Column({name!r}, '')"
                     )
-
-
-def _blank(column: pd.Series[Any]) -> bool:
-    return not (column.notna() & (column != "")).any()
 
 
 Factory: TypeAlias = "Callable[..., Evaluator] | str"

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from metaeval.analysis.generator_estimates import check_labelled
 from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import compared_key, noun
 from metaeval.base.records import Status
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, table
+from metaeval.kinds.kind import kind_named
+from metaeval.runs.command import Aspects, Judges, Place, Printed, Seed, Typed, aspects_in, command, judges_of
+from metaeval.runs.finished import OpenRun
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking.orders import rank_clusters
 from metaeval.stats.regression.correction import LIKE, LabelledSample
@@ -24,7 +29,6 @@ from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.escalation import along
 
 if TYPE_CHECKING:
-    from metaeval.base.simulation import Simulation
     from metaeval.kinds.kind import Scored
 
 
@@ -225,13 +229,11 @@ POWERED = "PPI++"
 _ALL_PAIRS = 10  # groups up to which every difference is shown; of more, those to the best
 
 
-def correcting_sheets(
-    held: Iterable[Correcting], *, alpha: float, seed: int, simulated: Simulation
-) -> list[Sheet]:
+def correcting_sheets(cases: Iterable[Correcting], *, alpha: float, seed: int) -> list[Sheet | None]:
     """Return the sheets ``correct``, ``correct-groups``, ``correct-differences`` and ``correct-ways``."""
     answers, groups, differences, ways = [], [], [], []
     name = cluster = ""
-    for each in held:
+    for each in cases:
         kept = each.judged(seed)
         name, cluster = each.noun, each.cluster
         answers.append(_answer(kept, alpha))
@@ -254,34 +256,18 @@ def correcting_sheets(
         "of Lee et al. (2025)."
     )
     level = f"{1 - alpha:.0%} intervals; what one {cluster} has depends on each other."
-    tables = [
-        ("correct", "What would people have said?", answers, _ANSWERS, (rule, level)),
-        (
+    return [
+        table("correct", "What would people have said?", answers, _ANSWERS, rule, level),
+        table(
             "correct-groups",
             f"{plural_of(name).capitalize()}, as people would have rated them",
             groups,
             _GROUPS,
-            (f"Of one rank are those not worse than its best (tests of differences, Holm, α = {alpha:g}).",),
+            f"Of one rank are those not worse than its best (tests of differences, Holm, α = {alpha:g}).",
         ),
-        ("correct-differences", "Differences", differences, _DIFFERENCES, (level,)),
-        (
-            "correct-ways",
-            "Every way to correct",
-            ways,
-            _WAYS,
-            (ways_note,),
-        ),
+        table("correct-differences", "Differences", differences, _DIFFERENCES, level),
+        table("correct-ways", "Every way to correct", ways, _WAYS, ways_note),
     ]
-    return [
-        Sheet(key, title, frame, _there(columns, frame), notes, simulated)
-        for key, title, rows, columns, notes in tables
-        if rows
-        for frame in [pd.DataFrame(rows)]
-    ]
-
-
-def _there(columns: tuple[Column, ...], frame: pd.DataFrame) -> tuple[Column, ...]:
-    return tuple(c for c in columns if not c.optional or (c.name in frame and frame[c.name].any()))
 
 
 def _ends(found: Combined, alpha: float, prefix: str = "") -> list[dict[str, float]]:
@@ -406,3 +392,59 @@ def _ways(kept: Correcting, alpha: float, seed: int) -> list[dict[str, Any]]:
         row["width"] = (row["ci_high"] - row["ci_low"]) / alone if alone > 0 else np.nan
         row["chosen"] = "yes" if row["way"] == picked else ""
     return rows
+
+
+class CorrectingOptions(Typed):
+    """What is corrected, and by which labels."""
+
+    judges: Judges = ()
+    """Evaluator to correct; may be given again: each gets a weight.  [default: the run's judges]"""
+    aspects: Aspects = ()
+    labels: Annotated[Path | None, "FILE.csv"] = None
+    """Ratings of some units, such as a set's ratings.csv; maybe with a column 'probability'.  [default: the
+    run's]"""
+    labelled: int | None = None
+    """Keep the labels of so many users only, to see what the rest would have said."""
+    least: Annotated[float | None, "--at-least X"] = None
+    """Correct the share of ratings of X or more, not the mean."""
+    alpha: Annotated[float, Field(ge=0.0001, le=0.5)] = 0.05
+    """1 - confidence of the intervals."""
+    seed: Seed = 0
+
+
+@command("correct", view="correct")
+def correction_of(run: OpenRun, how: CorrectingOptions) -> Printed:
+    """Say what people would have said of all units of the finished run in the folder RUN.
+
+    Judges scored all units, people labelled some. Means, differences between generators and their order are
+    the judges', corrected by the labels (prediction-powered inference). It is refused, with the reason, where
+    a judge tells nothing, or units with labels are not like the others. Of ranking systems, measures are
+    corrected by topic. The run's report.html shows the tables.
+    """
+    values = kind_named(run.record.study.kind).values_by_cluster(run.scored)
+    if values is not None:
+        cases = list(samples_by_cluster(values, run.record.truth.spec, how.judges))
+    else:
+        names = judges_of(run, how.judges, "name the evaluators that are corrected with --judge")
+        given = run.truth if how.labels is None else read_labels(run, how.labels)
+        aspects = aspects_in(run.scores.frame, how.aspects)
+        cases = list(samples(run.scored, names, aspects, given, least=how.least))
+    if how.labelled is not None:
+        cases = [withholding(each, how.labelled, how.seed) for each in cases]
+    simulated = run.scores.simulation.among([name for each in cases for name in each.judges])
+    return Printed(correcting_sheets(cases, alpha=how.alpha, seed=how.seed), simulated)
+
+
+def read_labels(run: OpenRun, path: Place, *, each_rater: bool = False) -> pd.DataFrame:
+    """Return what people said in a table: the mean over raters, or each rater's."""
+    keys = list(run.scores.keys)
+    given = pd.read_csv(path, dtype=dict.fromkeys(keys, str))
+    if lacking := [c for c in (*keys, "aspect", "rating") if c not in given]:
+        raise MetaevalError(f"{path} has no column {lacking[0]!r}")
+    if each_rater:
+        return given if "rater" in given else given.assign(rater="")
+    columns = ["rating", *(["probability"] if "probability" in given else [])]
+    given = given.groupby([*keys, "aspect"])[columns].mean().reset_index()
+    if "probability" in given and not given["probability"].dropna().between(0, 1, inclusive="right").all():
+        raise MetaevalError(f"{path} has a probability that is not above 0 and at most 1")
+    return given

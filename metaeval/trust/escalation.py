@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field
 
 from metaeval.base.records import Scale, Status
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, table
+from metaeval.runs.command import Aspects, Judges, Printed, Typed, aspects_in, command, judges_of
+from metaeval.runs.finished import OpenRun
 from metaeval.stats.agreement.escalation import Cascade, cascade
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.regression.correction import LIKE, LabelledSample
 from metaeval.stats.weighted.sums import Clusters
+from metaeval.trust.analyses import costs_per_text
 from metaeval.trust.calibration.sheets import CONFIDENCE, agreed
 
 if TYPE_CHECKING:
     from metaeval.analysis.ensemble_subsets import Costs
-    from metaeval.base.simulation import Simulation
     from metaeval.kinds.kind import Scored
 
 
@@ -169,57 +173,69 @@ _CURVE = (
     Column("people", "Left to people", "share"),
     Column("agreement", "Agreement of the rest", "share"),
     Column("p", "p", "p"),
-    Column("cost", "Cost per unit", "number", optional=True),
+    Column("cost", "Cost per unit", "number"),
     Column("n_units", "Units with ratings", "count"),
     Column("n_clusters", "Clusters", "count"),
     Column("held", "Target holds"),
 )
 
 
+class Escalating(Typed):
+    """Who is asked, and how often units that no person sees may disagree."""
+
+    judges: Judges = ()
+    """Evaluator to ask; give it once per evaluator, in the order in which they are asked.  [default: the
+    run's judges]"""
+    aspects: Aspects = ()
+    alpha: Annotated[float, Field(ge=0, le=0.5)] = 0.1
+    """How often units that no person sees may disagree."""
+    delta: Annotated[float, Field(ge=0.0001, le=0.5)] = 0.05
+    """Probability that more of them do."""
+    within: Annotated[float | None, Field(ge=0)] = None
+    """Points within which a score agrees.  [default: the same value of the scale]"""
+    route: Annotated[Path | None, "FILE.csv"] = None
+    """Who decides each unit.  [default: route.csv in RUN]"""
+
+
 def escalating_sheets(
-    held: Iterable[Stages], *, alpha: float, delta: float, costs: Costs | None, simulated: Simulation
-) -> tuple[list[Sheet], pd.DataFrame]:
+    by_aspect: Iterable[Stages], how: Escalating, costs: Costs | None
+) -> tuple[list[Sheet | None], pd.DataFrame]:
     """Return the sheets, and the route: key columns, ``aspect`` and ``route``, the name of who decides."""
     verdicts, of_stage, curve, routes = [], [], [], []
-    for stage in held:
+    for stage in by_aspect:
         price = np.array([costs.of_judge[name] for name in stage.judges]) if costs else None
         chosen = Cascade(0.0, 0, np.zeros(len(stage.units), dtype=np.int64), ())
         if stage.judges:
             chosen = cascade(
-                stage.confidence, stage.right, stage.clusters, alpha=alpha, delta=delta, costs=price
+                stage.confidence, stage.right, stage.clusters, alpha=how.alpha, delta=how.delta, costs=price
             )
         names = [*stage.judges, PERSON]
         routes.append(
             stage.units.assign(aspect=stage.aspect, route=np.array(names, dtype=object)[chosen.route])
         )
-        verdicts.append({"aspect": stage.aspect, **_verdict(stage, chosen, alpha, delta)})
+        verdicts.append({"aspect": stage.aspect, **_verdict(stage, chosen, how.alpha, how.delta)})
         of_stage += [{"aspect": stage.aspect, **row} for row in _stages(stage, chosen)]
         for row in chosen.tested:
             first = stage.judges[int(row["first"])]
-            held_said = "yes" if row["holds"] else "no"
-            curve.append({"aspect": stage.aspect, **row, "first_judge": first, "held": held_said})
+            holds = "yes" if row["holds"] else "no"
+            curve.append({"aspect": stage.aspect, **row, "first_judge": first, "held": holds})
     unit = ("USD" if costs.unit == "usd" else costs.unit) if costs else ""
     said = (
-        f"Agreement with people is at least {1 - alpha:.0%} among units that judges decide, with "
-        f"probability {1 - delta:.0%}, for units drawn like those with ratings. Thresholds: fixed-sequence "
-        "testing (Jung, Brahman & Choi 2024), from strict to loose, by a t test on sums by cluster, to which "
-        "a cluster that disagrees is added. Cascades that begin with each judge share δ."
+        f"Agreement with people is at least {1 - how.alpha:.0%} among units that judges decide, with "
+        f"probability {1 - how.delta:.0%}, for units drawn like those with ratings. Thresholds: "
+        "fixed-sequence testing (Jung, Brahman & Choi 2024), from strict to loose, by a t test on sums by "
+        "cluster, to which a cluster that disagrees is added. Cascades that begin with each judge share δ."
     )
-    tables: list[tuple[str, str, list[dict[str, Any]], Sequence[Column], tuple[str, ...]]] = [
-        ("escalate", "Who looks at what?", verdicts, _VERDICTS, (said,)),
-        ("escalate-stages", "What each judge decides", of_stage, _STAGES, ()),
-        (
+    sheets = [
+        table("escalate", "Who looks at what?", verdicts, _VERDICTS, said),
+        table("escalate-stages", "What each judge decides", of_stage, _STAGES),
+        table(
             "escalate-curve",
             "Cost and agreement",
             curve,
             [c for c in _CURVE if c.name != "cost" or costs],
-            (f"Cost: {unit} per unit, of judges alone.",) if costs else (),
+            *([f"Cost: {unit} per unit, of judges alone."] if costs else []),
         ),
-    ]
-    sheets = [
-        Sheet(name, title, pd.DataFrame(rows), tuple(columns), notes, simulated)
-        for name, title, rows, columns, notes in tables
-        if rows
     ]
     return sheets, pd.concat(routes, ignore_index=True)
 
@@ -272,3 +288,19 @@ def _stages(stage: Stages, chosen: Cascade) -> list[dict[str, Any]]:
         empty = dict.fromkeys(("least", "agreement"), np.nan)
         rows.append({"evaluator": name, "decides": 0.0, **empty, "said": f"refused: {why}"})
     return rows
+
+
+@command("escalate", rated=True, view="escalate")
+def escalation_of(run: OpenRun, how: Escalating) -> Printed:
+    """Say which units of the finished run in the folder RUN each judge decides, and which a person.
+
+    A unit is handed on where a judge is not sure: by its confidence, or by how far the members of a panel, or
+    repeated samples, are apart. Thresholds are such that units that no person sees agree with people in at
+    least 1 - alpha, with probability 1 - delta, with units in clusters. `metaeval golden label --only` takes
+    the route. The run's report.html shows the tables.
+    """
+    names = judges_of(run, how.judges, "name who is asked first, second, … with --judge")
+    by_aspect = stages(run.scored, names, aspects_in(run.truth, how.aspects), how.within)
+    sheets, frame = escalating_sheets(by_aspect, how, costs_per_text(run.scores, names))
+    route = how.route or run.folder / "route.csv"
+    return Printed(sheets, run.scores.simulation.among(names), {route: frame.to_csv(index=False)})

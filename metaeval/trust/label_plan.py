@@ -6,18 +6,23 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import Status
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.runs.command import Printed, Seed, Typed, aspects_in, command, judges_of
+from metaeval.runs.finished import OpenRun
 from metaeval.stats.agreement.alternative import Advantages
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.significance import LEAST, chances, confidence_sequence, drawn
+from metaeval.trust.correction import read_labels
 from metaeval.trust.escalation import along, confidence_of
+from metaeval.trust.replacement import ratings_of_people
 
 if TYPE_CHECKING:
     from metaeval.kinds.kind import Scored
@@ -163,26 +168,14 @@ _PLAN_COLUMNS = (
 )
 
 
-def plan_for(
-    scored: Scored[Any],
-    judge: str,
-    aspect: str,
-    better: Sequence[str] | None,
-    *,
-    epsilon: float,
-    seed: int,
-    width: float = 0.0,
-) -> LabelPlan:
+def plan_for(scored: Scored[Any], judge: str, aspect: str, how: Planning) -> LabelPlan:
     """Draw the plan for a question.
 
-    Parameters
-    ----------
-    better
-        Two values of a key column, such as generators: is the mean of the first above that of the second? If
-        None: may the judge replace a person, whose advantage over it may be ``epsilon``?
-    width
-        Instead: what is that difference, or the mean of all units if ``better`` is None, to ± so much?
+    ``better`` asks whether the mean of the first is above that of the second, or with ``width`` what their
+    difference is; without it, ``width`` asks for the mean of all units. Without both: may the judge replace a
+    person, whose advantage over it may be ``epsilon``?
     """
+    better, epsilon, width = how.better, how.epsilon, how.width
     keys = list(scored.scores.keys)
     frame = scored.scores.frame
     own = frame[(frame["aspect"] == aspect) & frame["status"].eq(Status.OK.value) & frame["score"].notna()]
@@ -215,11 +208,10 @@ def plan_for(
         "above": above,
         "below": below,
     }
-    return LabelPlan.drawn(units, weights, score, top - sure, seed=seed, **fixed)
+    return LabelPlan.drawn(units, weights, score, top - sure, seed=how.seed, **fixed)
 
 
 def planning_sheet(
-    scored: Scored[Any],
     plan: LabelPlan,
     judge: str,
     labels: Mapping[str, Mapping[tuple[str, ...], float]],
@@ -247,8 +239,7 @@ def planning_sheet(
             "would it hold for other people and users? It may need more labels where this is decided."
         )
     row = {"aspect": plan.aspect, "n_units": len(plan.units), **asdict(answer)}
-    title, simulated = "What to label next?", scored.scores.simulation.among([judge])
-    return Sheet("plan", title, pd.DataFrame([row]), _PLAN_COLUMNS, tuple(notes), simulated)
+    return Sheet("plan", "What to label next?", pd.DataFrame([row]), _PLAN_COLUMNS, tuple(notes))
 
 
 def _weights(units: pd.DataFrame, question: Sequence[str]) -> Floats:
@@ -258,3 +249,57 @@ def _weights(units: pd.DataFrame, question: Sequence[str]) -> Floats:
         if all(side.any() for side in sides) and first != second:
             return np.asarray(sides[0] / sides[0].sum() - sides[1] / sides[1].sum())
     raise MetaevalError(f"no key of the run has both {first!r} and {second!r}, or they are the same")
+
+
+class Planning(Typed):
+    """What is asked, and which labels there are."""
+
+    better: tuple[str, str] | None = None
+    """Is A better than B? Two generators, or values of another key."""
+    epsilon: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """A person's advantage at most, without --better."""
+    width: Annotated[float, Field(ge=0)] = 0.0
+    """Until the difference, or the mean, is known to ± W."""
+    judge: Annotated[str | None, "NAME"] = None
+    """Evaluator whose scores are corrected.  [default: the first judge]"""
+    aspect: str | None = None
+    """Aspect of the question.  [default: the first]"""
+    labels: Annotated[Path | None, "FILE.csv"] = None
+    """Ratings so far, such as the set's ratings.csv.  [default: the run's]"""
+    plan: Annotated[Path | None, "FILE.csv"] = None
+    """Plan to write, or to go on with.  [default: plan.csv in RUN]"""
+    alpha: Annotated[float, Field(ge=0.0001, le=0.5)] = 0.05
+    """Probability that it stops falsely."""
+    seed: Seed = 0
+
+
+@command("plan", view="plan")
+def plan_of(run: OpenRun, how: Planning) -> Printed:
+    """Say which units of the finished run in the folder RUN people should label next, and when to stop.
+
+    The question is whether A is better than B (--better A B), what the mean is (--width W), or else whether
+    the judge may replace a person.
+    Units are drawn with known probabilities, more often where the judge is in doubt, so that the corrected
+    answer is unbiased. plan.csv in RUN has their order: `metaeval golden label --only` takes it, and its page
+    stops when the question is decided. With labels, it is said here; one may ask after each label.
+    """
+    wanted = [] if how.judge is None else [how.judge]
+    name = judges_of(run, wanted, "name the evaluator whose scores are corrected with --judge")[0]
+    asked = aspects_in(run.scores.frame, [] if how.aspect is None else [how.aspect])[0]
+    drawn = plan_for(run.scored, name, asked, how)
+    path = how.plan or run.folder / "plan.csv"
+    content = drawn.units.to_csv(index=False)
+    # A plan that is there is kept: labels may have followed it, so another one needs another file.
+    if path.exists() and path.read_text(encoding="utf-8") != content:
+        raise MetaevalError(
+            f"{path} is a plan of another question, judge or seed, and labels may have followed it; give the "
+            "same ones, or write this plan to another file with --plan"
+        )
+    if how.labels is not None:
+        frames = [read_labels(run, how.labels, each_rater=True)]
+    elif how.better or how.width:
+        frames = [run.truth.assign(rater="truth")]
+    else:
+        frames = [ratings_of_people(run.scored, list(run.scores.keys))]
+    sheet = planning_sheet(drawn, name, labels_of(frames, drawn.keys, asked), alpha=how.alpha)
+    return Printed([sheet], run.scores.simulation.among([name]), {path: content})

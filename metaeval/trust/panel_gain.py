@@ -16,7 +16,6 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.keys import key_columns, nouns_of
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE, Scale
-from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.sentences import NO_BOOTSTRAP
 from metaeval.engine.sheet import Column, Sheet
@@ -275,7 +274,7 @@ def split_units(scores: pd.DataFrame, members: Sequence[str], scale: Scale) -> p
     )
 
 
-def agreement_sheet(units: pd.DataFrame, members: Sequence[str], *, simulated: Simulation = REAL) -> Sheet:
+def agreement_sheet(units: pd.DataFrame, members: Sequence[str]) -> Sheet:
     """Return ``panel``: the means of `split_units` by aspect, and the share of ``unanimous`` units."""
     groups = units.groupby("aspect", sort=True, observed=True)
     frame = groups.agg(
@@ -298,7 +297,6 @@ def agreement_sheet(units: pd.DataFrame, members: Sequence[str], *, simulated: S
             "Means over all units that two members or more scored; nothing is filled in.",
             "Ordinal disagreement (Leik 1966): 0 if all give the same score, 1 if half give each end.",
         ),
-        simulated,
     )
 
 
@@ -308,7 +306,6 @@ def disagreements_sheet(
     n: int,
     *,
     called: Mapping[str, str] | None = None,
-    simulated: Simulation = REAL,
 ) -> Sheet:
     """Return ``disagreements``: the ``n`` units of `split_units` that split the panel most.
 
@@ -328,7 +325,6 @@ def disagreements_sheet(
             *(Column(f"{SCORE}{name}", name, "number") for name in members),
         ),
         ("For each unit, the aspect on which the members differ most, with their scores.",),
-        simulated,
     )
 
 
@@ -338,7 +334,6 @@ def gain_sheet(
     people: str,
     *,
     between: Collection[str] = (),
-    simulated: Simulation = REAL,
 ) -> Sheet:
     """Return ``gain``: the fields of `metaeval.trust.panel_gain.Gain`; ``between`` are levels of means."""
     frame = pd.DataFrame([asdict(gain) for gain in gains]).replace([np.inf, -np.inf], np.nan)
@@ -366,5 +361,4 @@ def gain_sheet(
             "Same choice: how often the chosen member is the best on all.",
             *([NO_BOOTSTRAP] if any(gain.level in between for gain in gains) else []),
         ),
-        simulated,
     )

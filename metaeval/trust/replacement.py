@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
 from metaeval.base.records import USER_RATER, Kind, Scale, Status
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, table
 from metaeval.kinds.details import made_of
+from metaeval.runs.command import aspects_in
 from metaeval.stats.agreement.raters import alpha_sums
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.stats.coefficients.tables import Floats, Ints
@@ -26,7 +27,6 @@ from metaeval.stats.weighted.sums import Clusters, Matrix, by_cluster, dense, in
 from metaeval.trust.escalation import confidence_of, unlike
 
 if TYPE_CHECKING:
-    from metaeval.base.simulation import Simulation
     from metaeval.kinds.kind import Scored
 
 
@@ -49,7 +49,7 @@ class _Gain:
         return self.rest.at(weights) - self.all.at(weights)
 
 
-def raters_sheets(panels: Iterable[Panel], resampler: Resampler, simulated: Simulation) -> list[Sheet]:
+def raters_sheets(panels: Iterable[Panel], resampler: Resampler) -> list[Sheet | None]:
     """Say for each aspect whether people agree, and what each rater adds.
 
     Parameters
@@ -64,13 +64,10 @@ def raters_sheets(panels: Iterable[Panel], resampler: Resampler, simulated: Simu
     fewer = resampler.at_most(_RESAMPLES)
     agree = [_agreement(panel, fewer) for panel in most.values()]
     rows = [row for panel in most.values() if len(panel.people) > 2 for row in _rows(panel, fewer)]
-    found = [
-        Sheet(
-            "people-agree", "Do people agree?", pd.DataFrame(agree), _shown(agree, _AGREE), _ALPHA, simulated
-        ),
-        Sheet("raters", "What each rater adds", pd.DataFrame(rows), _shown(rows, _RATERS), _NOTES, simulated),
+    return [
+        table("people-agree", "Do people agree?", agree, several(_AGREE, agree), *_ALPHA, about=()),
+        table("raters", "What each rater adds", rows, several(_RATERS, rows), *_NOTES, about=()),
     ]
-    return [sheet for sheet in found if len(sheet.frame)]
 
 
 _AGREE = (
@@ -97,7 +94,8 @@ _NOTES = (
 )
 
 
-def _shown(rows: Sequence[dict[str, Any]], columns: Sequence[Column]) -> tuple[Column, ...]:
+def several(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> tuple[Column, ...]:
+    """Return columns without the aspect, if all rows are of one."""
     one = len({row["aspect"] for row in rows}) == 1
     return tuple(c for c in columns if not (one and c.name == "aspect"))
 
@@ -194,10 +192,9 @@ def panels(
     by = {noun(key): key for key in keys}
     name = one_of(cluster or noun(scored.cluster), list(by), "units cannot be clustered by", "but by")
     rated = ratings_of_people(scored, keys)
-    known = [str(aspect) for aspect in rated["aspect"].unique()]
-    wanted = [one_of(aspect, known, "there is no aspect", "there are") for aspect in aspects] or known
-    several = rated.groupby([*keys, "aspect"], observed=True)["rater"].nunique()
-    if not (several > 1).any():
+    wanted = aspects_in(rated, aspects)
+    raters = rated.groupby([*keys, "aspect"], observed=True)["rater"].nunique()
+    if not (raters > 1).any():
         raise MetaevalError(
             "no unit of the run has ratings of two people, so nobody says how well people agree; a judge is "
             "held against one person's ratings by: metaeval calibrate RUN"

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
-import pandas as pd
+from pydantic import Field
 
 from metaeval.base.counts import plural_of
+from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.keys import noun
 from metaeval.base.progress import progress
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.base.records import USER_RATER
+from metaeval.engine.sheet import Column, Sheet, table
+from metaeval.evaluators.annotator import Annotator
+from metaeval.kinds.files.loading import load
+from metaeval.kinds.kind import Scored, kind_named
+from metaeval.kinds.reading import make_study
+from metaeval.kinds.scoring import score
+from metaeval.runs.command import Aspects, Names, Printed, Resamples, Seed, Typed, command
+from metaeval.runs.finished import open_run
+from metaeval.sources.hub import FILE
 from metaeval.stats.agreement.alternative import LEAST_UNITS, Advantages, Alignment, Replacing, advantage
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, bootstrap, each
-from metaeval.trust.replacement import Panel, agreement_of
-
-if TYPE_CHECKING:
-    from metaeval.base.simulation import Simulation
+from metaeval.study.pipeline import truth_ratings
+from metaeval.study.specs import recorded_names
+from metaeval.trust.replacement import Panel, agreement_of, panels, raters_sheets, several
 
 CROWD, EXPERT = 0.1, 0.2
 """What a person's advantage may be where people are crowd workers, and experts, as published."""
@@ -31,20 +42,24 @@ _POWER = 0.8
 _HEAD = (Column("evaluator", "Evaluator"), Column("aspect", "Aspect"))
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacingOptions:
+class ReplacingOptions(Typed):
     """How judges are held against people."""
 
-    experts: Collection[str] = ()
-    """People who are experts; the others are crowd workers."""
-    epsilon: float | None = None
-    """What the advantage of any person may be, whoever they are."""
+    evaluators: Annotated[Names, "--evaluator NAME"] = ()
+    """Evaluator to hold against people; may be given again.  [default: the judges]"""
+    aspects: Aspects = ()
+    experts: Annotated[Names, "--expert RATER"] = ()
+    """Person who is an expert; may be given again."""
+    epsilon: Annotated[float | None, Field(ge=0, le=1)] = None
+    """What a person's advantage may be.  [default: 0.1, and 0.2 for an expert]"""
     alignment: Alignment | None = None
-    """If None, accuracy for words and negative RMSE for numbers."""
-    margin: float = 0.1
-    """By how much the judge's agreement with people may be below theirs."""
-    cluster: str = "user"
-    """What a cluster is called."""
+    """How a rating agrees with others.  [default: rmse, and accuracy for words]"""
+    margin: Annotated[float, Field(ge=0, le=2)] = 0.1
+    """How far below people's the judge's agreement may be."""
+    cluster: Annotated[str | None, "user|item|..."] = None
+    """Key by which units depend on each other.  [default: the run's]"""
+    resamples: Resamples = 10_000
+    seed: Seed = 0
 
     def of(self, person: str) -> float:
         """Return ε for a person."""
@@ -140,8 +155,8 @@ class ReplacingTest:
 
 
 def replacing_sheets(
-    panels: Sequence[Panel], how: ReplacingOptions, resampler: Resampler, simulated: Simulation
-) -> list[Sheet]:
+    panels: Sequence[Panel], how: ReplacingOptions, resampler: Resampler
+) -> list[Sheet | None]:
     """Hold each judge against people.
 
     Returns
@@ -157,43 +172,40 @@ def replacing_sheets(
     agreed: list[dict[str, Any]] = []
     with progress("judges", len(panels)) as advance:
         for panel in panels:
-            held, head = (
-                ReplacingTest.of(panel, how, resampler),
-                {"evaluator": panel.evaluator, "aspect": panel.aspect},
-            )
-            said, more, of_twice = held.verdict(how)
-            usable = panel.on_scale and bool(held.people)
-            rates = [t.winning_rate() if usable else math.nan for t in (held.clustered, held.published)]
+            tested = ReplacingTest.of(panel, how, resampler)
+            head = {"evaluator": panel.evaluator, "aspect": panel.aspect}
+            said, more, of_twice = tested.verdict(how)
+            usable = panel.on_scale and bool(tested.people)
+            rates = [t.winning_rate() if usable else math.nan for t in (tested.clustered, tested.published)]
             rows.append(
                 {
                     **head,
                     "verdict": said,
                     **dict(zip(("winning_rate", "published_winning_rate"), rates, strict=True)),
-                    **(held.advantage if usable else NOTHING).row("advantage"),
-                    "people": len(held.people),
-                    "n_units": held.n_units,
+                    **(tested.advantage if usable else NOTHING).row("advantage"),
+                    "people": len(tested.people),
+                    "n_units": tested.n_units,
                     "more_units": _finite(more),
                     "more_units_by_twice_the_people": _finite(of_twice),
                 }
             )
             if usable:
-                of_people += [head | row for row in _person_rows(held)]
-                rates_at = {f"{e:g}": held.clustered.winning_rate(e) for e in _CURVE}
+                of_people += [head | row for row in _person_rows(tested)]
+                rates_at = {f"{e:g}": tested.clustered.winning_rate(e) for e in _CURVE}
                 curve.append(head | rates_at)
             if (found := agreement_of(panel, resampler, how.margin)) is not None:
                 agreed.append(head | found)
             advance()
-    sheets = [
-        _sheet("replace", "May a judge replace a person?", rows, _VERDICTS, simulated),
-        _sheet("replace-rates", "Winning rate and advantage", rows, _RATES, simulated, *_notes(how)),
-        _sheet("replace-people", "The test of each person", of_people, _PEOPLE, simulated),
-        _sheet("replace-curve", "Winning rate ω by ε", curve, _CURVES, simulated),
-        _sheet(
+    return [
+        _table("replace", "May a judge replace a person?", rows, _VERDICTS),
+        _table("replace-rates", "Winning rate and advantage", rows, _RATES, *_notes(how)),
+        _table("replace-people", "The test of each person", of_people, _PEOPLE),
+        _table("replace-curve", "Winning rate ω by ε", curve, _CURVES),
+        _table(
             "replace-agreement",
             "Agreement of judge and people, and of people among themselves",
             agreed,
             _AGREEMENT,
-            simulated,
             "r, or κ for words. Non-inferior: yes if the interval of the difference is above "
             f"−{how.margin:g}, no if it is below. This is a question of its own: the verdict asks who agrees "
             "better unit by unit, and may be undecided where r is not.",
@@ -201,7 +213,6 @@ def replacing_sheets(
             "±1 the judge is like one of them. Few people may agree alike by chance, and z is then large.",
         ),
     ]
-    return [sheet for sheet in sheets if len(sheet.frame)]
 
 
 def _finite(value: float) -> float:
@@ -240,32 +251,20 @@ _AGREEMENT = (
 )
 
 
-def _sheet(
-    name: str,
-    title: str,
-    rows: Sequence[dict[str, Any]],
-    columns: Sequence[Column],
-    simulated: Simulation,
-    *notes: str,
-) -> Sheet:
-    return Sheet(name, title, pd.DataFrame(rows), _shown(rows, columns), notes, simulated)
+def _table(
+    name: str, title: str, rows: Sequence[dict[str, Any]], columns: Sequence[Column], *notes: str
+) -> Sheet | None:
+    return table(name, title, rows, several(columns, rows), *notes)
 
 
-def _shown(rows: Sequence[dict[str, Any]], columns: Sequence[Column]) -> tuple[Column, ...]:
-    """Return the columns without an aspect that is the only one, and those that no row has a value for."""
-    one = len({row["aspect"] for row in rows}) == 1
-    empty = [c.name for c in columns if c.optional and not any(math.isfinite(r[c.name]) for r in rows)]
-    return tuple(c for c in columns if c.name not in empty and not (one and c.name == "aspect"))
-
-
-def _person_rows(held: ReplacingTest) -> Iterator[dict[str, Any]]:
-    test = held.clustered
+def _person_rows(tested: ReplacingTest) -> Iterator[dict[str, Any]]:
+    test = tested.clustered
     columns: list[Floats | Sequence[str]] = [
-        held.people,
+        tested.people,
         test.epsilon,
         test.shares,
         test.p(),
-        held.published.p(),
+        tested.published.p(),
         test.units.astype(float),
         test.clusters.astype(float),
     ]
@@ -291,5 +290,46 @@ def _notes(how: ReplacingOptions) -> Iterator[str]:
         )
     yield (
         f"More units: those that decide in {100 * _POWER:.0f} % of studies simulated by drawing "
-        f"{plural_of(how.cluster)} from these."
+        f"{plural_of(str(how.cluster))} from these."
     )
+
+
+@command("replace", view="replace")
+def replacing_of(folder: Annotated[Path, "RUN|DATA"], how: ReplacingOptions) -> Printed:
+    """Say whether a judge of a finished run, or of the recorded scores of a data set, may replace a person.
+
+    The alternative annotator test: each person is left out in turn; does the judge agree with the others at
+    least as well, less epsilon? A verdict in words per judge, the test of each person, how many more labels
+    would decide, and agreement beside that of people among themselves. The run's report.html shows them.
+    """
+    scored = _labelled(folder) if (folder / FILE).is_file() else open_run(folder, rated=True).scored
+    how = how.model_copy(update={"cluster": how.cluster or noun(scored.cluster)})
+    judged = list(panels(scored, how.evaluators, how.aspects, how.cluster))
+    known = dict.fromkeys(person for panel in judged for person in panel.people)
+    for name in how.experts:
+        one_of(name, known, "the run has no person", "it has")
+    resampler = Resampler(0, how.resamples, how.seed)
+    agree, *raters = raters_sheets(judged, resampler)
+    sheets = [agree, *replacing_sheets(judged, how, resampler), *raters]
+    return Printed(sheets, scored.scores.simulation.among([panel.evaluator for panel in judged]))
+
+
+def _labelled(folder: Path) -> Scored[Any]:
+    """Return the recorded scores of a data set with what people said, which may be words."""
+    data = load(folder)
+    kind, names = kind_named(data.kind), recorded_names(data)
+    if not names:
+        raise MetaevalError(
+            f"data set {data.name!r} has no recorded scores; run a study of it, and name the run"
+        )
+    people = Annotator.found_in(data)
+    truth = "User()" if USER_RATER in data.ratings["rater"].unique() else f"Annotator({people[0]!r})"
+    specs = {name: f"Recorded({name!r})" for name in names}
+    content = {"kind": data.kind, "dataset": str(folder), "truth": truth, "evaluators": specs}
+    said = data.ratings[~data.ratings["rater"].isin(getattr(data, "models", ()))]
+    of_truth = truth_ratings(score(data, [truth]))
+    study = make_study(content)
+    scored: Scored[Any] = kind.scored(
+        kind, study, data.scale, data.cluster, score(data, specs), of_truth, said[said["rater"] != USER_RATER]
+    )
+    return scored

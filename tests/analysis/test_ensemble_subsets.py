@@ -13,7 +13,6 @@ from metaeval.analysis.ensemble_frontier import Choosing, _frontier
 from metaeval.analysis.ensemble_sheets import ensemble_sheets
 from metaeval.analysis.ensemble_subsets import Costs, ensembles
 from metaeval.base.errors import MetaevalError
-from metaeval.base.simulation import Simulation
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.engine.frames import correlate
@@ -199,12 +198,11 @@ def test_what_cannot_be_done_is_said(judges: int, aspects, users: int, message: 
 
 def test_sheets_have_their_columns() -> None:
     found = ensembles(data({"a": 1.0, "b": 2.0, "c": 1.5, "d": 2.0, "e": 3.0}), how=FEW)
-    sheets = ensemble_sheets(found, simulated=Simulation(True))
+    sheets = ensemble_sheets(found)
     assert [s.name for s in sheets] == ["sizes", "judges", "errors", "frontier", "choices"]
     for sheet in sheets:
         wanted = {n for c in sheet.columns for n in (c.name, c.low, c.high) if n}
         assert wanted <= set(sheet.frame.columns)
-        assert sheet.simulated
     who = set(sheets[0].frame["who"])
     assert "all 5" in who
     assert any(w.startswith("all but ") for w in who)

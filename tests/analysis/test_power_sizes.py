@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from metaeval.analysis.power_sizes import Power, power, power_sheet
 from metaeval.analysis.substudies import Pair, substudies
 from metaeval.base.errors import MetaevalError
-from metaeval.base.simulation import Simulation
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.stats.coefficients.levels import Grouping, estimate
@@ -237,11 +236,7 @@ def test_undefined_studies_are_counted_and_find_nothing() -> None:
 
 def test_sheet() -> None:
     data = prepared(*frames(60, 10, noise=(0.5, 1.5)))
-    sheet = power_sheet(
-        power(data, users=[5, 600], units=[4, 8], studies=200), simulated=Simulation(False, ("b",))
-    )
-    assert sheet.simulated
-    assert not power_sheet(power(data, users=[5], studies=100), simulated=Simulation(False, ("c",))).simulated
+    sheet = power_sheet(power(data, users=[5, 600], units=[4, 8], studies=200))
     assert list(sheet.frame["units"]) == [4, 4, 8, 8]
     assert {c.name for c in sheet.columns} <= set(sheet.frame)
     assert "The fewest users of the table with a power of 80 % or more with 4 units each: 600." in sheet.notes

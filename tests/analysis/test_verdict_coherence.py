@@ -14,7 +14,7 @@ from scipy import stats
 from metaeval.analysis import verdict_axioms as axioms
 from metaeval.analysis.verdict_coherence import COLUMNS, coherence, orders_of
 from metaeval.sources.verdicts import import_verdicts
-from metaeval.study.commands.pairwise import coherence_of
+from metaeval.trust.verdicts.commands import coherence_of
 from tests.analysis.verdicts.looped import kept_and_asked
 from tests.examples import examples
 
@@ -213,7 +213,7 @@ def test_preferences_of_a_tournament(real_data, tmp_path):
         "columns: {group: query, first: first, second: second, winner: winner}"
     )
     pd.read_csv(real_data / "prefs" / "dl19.csv.gz", dtype=str).to_csv(tmp_path / "prefs.csv", index=False)
-    sheet = coherence_of(tmp_path / "prefs.csv", tmp_path / "map.yaml", resamples=50)
+    [sheet] = coherence_of(tmp_path / "prefs.csv", tmp_path / "map.yaml", resamples=50)
     row = sheet.frame.set_index("axiom").loc["transitivity"]
     assert row["n"] == 22_578
     assert row["estimate"] == pytest.approx(1 - 730 / 22_578)

@@ -13,7 +13,7 @@ import pytest
 import metaeval as me
 from metaeval.cli import main
 from metaeval.runs.finished import open_run
-from metaeval.study.commands.analyses import costs_per_text, judges_of
+from metaeval.trust.analyses import costs_per_text, panel_of
 from tests.study.runs import QUICK, tiny_in
 from tests.tiny import write_study
 
@@ -181,9 +181,9 @@ def test_ensembles_have_the_numbers_of_the_run(typed) -> None:
     assert {c["judge"]: c["alone"] for c in found["judges"]} == pytest.approx(
         {j: estimate[j] for j in JUDGES}
     )
-    assert judges_of(run) == [*JUDGES]
+    assert panel_of(run) == [*JUDGES]
     # People have no cost that is known; a free model has the tokens of its calls.
-    assert costs_per_text(run.scores, judges_of(run, [*PEOPLE])) is None
+    assert costs_per_text(run.scores, panel_of(run, [*PEOPLE])) is None
     costs = costs_per_text(run.scores, [*JUDGES])
     assert costs is not None
     assert costs.unit == "tokens"

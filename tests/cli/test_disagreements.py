@@ -13,11 +13,11 @@ from click.testing import CliRunner
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
-from metaeval.cli.analyses import disagreements
+from metaeval.cli.trust import disagreements
 from metaeval.evaluators.verdicts import OUTCOMES, comparisons_of
-from metaeval.study.commands.disagreements import session_of_disagreements
-from metaeval.study.commands.pairwise import pairwise_of
+from metaeval.trust.disagreements import session_of_disagreements
 from metaeval.trust.labelling.golden_table import import_labels
+from metaeval.trust.verdicts.commands import pairwise_of
 from tests.cli.labelling import labelling
 from tests.study.runs import tiny_in, tiny_run
 

@@ -13,7 +13,7 @@ from junitparser import JUnitXml
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
-from metaeval.cli.gate import gate
+from metaeval.cli.trust import gate
 from metaeval.kinds.explanations.data.loading import save
 from tests.study.runs import QUICK
 from tests.tiny import write_study

@@ -67,7 +67,7 @@ def test_where_labels_go_is_told_once_and_then_the_address_of_each_rater(
     def served(*_: object, ready: Callable[..., None], **__: object) -> None:
         ready("http://a/", "http://b/")
 
-    monkeypatch.setattr("metaeval.study.commands.labelling.label_units", served)
+    monkeypatch.setattr("metaeval.trust.labelling.pages.label_units", served)
     assert main(["golden", "label", "tiny", "--rater", "anna", "--rater", "bert"]) == 0
     told = capsys.readouterr()
     assert told.err.count("saved before the next is asked for, and stands in the tables of tiny when") == 1

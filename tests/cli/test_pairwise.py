@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from metaeval.cli import main
-from metaeval.cli.verdicts import pairwise, verdicts
-from metaeval.study.commands.labelling import label_set
+from metaeval.cli.frame import command_of
+from metaeval.cli.verdicts import verdicts
+from metaeval.trust.labelling.pages import label_set
 from tests.study.runs import tiny_run
 
 MAP = """\
@@ -70,6 +71,9 @@ def test_a_pairwise_judge_is_held_against_people(tiny: Path) -> None:
     assert "(simulated)" in row["evaluator"]
     done = CliRunner().invoke(verdicts, given, catch_exceptions=False)
     assert "24 comparisons without a gold preference" in " ".join(done.stdout.split())
+
+
+pairwise = command_of("pairwise")
 
 
 @pytest.fixture

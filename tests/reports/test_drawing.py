@@ -16,7 +16,7 @@ from metaeval.engine.figure import Figure, figure_payload
 from metaeval.kinds.explanations.figures.catalogue import CATALOGUE
 from metaeval.reports.drawing import FIGURE_FORMATS, draw
 from metaeval.runs.finished import open_run
-from metaeval.study.commands.analyses import figures_of_run
+from metaeval.trust.analyses import figures_of_run
 from tests.drawn import drawn_run
 
 convert: Any = pytest.importorskip("vl_convert", reason="pip install 'metaeval[figures]'")

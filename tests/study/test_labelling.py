@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.runs.server import LocalServer
-from metaeval.study.commands.labelling import label_server, label_set
+from metaeval.trust.labelling.pages import label_server, label_set
 from tests.runs.serving import serving
 from tests.tiny import write_tiny
 

@@ -13,7 +13,9 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.study.commands.analyses import escalation_of, plan_of, replacing_of
+from metaeval.trust.escalation import escalation_of
+from metaeval.trust.label_plan import plan_of
+from metaeval.trust.replacement_tables import replacing_of
 
 USERS, PER = 80, 10
 KEYS = ["user_id", "item_id", "generator"]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from metaeval.base.records import Scale
-from metaeval.base.simulation import REAL
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.trust.replacement import Panel
 from metaeval.trust.replacement_tables import ReplacingOptions, replacing_sheets
@@ -35,7 +34,7 @@ def _verdict(scores: np.ndarray, how: ReplacingOptions | None = None, units: int
         WHO[:units],
         int(WHO[units - 1]) + 1,
     )
-    [verdicts, *_] = replacing_sheets([panel], how or ReplacingOptions(), Resampler(0, 200), REAL)
+    [verdicts, *_] = replacing_sheets([panel], how or ReplacingOptions(cluster="user"), Resampler(0, 200))
     return str(verdicts.frame["verdict"][0])
 
 
@@ -70,12 +69,14 @@ def test_non_inferior_is_yes_no_or_undecided() -> None:
         scores = np.clip(QUALITY + np.random.default_rng(0).normal(0, noise, len(QUALITY)), 1, 5)[:units]
         parts = PEOPLE[:, :units], scores, WHO[:units], int(WHO[units - 1]) + 1
         panel = Panel("judge", "clear", Scale(1, 5), ("1", "2", "3", "4"), *parts)
-        decided.append(replacing_sheets([panel], ReplacingOptions(), Resampler(0, 200), REAL)[-1].frame)
+        decided.append(
+            replacing_sheets([panel], ReplacingOptions(cluster="user"), Resampler(0, 200))[-1].frame
+        )
     assert [frame["non_inferior"].item() for frame in decided] == ["yes", "no", "undecided"]
 
 
 def test_experts_have_a_larger_epsilon() -> None:
-    said = _verdict(_rated(0.9), ReplacingOptions(experts=("1", "2")))
+    said = _verdict(_rated(0.9), ReplacingOptions(experts=("1", "2"), cluster="user"))
     assert said.startswith("replaces an expert (ω = 1.00 at ε = 0.2); ")
     assert "a crowd worker (ω = 0.00 at ε = 0.1)" in said
 
@@ -83,5 +84,5 @@ def test_experts_have_a_larger_epsilon() -> None:
 def test_units_that_no_study_has_are_no_number() -> None:
     for noise in (0.9, 1.0, 1.1):
         panel = Panel("judge", "clear", Scale(1, 5), ("1", "2", "3", "4"), PEOPLE, _rated(noise), WHO, USERS)
-        rates = replacing_sheets([panel], ReplacingOptions(), Resampler(0, 100), REAL)[1].frame
+        rates = replacing_sheets([panel], ReplacingOptions(cluster="user"), Resampler(0, 100))[1].frame
         assert np.isfinite(rates["more_units"].fillna(0)).all()

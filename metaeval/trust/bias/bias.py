@@ -188,7 +188,13 @@ class Bias:
         shown = [c for c, _ in parts if c.title and frame[c.name].notna().any()]
         if len(set(frame["aspect"])) == 1:
             shown = [c for c in shown if c.name != "aspect"]
-        return Sheet(self.name, self.title, frame, tuple(shown), tuple(self.notes(found, results)))
+        return Sheet(
+            self.name, self.title, frame, tuple(shown), tuple(self.notes(found, results)), about=ABOUT
+        )
+
+
+ABOUT = ("judge", "other")
+"""The columns of sheets that name judges."""
 
 
 def part(name: str, title: str, form: Form = "text", source: Source = "") -> Part:

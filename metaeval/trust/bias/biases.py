@@ -4,29 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 
-from metaeval.base.counts import counted
-from metaeval.base.simulation import REAL, Simulation
+from metaeval.analysis.agreement.measures import on_scale
+from metaeval.base.counts import counted, graphemes
+from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.formulas import read_csv
+from metaeval.base.keys import author_key
+from metaeval.base.records import Kind
 from metaeval.engine.board import Board
 from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Column, Form, Sheet
+from metaeval.kinds.details import made_of
+from metaeval.kinds.kind import kind_named
+from metaeval.runs.command import Judges, Names, Place, Printed, Resamples, Seed, Typed, command
+from metaeval.runs.finished import OpenRun
+from metaeval.runs.folder import RANKING, read_output
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW, few_note, holm
 from metaeval.stats.resampling.weights import one_thread
+from metaeval.study.plan import data_of
 from metaeval.trust.bias.between import REPEATABILITY, WORDING
-from metaeval.trust.bias.bias import Bias, BiasData, Biases, Test, TestedNumber
+from metaeval.trust.bias.bias import ABOUT, Bias, BiasData, Biases, JudgedUnits, Test, TestedNumber, pairs_of
 from metaeval.trust.bias.given_truth import given_truth_note
 from metaeval.trust.bias.position import POSITION
 from metaeval.trust.bias.scale_use import SCALE_USE
-from metaeval.trust.bias.self_preference import SELF_PREFERENCE
+from metaeval.trust.bias.self_preference import SELF_PREFERENCE, family_of, model_family, own_generators
 from metaeval.trust.bias.verbosity import VERBOSITY
 from metaeval.trust.bias.verdicts_between import VERDICTS_BETWEEN
 
 ALPHA = 0.05
+NO_FAMILY = "none"
+"""Given for a name that belongs to no family."""
+_COUNTED = "grapheme clusters"
 BIASES: tuple[Bias, ...] = (
     POSITION,
     VERDICTS_BETWEEN,
@@ -84,7 +98,6 @@ def bias_sheets(
     board: Board | None = None,
     *,
     notes: Sequence[str] = (),
-    simulated: Simulation = REAL,
 ) -> list[Sheet]:
     """Return ``judges`` (beside the leaderboard), ``biases`` (the tests) and the sheet of each bias.
 
@@ -92,13 +105,7 @@ def bias_sheets(
     ``ci_low``, ``ci_high``) of the ``board``; None without one. ``notes`` say what was left out and why.
     """
     sheets = [_judges(found, ranking, board), _tests(found, notes), *(b.sheet(found) for b in BIASES)]
-    return [replace(s, simulated=simulated.among(_named(s.frame))) for s in sheets if s is not None]
-
-
-def _named(frame: pd.DataFrame) -> set[str]:
-    """Return the judges of a sheet; several that are compared share a cell."""
-    named = {str(v) for c in ("judge", "other") if c in frame for v in frame[c]}
-    return named | {part for name in named for part in name.split(" / ")}
+    return [sheet for sheet in sheets if sheet]
 
 
 def _judges(found: Biases, ranking: pd.DataFrame | None, board: Board | None) -> Sheet | None:
@@ -147,7 +154,7 @@ def _judges(found: Biases, ranking: pd.DataFrame | None, board: Board | None) ->
     columns += [Column(b, title, form) for b, (title, form) in BESIDE.items() if frame[b].notna().any()]
     columns.append(Column("found", "Found", keep=True))
     title = "The judges on the leaderboard, and their biases" if "rank" in frame else "The judges' biases"
-    return Sheet("judges", title, frame, tuple(columns), tuple(notes))
+    return Sheet("judges", title, frame, tuple(columns), tuple(notes), about=ABOUT)
 
 
 def _estimates(found: Biases, judge: str) -> dict[str, list[float]]:
@@ -177,7 +184,7 @@ def _tests(found: Biases, further: Sequence[str]) -> Sheet | None:
         Column("found", "Found", keep=True),
     )
     notes = (*_how_tested(found), *further)
-    return Sheet("biases", "Biases of the judges, tested", frame, columns, notes)
+    return Sheet("biases", "Biases of the judges, tested", frame, columns, notes, about=ABOUT)
 
 
 def _how_tested(found: Biases) -> Iterator[str]:
@@ -206,3 +213,185 @@ def _how_tested(found: Biases) -> Iterator[str]:
         yield f"{resamples:,} resamples are too few for so many tests: take {least:,} or more."
     if found.results["verbosity"] or found.results["self_preference"]:
         yield given_truth_note(found)
+
+
+class Biasing(Typed):
+    """Which biases are measured."""
+
+    judges: Judges = ()
+    """Evaluator to check; may be given again.  [default: the run's judges]"""
+    families: Annotated[Names, "--family NAME=FAMILY"] = ()
+    """Model family of a generator or judge ('none' for none); may be given again.  [default: by its name]"""
+    length: Annotated[str | None, "NAME"] = None
+    """Evaluator that measures length.  [default: Length()]"""
+    data: Path | None = None
+    """Data-set folder, to measure lengths.  [default: the study's]"""
+    resamples: Resamples = 10_000
+    seed: Seed = 0
+
+
+@command("biases", rated=True, view="biases", calibrated=True)
+def biases_of(run: OpenRun, how: Biasing) -> Printed:
+    """Measure and test the biases of the judges of the finished run in the folder RUN.
+
+    Biases are position (of pairwise judges), verbosity, self-preference, leniency, range use, central
+    tendency, sensitivity to the wording of the prompt, and repeatability. Each is a number with an interval
+    and a test. The run's report.html shows them afterwards.
+    """
+    names, pairwise = judges_of(run, how.judges)
+    author = author_key(run.nouns)
+    generators = tuple(sorted(run.truth[author].astype(str).unique())) if author else ()
+    every = [*names, *pairwise]
+    family_of_each = families_of(run, every, generators, read_families(how.families))
+    texts, notes = lengths_of(run, how.length, how.data)
+    units = _judged(run, names, texts) if names else None
+    verdicts, ranking = run.verdicts if pairwise else None, None
+    of_pairs = None if verdicts is None else verdicts[verdicts["evaluator"].isin(pairwise)]
+    if RANKING in run.record.outputs:
+        ranking = read_csv(read_output(run.folder, RANKING), ("rank", "estimate", "ci_low", "ci_high"))
+    measured = measure(
+        BiasData(
+            units,
+            () if of_pairs is None else tuple(pairs_of(of_pairs, run.cluster)),
+            run.truth,
+            texts,
+            generators,
+            run.scores.signatures,
+            family_of_each,
+            {} if ranking is None else dict(zip(ranking["evaluator"], ranking["rank"], strict=True)),
+            run.nouns[run.cluster],
+            how.resamples,
+            how.seed,
+        )
+    )
+    notes += _without_family(family_of_each, every, generators)
+    if units and (others := ", ".join(j for j in units.judges if j not in units.rates)):
+        notes.append(f"Leniency and range use need ratings on the truth's scale. Left out: {others}.")
+    notes += run.record.data.scale.averaged
+    sheets = bias_sheets(measured, ranking, run.board, notes=notes)
+    if not sheets:
+        raise MetaevalError(
+            f"nothing can be measured for {', '.join(every)}: there is no unit with a score and a rating, "
+            "and no pair with a verdict in both orders; name other evaluators with --judge"
+        )
+    return Printed(sheets)
+
+
+def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """Return the pointwise judges whose scores are measured, and the pairwise ones whose verdicts are."""
+    known = list(run.scores.evaluators)
+    of_pairs = [] if run.verdicts is None else [str(e) for e in run.verdicts["evaluator"].unique()]
+    for name in wanted:
+        one_of(name, [*known, *of_pairs], "the run has no evaluator")
+    names = list(dict.fromkeys(wanted)) or run.judges
+    pairwise = [n for n in of_pairs if n in names or not wanted]
+    if not (names or pairwise):
+        others = [n for n in known if run.scores.kinds.get(n) != Kind.BASELINE]
+        raise MetaevalError(
+            f"the run has no judges; name the evaluators to check with --judge ({', '.join(others)})"
+        )
+    # The scores of a pairwise evaluator are made of its verdicts, which tell more.
+    return [n for n in names if n not in of_pairs], pairwise
+
+
+def families_of(
+    run: OpenRun, judges: Sequence[str], generators: Sequence[str], stated: Mapping[str, str]
+) -> dict[str, str | None]:
+    """Return the family of models of each judge and generator: as given, or by its model or name."""
+    known = [*judges, *generators]
+    for name in stated:
+        one_of(name, known, "neither a judge nor a generator is called", "they are")
+    families_given = {
+        name: None if family.casefold() == NO_FAMILY else family for name, family in stated.items()
+    }
+    families: dict[str, str | None] = {g: family_of(g, families_given) for g in generators}
+    for judge in judges:
+        model = run.scores.signatures.get(judge, {}).get("model")
+        if judge in families_given:
+            families[judge] = families_given[judge]
+        elif model is not None:
+            families[judge] = model_family(str(model))
+        else:
+            # A short name may hide the recorded evaluator; people and ensembles are of no family.
+            recorded = run.scores.kinds.get(judge) in (Kind.RECORDED, Kind.FUNCTION)
+            families[judge] = family_of(run.record.evaluators[judge].spec) if recorded else None
+    return families
+
+
+def read_families(pairs: Sequence[str]) -> dict[str, str]:
+    """Read families from texts such as ``gpt-4o=openai``."""
+    families: dict[str, str] = {}
+    for pair in pairs:
+        name, _, family = (part.strip() for part in pair.rpartition("="))
+        if not (name and family):
+            raise MetaevalError(f"--family {pair!r} must be a name and its family, such as gpt-4o=openai")
+        families[name] = family
+    return families
+
+
+def lengths_of(
+    run: OpenRun, name: str | None = None, data: Place | None = None
+) -> tuple[pd.DataFrame | None, list[str]]:
+    """Return the length of each text (key columns and ``length``); or None, and a sentence that says why."""
+    if name is not None:
+        one_of(name, run.scores.evaluators, "the run has no evaluator")
+    counts = [n for n, s in run.scores.signatures.items() if s.get("counted") == _COUNTED]
+    keys = list(run.scores.keys)
+    if (counted := name or next(iter(counts), None)) is not None:
+        frame = run.scores.frame
+        frame = frame[frame["evaluator"] == counted].rename(columns={"score": "length"})
+        return frame[[*keys, "length"]].drop_duplicates(keys), []
+    try:
+        loaded = data_of(run, data)
+    except MetaevalError as error:
+        if data is not None:
+            raise
+        why = f"the lengths of the texts are not known ({error})"
+    else:
+        texts = kind_named(run.record.study.kind).unit_view(loaded, ()).texts
+        if texts:
+            lengths = [float("nan") if t is None else float(graphemes(t)) for t in texts[0].texts]
+            return loaded.units.assign(length=lengths), []
+        why = "the units of the run have no texts"
+    reason = f"Verbosity is left out: {why}; a study with Length() among its evaluators keeps the lengths"
+    return None, [f"{reason}, or name the evaluator that measures length with --length."]
+
+
+def _judged(run: OpenRun, names: Sequence[str], length: pd.DataFrame | None) -> JudgedUnits:
+    scale = run.record.data.scale
+    own = run.scores.frame[run.scores.frame["evaluator"].isin(list(names))]
+    return JudgedUnits.matched(
+        own,
+        run.truth,
+        names,
+        cluster=run.cluster,
+        called=run.nouns,
+        length=length,
+        second=_other_people(run, names),
+        scale=scale,
+        rates=frozenset(on_scale(own, scale, run.scores.kinds)),
+    )
+
+
+def _other_people(run: OpenRun, names: Sequence[str]) -> pd.DataFrame | None:
+    """Return the ratings of annotators who are part of neither the truth nor a measured judge."""
+    if run.raters is None:
+        return None
+    specs = [run.record.truth.spec, *(run.record.evaluators[n].spec for n in names)]
+    used = {str(a) for spec in specs for a in made_of(spec).annotators}
+    others = run.raters[~run.raters["rater"].astype(str).isin(sorted(used))]
+    return others if len(others) else None
+
+
+def _without_family(
+    of: Mapping[str, str | None], judges: Sequence[str], generators: Sequence[str]
+) -> list[str]:
+    """Name the judges whose self-preference is not measured, and why."""
+    if not generators:
+        return ["Self-preference is left out: the run has no generators."]
+    unknown = ", ".join(j for j in judges if of[j] is None)
+    alone = [j for j in judges if of[j] is not None and not own_generators(generators, of[j], of)]
+    named = ", ".join(f"{j} ({of[j]})" for j in alone)
+    why = {"no generator, or every one, is of the family": named}
+    why["the family is unknown; give it with --family"] = unknown
+    return [f"Self-preference is left out where {reason}: {names}." for reason, names in why.items() if names]

@@ -13,7 +13,6 @@ from metaeval.analysis.agreement.labels import heads
 from metaeval.base.counts import plural_of
 from metaeval.base.progress import progress
 from metaeval.base.records import Scale
-from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
@@ -144,9 +143,7 @@ def _gains(errors: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], clust
     return ClusterSums(np.stack([*squares, units]), less)
 
 
-def map_sheet(
-    fits: Sequence[MapFit], *, who: str = "user", seed: int = 0, simulated: Simulation = REAL
-) -> Sheet | None:
+def map_sheet(fits: Sequence[MapFit], *, who: str = "user", seed: int = 0) -> Sheet | None:
     """Return the errors of maps on held-out clusters, whose noun is ``who``; None without a map."""
     if not fits:
         return None
@@ -185,7 +182,6 @@ def map_sheet(
         frame,
         (*heads(fits), *columns),
         tuple(_map_notes(who, seed=seed, with_own=with_own, with_raw=with_raw)),
-        simulated,
     )
 
 
@@ -207,9 +203,7 @@ def _map_notes(who: str, *, seed: int, with_own: bool, with_raw: bool) -> Iterat
         )
 
 
-def conformal_sheet(
-    fits: Sequence[MapFit], *, who: str = "user", simulated: Simulation = REAL
-) -> Sheet | None:
+def conformal_sheet(fits: Sequence[MapFit], *, who: str = "user") -> Sheet | None:
     """Return the intervals for a single rating of a new ``who``; None without a map."""
     if not fits:
         return None
@@ -245,7 +239,7 @@ def conformal_sheet(
     )
     title = f"How far a new {who}'s rating may be from a score"
     columns = [*heads(fits), *columns, Column("n_clusters", people.capitalize(), "count")]
-    return Sheet(CONFORMAL, title, frame, tuple(columns), notes, simulated)
+    return Sheet(CONFORMAL, title, frame, tuple(columns), notes)
 
 
 def half_widths(sheets: Sequence[Sheet]) -> dict[str, dict[str, float]]:

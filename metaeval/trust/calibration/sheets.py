@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from metaeval.analysis.agreement.labels import MEASURES, Agreement, cut_name, falling, heads, label_sheet
 from metaeval.base.keys import cluster_columns, key_columns
 from metaeval.base.records import Scale
-from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.figure import Figure
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.runs.command import Aspects, Names, Typed
 from metaeval.stats.agreement.confidence import BINS, Reliability, reliability
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW
@@ -41,24 +43,59 @@ _TITLES = {
 _EVALUATOR, _ASPECT = Column("evaluator", "Evaluator"), Column("aspect", "Aspect")
 
 
+class Calibrating(Typed):
+    """What to calibrate, and how."""
+
+    evaluators: Annotated[Names, "--evaluator NAME"] = ()
+    """Evaluator to calibrate; may be given again.  [default: all]"""
+    aspects: Aspects = ()
+    by: Annotated[str | None, "COLUMN"] = None
+    """Also calibrate within each value of this column of the units or users."""
+    cuts: Annotated[tuple[float, ...], "--cut"] = ()
+    """Labels of this value or more pass; the verdict uses kappa of pass and fail. May be given again."""
+    bands: str = "0.4,0.6"
+    """Thresholds of the verdicts."""
+    measure: str | None = None
+    """Coefficient of the verdict: kappa, linear, quadratic, alpha, spearman, kendall."""
+    within: Annotated[float | None, Field(ge=0)] = None
+    """Points within which a score agrees, for its confidence.  [default: the same value of the scale]"""
+    truth: str | None = None
+    """Truth, for a data set.  [default: User(), or the only annotator]"""
+    data: Annotated[str | None, "DIR"] = None
+    """Data-set folder of the run.  [default: the study's]"""
+    people: Annotated[Names, "NAME"] = ()
+    """Scorer or field of an EXPORT whose values are people's; may be given again."""
+    check: Annotated[Path | None, "CALIBRATION"] = None
+    """Check that RUN's judges are those of this calibration file or run."""
+    save: Path | None = None
+    """Calibration file to write.  [default: calibration.json in RUN]"""
+    resamples: Annotated[int | None, Field(ge=1)] = None
+    """Number of resamples.  [default: the run's, else 10000]"""
+    seed: Annotated[int | None, Field(ge=0)] = None
+    """Seed of the resamples.  [default: the run's, else 0]"""
+
+    def of(self, bootstrap: Bootstrap) -> Bootstrap:
+        """Return a bootstrap with the resamples and the seed that are given."""
+        options = {"resamples": self.resamples, "seed": self.seed}
+        return bootstrap.model_copy(
+            update={key: value for key, value in options.items() if value is not None}
+        )
+
+
 def calibration_sheets(
     found: Sequence[Agreement],
     bands: Bands,
+    how: Calibrating,
     *,
-    measure: str | None = None,
-    cuts: Sequence[float] = (),
-    by: str = "",
-    every: bool = False,
     intervals: str = "",
     left_out: Sequence[str] = (),
-    simulated: Simulation = REAL,
 ) -> list[Sheet]:
     """Return ``calibration`` and, where there are such results, ``labels``, ``strata`` and ``confusion``.
 
-    ``found`` is agreement on all units and on the strata of the column ``by``. ``every`` shows all confusion
-    tables, however many; ``intervals`` is a sentence on how they were made; evaluators ``left_out`` are part
-    of the truth.
+    ``found`` is agreement on all units and on strata; ``intervals`` is a sentence on how they were made;
+    evaluators ``left_out`` are part of the truth. If evaluators are named, all confusion tables are shown.
     """
+    measure, cuts, by, every = how.measure, how.cuts, how.by, bool(how.evaluators)
     whole = [one for one in found if not one.stratum]
     aspects = list(dict.fromkeys(one.aspect for one in found))
     judged = {id(one): bands.judged(one, measure, cuts) for one in found}
@@ -102,28 +139,28 @@ def calibration_sheets(
     if left_out:
         notes.append(f"Left out as parts of the truth: {', '.join(left_out)}.")
     sheets: list[Sheet | None] = [
-        Sheet("calibration", "Agreement with people", pd.DataFrame(rows), columns, tuple(notes), simulated),
-        _labels(whole, every, simulated),
+        Sheet("calibration", "Agreement with people", pd.DataFrame(rows), columns, tuple(notes)),
+        _labels(whole, every),
     ]
     if strata:
-        columns = (*heads(found), Column("stratum", by), units, estimate, *bys, verdicts)
+        columns = (*heads(found), Column("stratum", str(by)), units, estimate, *bys, verdicts)
         note = f"Each {by} on its own; with few units intervals are wide, and verdicts say so."
         title = f"Agreement with people by {by}"
-        sheets.append(Sheet("strata", title, pd.DataFrame(strata), columns, (note,), simulated))
-    sheets.append(_confusion_sheet(whole, every, simulated))
+        sheets.append(Sheet("strata", title, pd.DataFrame(strata), columns, (note,)))
+    sheets.append(_confusion_sheet(whole, every))
     return [sheet for sheet in sheets if sheet is not None]
 
 
-def _labels(found: Sequence[Agreement], every: bool, simulated: Simulation) -> Sheet | None:
+def _labels(found: Sequence[Agreement], every: bool) -> Sheet | None:
     """Return the leaderboard of labels, and why it may stand without confusion tables."""
-    sheet = label_sheet(found, simulated=simulated)
+    sheet = label_sheet(found)
     if sheet is None or every or sum(bool(one.labels) for one in found) <= MOST_TABLES:
         return sheet
     note = "To see confusion tables of this many evaluators, name some with --evaluator."
     return replace(sheet, notes=(*sheet.notes, note))
 
 
-def _confusion_sheet(found: Sequence[Agreement], every: bool, simulated: Simulation) -> Sheet | None:
+def _confusion_sheet(found: Sequence[Agreement], every: bool) -> Sheet | None:
     """Return people's labels against the evaluators'; None without any, or with too many."""
     tables = [(one, one.table) for one in found if one.table is not None]
     if not tables or (len(tables) > MOST_TABLES and not every):
@@ -147,7 +184,7 @@ def _confusion_sheet(found: Sequence[Agreement], every: bool, simulated: Simulat
         Column("n_units", "Units", "count"),
     )
     note = "Rows are people's labels, columns the evaluator's."
-    return Sheet("confusion", "Confusion tables", pd.DataFrame(rows), columns, (note,), simulated)
+    return Sheet("confusion", "Confusion tables", pd.DataFrame(rows), columns, (note,))
 
 
 def state_sheet(states: Iterable[tuple[str, str]]) -> Sheet:
@@ -246,7 +283,6 @@ def confidence_sheets(
     scale: Scale,
     bootstrap: Bootstrap,
     within: float | None = None,
-    simulated: Simulation = REAL,
 ) -> list[Sheet]:
     """Return ``conclusion``, a sentence per judge; ``confidence``, a verdict each; ``reliability``, by bin.
 
@@ -284,7 +320,7 @@ def confidence_sheets(
     said |= {name: _SILENT for name in judges if name not in said}
     frame = pd.DataFrame({"evaluator": [*said], "verdict": [*said.values()]})
     title = "Is a judge as sure as it is right?"
-    first = [Sheet("conclusion", title, frame, _CONCLUSION, (), simulated)] if said else []
+    first = [Sheet("conclusion", title, frame, _CONCLUSION, ())] if said else []
     if not rows:
         return first
     same = "the same value of the scale, rounded" if within is None else f"within {within:g} points"
@@ -297,9 +333,9 @@ def confidence_sheets(
     )
     frame = pd.DataFrame(rows)
     columns = tuple(c for c in _NUMBERS if c.name in frame)
-    sheet = Sheet(CONFIDENCE, "Is a judge as often right as it is sure?", frame, columns, notes, simulated)
+    sheet = Sheet(CONFIDENCE, "Is a judge as often right as it is sure?", frame, columns, notes)
     title = "Reliability: how often a judge is right, by its confidence"
-    by_bin = [Sheet(RELIABILITY, title, pd.concat(bins), _BINS, (), simulated)] if bins else []
+    by_bin = [Sheet(RELIABILITY, title, pd.concat(bins), _BINS, ())] if bins else []
     return [*first, sheet, *by_bin]
 
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from metaeval.base.simulation import REAL, Simulation
+from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.keys import key_columns
 from metaeval.engine.sheet import Column, Sheet
+from metaeval.kinds.kind import kind_named
+from metaeval.runs.command import Names, Place, Printed, Typed, command
+from metaeval.runs.finished import OpenRun
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import ClusterSums, jackknife_deviations, ratio
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW, holm
+from metaeval.study.plan import data_of
+from metaeval.trust.calibration.record import changes, identity
 from metaeval.trust.gate.rules import ClusterMean
 
 ALPHA = 0.05
@@ -139,7 +146,6 @@ def drift_sheets(
     cluster: str,
     limits: tuple[float, float],
     notes: Sequence[str] = (),
-    simulated: Simulation = REAL,
 ) -> list[Sheet]:
     """Split the change of each evaluator's mean score, by aspect.
 
@@ -186,6 +192,92 @@ def drift_sheets(
     )
     title, of_change = "Did the judge change, or the system?", "The change of mean scores and its parts"
     return [
-        Sheet("drift", title, frame, words, tuple(notes), simulated),
-        Sheet("drift-parts", of_change, frame, _PARTS, of_parts, simulated),
+        Sheet("drift", title, frame, words, tuple(notes)),
+        Sheet("drift-parts", of_change, frame, _PARTS, of_parts),
     ]
+
+
+class Drifting(Typed):
+    """What is compared."""
+
+    evaluators: Annotated[Names, "--evaluator NAME"] = ()
+    """Evaluator of both runs; may be given again.  [default: the judges]"""
+    data: Path | None = None
+    """Data-set folder of NEW.  [default: its study's]"""
+    old_data: Path | None = None
+    """Data-set folder of OLD.  [default: its study's]"""
+    cluster: Annotated[str | None, "user|item|generator|unit"] = None
+    """Key by which units depend on each other.  [default: the run's]"""
+
+
+@command("drift", view="drift")
+def drift_of(old: Annotated[OpenRun, "OLD"], new: Annotated[OpenRun, "NEW"], how: Drifting) -> Printed:
+    """Say whether scores changed between two finished runs by the judge or by the system.
+
+    Units that have the same keys and the same texts in both are anchors: what changed on them is the judge.
+    The rest of the change is the system. Each part has an interval and a test. Judge the anchors anew, with
+    another store or replicate=1: replies from the store do not change. The report of NEW shows the result.
+    """
+    known = [name for name in new.scores.evaluators if name in old.scores.evaluators]
+    for name in how.evaluators:
+        one_of(name, known, "the two runs have no evaluator")
+    names = list(how.evaluators) or [name for name in new.judges if name in known]
+    if not names:
+        raise MetaevalError(
+            "no judge is in both runs; name what is in both with --evaluator "
+            f"({', '.join(known) or 'nothing is'})"
+        )
+    anchors = anchor_units(old, new, how.data, how.old_data)
+    by = {noun: key for key, noun in new.nouns.items()} | {"unit": ""}
+    key = new.cluster
+    if how.cluster:
+        key = by[one_of(how.cluster, list(by), "units cannot be clustered by", "but by")]
+    known_changes = {
+        name: changes(*(identity(run.scores.signatures[name]) for run in (old, new))) for name in names
+    }
+    sheets = drift_sheets(
+        *(old.scores.frame, new.scores.frame, anchors, names),
+        cluster=key,
+        limits=_limits(new),
+        notes=[
+            f"Known to have changed of {n}: {'; '.join(c) or 'nothing'}." for n, c in known_changes.items()
+        ],
+    )
+    if not sheets:
+        raise MetaevalError("no judge has scores of one aspect in both runs")
+    return Printed(sheets, new.scores.simulation.among(names))
+
+
+def anchor_units(
+    old: OpenRun, new: OpenRun, data: Place | None = None, old_data: Place | None = None
+) -> pd.DataFrame:
+    """Return the units that have the same keys and texts in two runs; `MetaevalError` if none has.
+
+    Data sets are loaded, from where the studies or ``data`` and ``old_data`` say, if they are not the same.
+    """
+    keys = list(key_columns(new.truth))
+    for a, b in ((list(key_columns(old.truth)), keys), (_limits(old), _limits(new))):
+        if a != b:
+            raise MetaevalError(f"{old.folder} and {new.folder} cannot be compared: {a} is not {b}")
+    if old.record.data.fingerprint == new.record.data.fingerprint:
+        return new.scores.frame[keys].astype(str).drop_duplicates()
+    texts = []
+    for run, place in ((old, old_data), (new, data)):
+        loaded = data_of(run, place)
+        view = kind_named(run.record.study.kind).unit_view(loaded, ())
+        shown = {f"text {i}": list(part.texts) for i, part in enumerate(view.texts)}
+        if not shown:
+            raise MetaevalError(f"the units of {run.folder} have no texts, so none are known to be the same")
+        units = loaded.units[keys].astype(str).assign(**shown).fillna("")
+        texts.append(units.drop_duplicates(keys))
+    both: pd.DataFrame = texts[0].merge(texts[1], on=list(texts[0].columns))
+    if both.empty:
+        raise MetaevalError(
+            f"no unit has the same keys and texts in {old.folder} and {new.folder}: judge some texts in "
+            "both, as anchors"
+        )
+    return both.loc[:, keys]
+
+
+def _limits(run: OpenRun) -> tuple[float, float]:
+    return float(run.record.data.scale.min), float(run.record.data.scale.max)

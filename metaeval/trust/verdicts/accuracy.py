@@ -11,7 +11,6 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.records import FIRST, SECOND, TIE
-from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, Orders, comparisons_of, pair_keys, points
 from metaeval.sources.verdict_map import REPEAT
@@ -45,7 +44,6 @@ def accuracy_sheet(
     people: pd.DataFrame | None = None,
     resamples: int = 10_000,
     seed: int = 0,
-    simulated: Simulation = REAL,
 ) -> Sheet:
     """Count right verdicts of each evaluator, over all pairs and within each group.
 
@@ -80,8 +78,6 @@ def accuracy_sheet(
                 rows += [{**of, **row} for row in _rows(part, orders, resamples, seed)]
     frame = pd.DataFrame(rows)
     frame = frame.sort_values("evaluator", key=lambda c: pd.factorize(c)[0], kind="stable", ignore_index=True)
-    shown = simulated.among(map(str, frame["evaluator"].unique()))
-    frame["evaluator"] = frame["evaluator"].astype(str).map(simulated.label)
     notes = [
         "A verdict is right if it is the gold preference.",
         "A missing verdict counts as wrong, and so does a tie where the gold preference is none.",
@@ -111,7 +107,7 @@ def accuracy_sheet(
         FIRST_SHARE,
     )
     title = "Verdicts against gold preferences"
-    return Sheet("accuracy", title, frame, columns, tuple(notes), shown, principal=True)
+    return Sheet("accuracy", title, frame, columns, tuple(notes), principal=True)
 
 
 def preferred_by(gold: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:

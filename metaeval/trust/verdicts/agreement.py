@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND
-from metaeval.base.simulation import Simulation
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import WINNERS, Orders, pair_keys, votes_of
 from metaeval.stats.coefficients.tables import Floats, Ints
@@ -115,9 +114,7 @@ def _differences(sums: Floats, one: Ints, other: Ints) -> Floats:
 
 
 @one_thread()
-def judges_sheet(
-    known: pd.DataFrame, orders: Orders, *, resamples: int, seed: int, simulated: Simulation
-) -> Sheet:
+def judges_sheet(known: pd.DataFrame, orders: Orders, *, resamples: int, seed: int) -> Sheet:
     """Test every two judges for a difference of accuracy.
 
     ``known`` are comparisons with a gold preference (`metaeval.trust.verdicts.accuracy.with_gold`).
@@ -125,7 +122,7 @@ def judges_sheet(
     rows = []
     for aspect, part in known.groupby("aspect", sort=False, observed=True):
         votes = votes_of(part, orders)
-        judge, names = pd.factorize(votes["evaluator"].astype(object).map(str).map(simulated.label))
+        judge, names = pd.factorize(votes["evaluator"].astype(object).map(str))
         cluster, n = clusters_of(votes)
         hits = (votes["code"] == votes["gold"]).to_numpy().astype(np.float64)
         counts = (by_cluster(v, judge, len(names), Clusters(cluster, n)) for v in (hits, np.ones(len(hits))))
@@ -146,10 +143,10 @@ def judges_sheet(
         *(Column("p", "p", "p"), Column("p_holm", "p, Holm", "p")),
     )
     note = "Paired permutation tests: the verdicts of two judges change places in random clusters."
-    return Sheet("judges", "Judges against each other", frame, columns, (note,), simulated)
+    return Sheet("judges", "Judges against each other", frame, columns, (note,))
 
 
-def systems_sheet(known: pd.DataFrame, orders: Orders, simulated: Simulation) -> Sheet:
+def systems_sheet(known: pd.DataFrame, orders: Orders) -> Sheet:
     """Count wins, losses and ties of every two systems, by each judge and by the gold preferences.
 
     ``known`` is as of `judges_sheet`.
@@ -157,7 +154,7 @@ def systems_sheet(known: pd.DataFrame, orders: Orders, simulated: Simulation) ->
     by = ["evaluator", "aspect", FIRST, SECOND]
     pairs = known.drop_duplicates([*pair_keys(known), *by[1:]])
     every = pd.concat([pairs.assign(evaluator="gold", code=pairs["gold"]), votes_of(known, orders)])
-    every["evaluator"] = every["evaluator"].astype(str).map(simulated.label)
+    every["evaluator"] = every["evaluator"].astype(str)
     counts = {name: every["code"] == code for code, name in enumerate(_COUNTS)}
     frame = every.assign(**counts).groupby(by, sort=False, observed=True)[[*_COUNTS]].sum().reset_index()
     columns = (
@@ -166,4 +163,4 @@ def systems_sheet(known: pd.DataFrame, orders: Orders, simulated: Simulation) ->
         *(Column(FIRST, "System"), Column(SECOND, "Other system")),
         *(Column(name, name.capitalize(), "count") for name in ("won", "lost", "ties", "missing")),
     )
-    return Sheet("systems", "Wins, losses and ties of systems", frame, columns, (), simulated)
+    return Sheet("systems", "Wins, losses and ties of systems", frame, columns)

@@ -12,7 +12,6 @@ from scipy.stats import rankdata
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import AVERAGE, FIRST, SECOND, TIE
-from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.evaluators.verdicts import (
     BRADLEY_TERRY,
@@ -194,7 +193,6 @@ def pairwise_sheets(
     flips: Mapping[str, Flips] | None = None,
     resamples: int = 1_000,
     seed: int = 0,
-    simulated: Simulation = REAL,
 ) -> list[Sheet]:
     """Return the outcomes of the pairs, and the generators as each evaluator ranks them.
 
@@ -228,13 +226,10 @@ def pairwise_sheets(
                 frame[f"{short}_low"], frame[f"{short}_high"] = strengths.low[m], strengths.high[m]
                 frame[f"{short}_rank"] = pd.Series(value).groupby(groups).rank(ascending=False, method="min")
             ranked.append(frame.sort_values(["group", "bt_rank", "generator"], kind="stable"))
-    shown = simulated.among(map(str, found["evaluator"].unique()))
     frames = [pd.DataFrame(rows), pd.concat(ranked, ignore_index=True)]
-    for frame in frames:
-        frame["evaluator"] = frame["evaluator"].astype(str).map(simulated.label)
     notes = (*_OF_PAIRS, how)
-    pairs = Sheet("pairs", "Outcomes of the pairs", frames[0], _PAIRS, notes, shown)
-    return [pairs, _ranking_sheet(frames[1], how, rules, shown)]
+    pairs = Sheet("pairs", "Outcomes of the pairs", frames[0], _PAIRS, notes)
+    return [pairs, _ranking_sheet(frames[1], how, rules)]
 
 
 def _pairs_rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict[str, Any]]:
@@ -261,7 +256,7 @@ def _pairs_rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterato
         }
 
 
-def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips], simulated: Simulation) -> Sheet:
+def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips]) -> Sheet:
     drawn = frame["elo_spread"].notna().any()
     said = {"tie": "A flip is half a point for each side.", "drop": "A flip is not counted."}
     apart = [*_apart(frame)]
@@ -286,7 +281,6 @@ def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips], simulated: 
         frame,
         tuple(shown),
         (*apart, *_OF_RANKING, f"Elo: {_BY_DRAWN_ORDER if drawn else _BY_GIVEN_ORDER}", rule, how),
-        simulated,
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import StudyError
 from metaeval.kinds.exposure.data.loading import log_of, save
-from metaeval.study.commands.analyses import details_of
+from metaeval.trust.analyses import details_of
 from tests.kinds.exposure.data.test_loading import ABOUT, tables
 
 

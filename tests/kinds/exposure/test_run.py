@@ -12,7 +12,8 @@ from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
 from metaeval.kinds.exposure.commands import make_pairs
 from metaeval.kinds.exposure.data.loading import save
-from metaeval.study.commands.calibration import Calibrating, calibration_of
+from metaeval.trust.calibration.calibrating import calibration_of
+from metaeval.trust.calibration.sheets import Calibrating
 from tests.study.test_report import payload_of
 
 STUDY = """\

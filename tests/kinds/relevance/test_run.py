@@ -14,7 +14,7 @@ from metaeval.cli import main
 from metaeval.kinds.relevance.data.loading import save
 from metaeval.reports.sheets import render
 from metaeval.runs.finished import open_run
-from metaeval.study.commands.analyses import details_of, write_figures
+from metaeval.trust.analyses import details_of, write_figures
 
 if TYPE_CHECKING:
     from pathlib import Path

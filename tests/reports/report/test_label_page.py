@@ -18,8 +18,8 @@ from metaeval.base.records import Scale
 from metaeval.kinds.explanations.data.loading import from_frames, save
 from metaeval.kinds.files.labels import update_labels
 from metaeval.sources.verdicts import read_verdicts
-from metaeval.study.commands.labelling import label_server, label_set, label_sets
 from metaeval.trust.label_plan import LabelPlan
+from metaeval.trust.labelling.pages import label_server, label_set, label_sets
 from tests.cli.labelling import labelling
 from tests.conftest import ROOT
 from tests.reports.report.pages import overflow

@@ -10,10 +10,8 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
-from metaeval.base.simulation import REAL
 from metaeval.cli import main
-from metaeval.study.commands.analyses import correction_of
-from metaeval.trust.correction import correcting_sheets, samples_by_cluster
+from metaeval.trust.correction import correcting_sheets, correction_of, samples_by_cluster
 from tests.study.test_report import payload_of
 
 USERS, PER = 60, 6
@@ -168,7 +166,7 @@ def test_ranking_measures_are_corrected_by_topic(judge: str, topics: str, refuse
     }[topics]
     people = cells.assign(evaluator="people", value=wanted)[labelled]
     values = pd.concat([people, cells.assign(evaluator=judge, value=said[judge])])
-    sheets = correcting_sheets(samples_by_cluster(values, "people", []), alpha=0.05, seed=0, simulated=REAL)
+    sheets = correcting_sheets(samples_by_cluster(values, "people", []), alpha=0.05, seed=0)
     [row] = sheets[0].frame.to_dict("records")
     assert row["refused"] == refused
     if not refused:
@@ -191,7 +189,7 @@ def test_who_may_be_the_best_follows_from_the_tests_of_differences() -> None:
     for row in (row for row in rows if row["evaluator"] == "judge"):
         row["value"] += 0.5 * rng.normal()
     [held] = samples_by_cluster(pd.DataFrame(rows), "people", ())
-    sheets = {s.name: s for s in correcting_sheets([held], alpha=0.05, seed=0, simulated=REAL)}
+    sheets = {s.name: s for s in correcting_sheets([held], alpha=0.05, seed=0)}
     groups, pairs = sheets["correct-groups"].frame, sheets["correct-differences"].frame
     best = groups["group"][0]
     apart = pairs[(pairs["first"].eq(best) | pairs["second"].eq(best)) & (pairs["p_holm"] <= 0.05)]

@@ -11,8 +11,8 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.cli import main
-from metaeval.study.commands.analyses import escalation_of
-from metaeval.study.commands.labelling import label_set
+from metaeval.trust.escalation import escalation_of
+from metaeval.trust.labelling.pages import label_set
 
 USERS, PER = 100, 8
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.sources.verdicts import read_verdicts
-from metaeval.study.commands.labelling import label_set, label_sets
-from metaeval.study.commands.pairwise import pairwise_of
 from metaeval.trust.labelling.golden_table import export_labels, import_labels
 from metaeval.trust.labelling.label_session import LabelSession
+from metaeval.trust.labelling.pages import label_set, label_sets
+from metaeval.trust.verdicts.commands import pairwise_of
 from tests.conftest import ROOT
 from tests.tiny import REFERENCE, TEXTS, say_how_to_label
 from tests.trust.saving import fill

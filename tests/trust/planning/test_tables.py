@@ -11,7 +11,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
-from metaeval.study.commands.analyses import plan_of
+from metaeval.trust.label_plan import plan_of
 
 
 @pytest.fixture(scope="module")

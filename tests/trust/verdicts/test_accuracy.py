@@ -10,7 +10,6 @@ import pytest
 from sklearn import metrics
 
 from metaeval.base.errors import DataError
-from metaeval.base.simulation import REAL
 from metaeval.evaluators.verdicts import Orders
 from metaeval.sources.verdicts import import_verdicts
 from metaeval.trust.verdicts.accuracy import accuracy_sheet, against_others, preferred_by, with_gold
@@ -117,7 +116,7 @@ def test_both_orders_come_to_one_verdict_by_each_convention(orders: Orders, said
     assert all(
         row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] for name in ("precision", "recall", "f1")
     )
-    counts = systems_sheet(with_gold(frame)[0], orders, REAL).frame.set_index("evaluator")
+    counts = systems_sheet(with_gold(frame)[0], orders).frame.set_index("evaluator")
     assert counts.loc["gold", ["won", "lost", "ties", "missing"]].tolist() == [3, 2, 1, 0]
     words = ("first", "second", "tie", "")
     assert counts.loc["j", ["won", "lost", "ties", "missing"]].tolist() == [said.count(w) for w in words]
@@ -126,13 +125,13 @@ def test_both_orders_come_to_one_verdict_by_each_convention(orders: Orders, said
 def test_two_judges_are_tested_pair_by_pair() -> None:
     good = verdicts(*((str(i), "first", "first", "first") for i in range(12)))
     poor = good.assign(evaluator="k", winner=["first", "second"] * 12)
-    (row,) = judges_sheet(
-        with_gold(pd.concat([good, poor]))[0], "each", resamples=999, seed=0, simulated=REAL
-    ).frame.to_dict("records")
+    (row,) = judges_sheet(with_gold(pd.concat([good, poor]))[0], "each", resamples=999, seed=0).frame.to_dict(
+        "records"
+    )
     assert (row["first"], row["second"], row["difference"]) == ("j", "k", 0.5)
     assert row["p"] == row["p_holm"] < 0.01
     same = with_gold(pd.concat([good, good.assign(evaluator="k")]))[0]
-    assert judges_sheet(same, "net", resamples=99, seed=0, simulated=REAL).frame["p"].tolist() == [1.0]
+    assert judges_sheet(same, "net", resamples=99, seed=0).frame["p"].tolist() == [1.0]
 
 
 def test_people_are_held_against_the_other_people() -> None:

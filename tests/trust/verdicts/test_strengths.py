@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError
-from metaeval.base.simulation import Simulation
 from metaeval.evaluators.verdicts import METHODS, comparisons_of
 from metaeval.stats.resampling.weights import Resamples, expanded
 from metaeval.trust.verdicts.strengths import pairwise_sheets, rank_by_verdicts
@@ -80,15 +79,11 @@ def test_the_sheets_say_what_became_of_the_pairs() -> None:
     assert clean["first_share_low"] < 0.5 < clean["first_share_high"]
 
 
-def test_sheets_are_the_same_every_time_and_say_what_is_simulated() -> None:
+def test_sheets_are_the_same_every_time() -> None:
     verdicts = drawn()
-    one, two = (
-        pairwise_sheets(verdicts, resamples=50, simulated=Simulation(False, ("j",))) for _ in range(2)
-    )
+    one, two = (pairwise_sheets(verdicts, resamples=50) for _ in range(2))
     for first, second in zip(one, two, strict=True):
         pd.testing.assert_frame_equal(first.frame, second.frame)
-        assert first.simulated
-        assert set(first.frame["evaluator"]) == {"j (simulated)"}
     with pytest.raises(DataError, match="no verdicts"):
         pairwise_sheets(verdicts[:0])
 

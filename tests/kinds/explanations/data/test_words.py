@@ -20,8 +20,9 @@ from metaeval.kinds.explanations.data.tables.importer import import_table
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.files.manifest import FORMATS
 from metaeval.stats.agreement.raters import krippendorff_alpha
-from metaeval.study.commands.calibration import Calibrating, calibration_of
-from metaeval.study.commands.overview import data_sheets
+from metaeval.study.overview import data_sheets
+from metaeval.trust.calibration.calibrating import calibration_of
+from metaeval.trust.calibration.sheets import Calibrating
 
 WORDS = ["10", "yes", "no"]  # one looks like a number, and is none
 NAMED = {"item_id": "item_id", "generator": {"constant": "g"}}

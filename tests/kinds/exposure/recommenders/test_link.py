@@ -18,7 +18,7 @@ from metaeval.kinds.exposure.recommenders.sums import Recommended
 from metaeval.kinds.exposure.study import PropensityOptions, RecommenderOptions
 from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.cluster_sums import mean_of
-from metaeval.study.commands.analyses import details_of, write_figures
+from metaeval.trust.analyses import details_of, write_figures
 
 USERS = 300
 RESAMPLER = Resampler(USERS, resamples=300)

@@ -11,7 +11,8 @@ import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.cli.data import data as data_command
 from metaeval.kinds.explanations.data.studies.qrels import import_qrels
-from metaeval.study.commands.calibration import Calibrating, calibration_of
+from metaeval.trust.calibration.calibrating import calibration_of
+from metaeval.trust.calibration.sheets import Calibrating
 
 PEOPLE = "q1 0 d1 3\nq1 0 d2 0\nq2 0 d1 1\nq2 0 d3 2\n"
 WHOLE = b"\xef\xbb\xbfq2 0 d3 2\r\nq2\t0\td1 1\r\nq1 0 d1 3\nq1 0 d2 0\n"

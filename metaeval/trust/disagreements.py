@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
+from pydantic import Field
 
 from metaeval.analysis.agreement.measures import on_scale
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND, TIE
-from metaeval.engine.alignment.policy import whole_number
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.verdicts import pair_keys
 from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.kind import kind_named
+from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun, open_run
-from metaeval.study.commands.analyses import judges_of
 from metaeval.study.plan import data_of
+from metaeval.trust.analyses import panel_of
 from metaeval.trust.labelling.golden import ticket, write_sheet
 from metaeval.trust.labelling.golden_table import TEXT, UNIT, column_of, shown_units, unit_name
 from metaeval.trust.labelling.label_session import LabelSession
@@ -36,42 +36,49 @@ from metaeval.trust.panel_gain import (
 )
 
 
-def disagreements_of(
-    folder: str | os.PathLike[str],
-    judges: Sequence[str] = (),
-    *,
-    aspects: Sequence[str] = (),
-    levels: Sequence[str] = (),
-    n: int = 50,
-    resamples: int = 1_000,
-    seed: int = 0,
-) -> list[Sheet]:
-    """Say where a panel of judges of a finished run splits, and what it gains over its best member.
+class PanelOptions(Typed):
+    """Which judges make the panel, and what is listed."""
 
-    Returns ``disagreements``, ``panel`` and ``gain``; see `metaeval.trust.panel_gain`.
+    judges: Judges = ()
+    """Member of the panel; give it once per member.  [default: the run's judges]"""
+    n: Annotated[int, Field(ge=1)] = 50
+    """Number of units to list."""
+    aspects: Aspects = ()
+    levels: Annotated[Names, "--level"] = ()
+    """Gain at this level only; may be given again."""
+    resamples: Resamples = 1_000
+    seed: Seed = 0
+
+
+@command("disagreements")
+def disagreements_of(run: OpenRun, how: PanelOptions) -> Printed:
+    """List the units of the finished run in the folder RUN on which a panel of judges splits most.
+
+    How far the panel agrees; and what its mean, median and majority gain over its best member, which is
+    chosen on some users and judged on others. `metaeval golden import` takes back what people labelled: the
+    file of --labels, or labels.csv in the run folder, into which --label writes. Of pairwise judges, --label
+    asks for pairs on which verdicts differ, and writes labelled_pairs.csv.
     """
-    whole_number("n", n, least=1)
-    run = open_run(folder)
-    members = judges_of(run, judges)
-    units = _units(run, members, aspects)
-    how = Fitting(resamples=resamples, seed=seed, cluster=noun(run.cluster))
-    data = run.prepared(levels=levels or None, coefficients=[COEFFICIENT], evaluators=members)
-    gains = [g for g in panel_gains(data, how) if not aspects or g.aspect in aspects]
-    simulated = run.scores.simulation.among(members)
-    return [
-        disagreements_sheet(units, members, n, called=run.nouns, simulated=simulated),
-        agreement_sheet(units, members, simulated=simulated),
-        gain_sheet(gains, how, run.nouns[run.cluster], between=data.between, simulated=simulated),
+    members = panel_of(run, how.judges)
+    units = _units(run, members, how.aspects)
+    fitting = Fitting(resamples=how.resamples, seed=how.seed, cluster=noun(run.cluster))
+    data = run.prepared(levels=how.levels or None, coefficients=[COEFFICIENT], evaluators=members)
+    gains = [g for g in panel_gains(data, fitting) if not how.aspects or g.aspect in how.aspects]
+    sheets = [
+        disagreements_sheet(units, members, how.n, called=run.nouns),
+        agreement_sheet(units, members),
+        gain_sheet(gains, fitting, run.nouns[run.cluster], between=data.between),
     ]
+    return Printed(sheets, run.scores.simulation.among(members))
 
 
 def labels_of_disagreements(
-    folder: str | os.PathLike[str],
+    folder: Place,
     sheet: Sheet,
-    path: str | os.PathLike[str],
+    path: Place,
     *,
     aspects: Sequence[str] = (),
-    data: str | os.PathLike[str] | None = None,
+    data: Place | None = None,
 ) -> int:
     """Write the units of the sheet ``disagreements`` to a CSV file for people to label; return how many.
 
@@ -95,13 +102,13 @@ def labels_of_disagreements(
 
 
 def session_of_disagreements(
-    folder: str | os.PathLike[str],
+    folder: Place,
     judges: Sequence[str] = (),
     *,
     rater: str,
     aspects: Sequence[str] = (),
     n: int = 50,
-    data: str | os.PathLike[str] | None = None,
+    data: Place | None = None,
 ) -> LabelSession:
     """Open what a panel splits on most for a person to label, the most disputed unit first.
 
@@ -118,7 +125,7 @@ def session_of_disagreements(
         units, (kind, labelled) = _disputed_pairs(run, names, aspects, n), kind.of_pairs(labelled)
         table = replace(kind.labels, name="labelled_pairs")
     else:
-        listed = _units(run, judges_of(run, judges), aspects).head(n)
+        listed = _units(run, panel_of(run, judges), aspects).head(n)
         for *key, aspect in listed[[*labelled.keys, "aspect"]].itertuples(index=False, name=None):
             units.setdefault(tuple(map(str, key)), []).append(aspect)
         table = LabelTable("labels", showing=kind.labels.showing)

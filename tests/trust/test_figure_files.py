@@ -10,8 +10,8 @@ import pytest
 import metaeval as me
 from metaeval.engine.figure import figure_payload
 from metaeval.runs.finished import OpenRun, open_run
-from metaeval.study.commands.analyses import figures_of_run, write_figures
 from metaeval.study.results import read_back
+from metaeval.trust.analyses import figures_of_run, write_figures
 from tests.drawn import drawn_run
 from tests.tiny import write_study
 

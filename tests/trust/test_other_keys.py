@@ -15,8 +15,8 @@ from metaeval import __version__
 from metaeval.base.errors import MetaevalError
 from metaeval.base.formulas import to_csv
 from metaeval.base.records import Kind, Scale
-from metaeval.cli.analyses import biases, calibrate, disagreements
-from metaeval.cli.gate import gate
+from metaeval.cli.frame import command_of
+from metaeval.cli.trust import disagreements, gate
 from metaeval.engine.board import Board, BoardDimension
 from metaeval.runs.folder import RANKING, SCORES, TRUTH, RunFolder
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
@@ -97,12 +97,12 @@ def invoke(command: click.Command, *arguments: object) -> str:
 
 
 def test_biases(run: Path) -> None:
-    text = invoke(biases, run, "--resamples", 300)
+    text = invoke(command_of("biases"), run, "--resamples", 300)
     assert f"{ASKERS} persons" in text
     assert "Self-preference is left out: the run has no generators" in text
     assert "Verbosity is left out" in text
     assert "Rank and estimate are those of the leaderboard (right)" in text
-    found = json.loads(invoke(biases, run, "--json", "--resamples", 1000))
+    found = json.loads(invoke(command_of("biases"), run, "--json", "--resamples", 1000))
     lenient = {row["judge"]: row["found"] for row in found["biases"] if row["bias"] == "leniency"}
     assert lenient == {"yea": "scores higher than people", "fair": "no bias found", "third": "no bias found"}
 
@@ -124,7 +124,7 @@ def test_a_gate_and_its_baseline(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_calibration(run: Path) -> None:
-    text = invoke(calibrate, run, "--by", "question", "--resamples", 100)
+    text = invoke(command_of("calibrate"), run, "--by", "question", "--resamples", 100)
     assert "resamples of persons" in text
     assert "Agreement with people by question" in text
     (run / "calibration.json").unlink()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 
@@ -28,13 +28,14 @@ from metaeval.kinds.explanations.data.exports.known import recognised
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build, recorded_names
 from metaeval.kinds.scoring import known_for, score
+from metaeval.runs.command import Printed, command
 from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import CALIBRATION, SCORES, read_record
 from metaeval.sources.hub import FILE
 from metaeval.stats.resampling.significance import few_note
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.plan import column_in, column_of
-from metaeval.trust.calibration.maps import conformal_sheet, map_fits, map_sheet
+from metaeval.trust.calibration.maps import conformal_sheet, half_widths, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     Bands,
     is_calibrated,
@@ -43,36 +44,16 @@ from metaeval.trust.calibration.record import (
     state_of,
     write_calibration,
 )
-from metaeval.trust.calibration.sheets import calibration_sheets, confidence_sheets
+from metaeval.trust.calibration.sheets import (
+    Calibrating,
+    calibration_sheets,
+    confidence_sheets,
+    reliability_figures,
+    state_sheet,
+)
 
 RESAMPLES = 10_000
 """Of the bootstrap, if neither the run nor the user says how many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calibrating:
-    """What to calibrate, and how; the options are those of `metaeval calibrate`."""
-
-    evaluators: tuple[str, ...] = ()
-    aspects: tuple[str, ...] = ()
-    by: str | None = None
-    cuts: tuple[float, ...] = ()
-    bands: str | None = None
-    measure: str | None = None
-    within: float | None = None
-    truth: str | None = None
-    data: str | None = None
-    resamples: int | None = None
-    seed: int | None = None
-    people: tuple[str, ...] = ()
-    """Whose scores in an export of another tool are people's, where it does not say so."""
-
-    def of(self, bootstrap: Bootstrap) -> Bootstrap:
-        """Return a bootstrap with the resamples and the seed that are given."""
-        options = {"resamples": self.resamples, "seed": self.seed}
-        return bootstrap.model_copy(
-            update={key: value for key, value in options.items() if value is not None}
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,41 +75,42 @@ class LabelledScores:
     """Cluster → what a reader calls it, if that differs."""
 
 
-def calibration_of(
-    folder: str | os.PathLike[str],
-    how: Calibrating | None = None,
-    *,
-    save: str | os.PathLike[str] | None = None,
-) -> list[Sheet]:
-    """Measure how far the evaluators of a finished run, or of a data set of labels, agree with people.
+@command("calibrate", view="calibration")
+def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating) -> Printed:
+    """Measure how far the evaluators of a run, a data set or an export of another tool agree with people.
 
-    The calibration is kept in the file ``save``. If that is None, the one of a run is ``calibration.json`` in
-    its folder, and the one of a data set is not kept.
-
-    Returns ``conclusion``, if there are judges or a confidence is stated, ``calibration``, and those of
-    ``labels``, ``strata``, ``confusion``, ``maps``, ``conformal``, ``confidence`` and ``reliability`` that
-    are not empty.
+    Prints kappa of labels and coefficients of scores with intervals, a verdict in words, confusion tables,
+    maps to people's scale, intervals of single ratings, and whether a judge is as often right as it is sure;
+    the run's report.html shows them. The calibration of a run is valid until the
+    model, the prompt, the rubric or the parser of a judge changes. --check tests this, and exits with 1 if a
+    judge is uncalibrated.
     """
-    options, path = how or Calibrating(), Path(folder)
-    bands = Bands.read(options.bands)
-    check_measure(options.measure)
-    known = recognised(str(path)) if path.is_file() else None
-    of_data = known is not None or (path / FILE).is_file()
-    rated = of_data or is_rated(read_record(path).study.kind)
+    if how.check is not None:
+        if how.model_dump(exclude={"check", "evaluators", "bands"}, exclude_defaults=True):
+            raise MetaevalError("--check calibrates nothing; combine it with --evaluator only")
+        states = states_of(folder, how.check, only=how.evaluators)
+        return Printed(
+            [state_sheet(states.items())], code=0 if all(map(is_calibrated, states.values())) else 1
+        )
+    bands = Bands.read(how.bands)
+    check_measure(how.measure)
+    known = recognised(str(folder)) if folder.is_file() else None
+    of_data = known is not None or (folder / FILE).is_file()
+    rated = of_data or is_rated(read_record(folder).study.kind)
     if known is not None:
-        exported = data_set(*known, path.stem, options.people)
-        labelled = _of_data(exported.data, path, options)
+        exported = data_set(*known, folder.stem, how.people)
+        labelled = _of_data(exported.data, folder, how)
     else:
-        labelled = _of_data(load(path), path, options) if of_data else _of_run(path, options, rated=rated)
+        labelled = _of_data(load(folder), folder, how) if of_data else _of_run(folder, how, rated=rated)
     if not rated:
-        of_verdicts = _confidence(labelled, options, options.evaluators or labelled.scores.evaluators)
-        if not of_verdicts:
-            refuse_unrated(path, read_record(path).study.kind)
-        return of_verdicts
-    data, left_out = _prepared(labelled, options)
-    if options.cuts or options.measure not in (None, "kappa", "alpha"):
+        names = how.evaluators or labelled.scores.evaluators
+        if not (of_verdicts := _confidence(labelled, how, names)):
+            refuse_unrated(folder, read_record(folder).study.kind)
+        return _made(of_verdicts, labelled, names)
+    data, left_out = _prepared(labelled, how)
+    if how.cuts or how.measure not in (None, "kappa", "alpha"):
         labelled.scale.check_numbers(data.aspects, "cut, and no measure of an order")
-    check_cuts(options.cuts, labelled.scale)
+    check_cuts(how.cuts, labelled.scale)
     folds = data.cluster_name(labelled.cluster)
     bootstrap = labelled.bootstrap.by(labelled.bootstrap.cluster or folds)
     measured = agreements(
@@ -137,35 +119,37 @@ def calibration_of(
         labelled.truth,
         scale=labelled.scale,
         bootstrap=bootstrap,
-        cuts=options.cuts,
+        cuts=how.cuts,
         strata=None if labelled.categories is None else _strata(data, labelled.categories),
     )
     if not measured:
         raise MetaevalError("no unit has both a rating of people and a score; there is nothing to calibrate")
     maps = map_fits(data, scale=labelled.scale, bootstrap=bootstrap, cluster=folds)
     simulated = labelled.scores.simulation.among(data.evaluators)
-    choice: dict[str, Any] = {"measure": options.measure, "cuts": options.cuts}
-    if save is not None or not of_data:
+    if how.save is not None or not of_data:
         about = {**labelled.about, "simulated": bool(simulated)}
-        how_made: dict[str, Any] = {"about": about, "bands": bands, "bootstrap": bootstrap, **choice}
-        made = make_calibration(measured, maps, signatures=labelled.scores.signatures, **how_made)
-        write_calibration(made, Path(save) if save is not None else path / CALIBRATION)
-    sheets = calibration_sheets(
-        measured,
-        bands,
-        **choice,
-        by=options.by or "",
-        every=bool(options.evaluators),
-        intervals=_intervals(bootstrap, data, labelled.nouns),
-        left_out=left_out,
-        simulated=simulated,
-    )
+        choice: dict[str, Any] = {
+            "measure": how.measure,
+            "cuts": how.cuts,
+            "bands": bands,
+            "bootstrap": bootstrap,
+        }
+        made = make_calibration(measured, maps, signatures=labelled.scores.signatures, about=about, **choice)
+        write_calibration(made, how.save if how.save is not None else folder / CALIBRATION)
+    intervals_note = _intervals(bootstrap, data, labelled.nouns)
+    sheets = calibration_sheets(measured, bands, how, intervals=intervals_note, left_out=left_out)
     who = labelled.nouns.get(folds, folds)
-    fitted = map_sheet(maps, who=who, seed=bootstrap.seed, simulated=simulated)
-    intervals = conformal_sheet(maps, who=who, simulated=simulated)
+    fitted = map_sheet(maps, who=who, seed=bootstrap.seed)
+    intervals = conformal_sheet(maps, who=who)
     judges = [n for n in data.evaluators if labelled.scores.kinds.get(n) == Kind.JUDGE]
-    stated = _confidence(labelled, options, data.evaluators, judges)
-    return [*stated[:1], *sheets, *stated[1:], *(sheet for sheet in (fitted, intervals) if sheet)]
+    stated = _confidence(labelled, how, data.evaluators, judges)
+    return _made([*stated[:1], *sheets, *stated[1:], fitted, intervals], labelled, data.evaluators)
+
+
+def _made(sheets: Sequence[Sheet | None], labelled: LabelledScores, evaluators: Sequence[str]) -> Printed:
+    simulated = labelled.scores.simulation.among(evaluators)
+    there = [sheet for sheet in sheets if sheet]
+    return Printed(there, simulated, figures=reliability_figures(there), within=half_widths(there))
 
 
 def _confidence(
@@ -181,7 +165,6 @@ def _confidence(
         scale=labelled.scale,
         bootstrap=bootstrap.by(bootstrap.cluster or labelled.cluster or noun(key_columns(truth)[0])),
         within=how.within,
-        simulated=labelled.scores.simulation.among(evaluators),
     )
 
 

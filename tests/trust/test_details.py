@@ -9,7 +9,7 @@ import pytest
 
 import metaeval as me
 from metaeval.kinds.details import made_of
-from metaeval.study.commands.analyses import details_of
+from metaeval.trust.analyses import details_of
 from tests.tiny import write_study
 
 PEOPLE = "[\"Length()\", \"Annotator('1')\", \"Annotator('2')\", \"Mean(Annotator('1'), Annotator('2'))\"]"

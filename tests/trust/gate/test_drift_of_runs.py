@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,8 +10,8 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.kinds.explanations.data.loading import save
-from metaeval.study.commands.drift import drift_of
-from metaeval.study.commands.gate import GateRequest, gate_run
+from metaeval.trust.gate.drift import drift_of
+from metaeval.trust.gate.run import GateRequest, gate_run
 from tests.study.runs import QUICK
 from tests.tiny import write_study
 
@@ -70,15 +69,15 @@ def test_the_report_shows_it(runs: dict[str, Path]) -> None:
 
 
 def test_a_gate_with_anchors_takes_another_judge(runs: dict[str, Path]) -> None:
-    asked = GateRequest({}, {"*": 0.8})
+    asked = GateRequest(max_drop={"*": 0.8})
     with pytest.raises(MetaevalError, match="give --anchors OLD"):
         gate_run(runs["now"], asked, runs["then"])
     plain = gate_run(runs["now"], asked, runs["then"], accept_judge_change=True)
-    found = gate_run(runs["now"], replace(asked, anchors=runs["then"]))
+    found = gate_run(runs["now"], asked.model_copy(update={"anchors": runs["then"]}))
     assert found.checks[0].n_units == 48
     assert found.checks[0].value > plain.checks[0].value
     with pytest.raises(MetaevalError, match="were not judged by the judge of the baseline"):
-        gate_run(runs["now"], replace(asked, anchors=runs["now"]), runs["then"])
+        gate_run(runs["now"], asked.model_copy(update={"anchors": runs["now"]}), runs["then"])
 
 
 def test_what_cannot_be_split_is_said(runs: dict[str, Path]) -> None:

@@ -14,8 +14,9 @@ from metaeval.base.errors import MetaevalError, RunFolderError
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import check_usable
 from metaeval.stats.agreement.raters import cohen_kappa
-from metaeval.study.commands.calibration import Calibrating, calibration_of, states_of, uncalibrated_note
+from metaeval.trust.calibration.calibrating import calibration_of, states_of, uncalibrated_note
 from metaeval.trust.calibration.record import read_calibration
+from metaeval.trust.calibration.sheets import Calibrating
 from tests.study.runs import tiny_in
 from tests.tiny import write_study
 

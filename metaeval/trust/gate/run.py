@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Annotated, cast
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import author_key
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.verdicts import Flips, comparisons_of, points
+from metaeval.runs.command import Names, Typed
 from metaeval.runs.finished import OpenRun, open_run
-from metaeval.study.commands.drift import anchor_units
 from metaeval.study.plan import column_of
 from metaeval.trust.calibration.record import changes as identity_changes
 from metaeval.trust.calibration.record import identity, judge_notes
 from metaeval.trust.gate.baseline import CALL_DIGITS, Baseline, GateScores, cells_of, read_baseline
 from metaeval.trust.gate.baseline import write_baseline as write_file
 from metaeval.trust.gate.checks import NOTHING_ASKED, GateResult, gate
-from metaeval.trust.gate.drift import marked
+from metaeval.trust.gate.drift import anchor_units, marked
 from metaeval.trust.gate.rules import Rules, joined, lowered
 
 _WIN_RATE = (
@@ -32,26 +33,31 @@ _WIN_RATE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GateRequest:
+class GateRequest(Typed):
     """Thresholds and options of a gate; what is None is as in the baseline, or the default."""
 
-    least: Mapping[str, float]
-    max_drop: Mapping[str, float]
-    by: str | None = None
-    evaluator: str | None = None
-    generators: Sequence[str] = ()
-    against: str | None = None
-    """Of a pairwise judge: the generator that the one generator is compared with."""
-    cluster: str | None = None
-    alpha: float | None = None
-    max_missing: float | None = None
+    least: Mapping[str, float] = {}
+    max_drop: Mapping[str, float] = {}
+    by: Annotated[str | None, "COLUMN"] = None
+    """Also check each value of this column of the explanations or users."""
+    evaluator: Annotated[str | None, "NAME"] = None
+    """Evaluator whose scores are checked.  [default: the run's only judge]"""
+    generators: Annotated[Names, "--generator NAME"] = ()
+    """Generator whose texts are checked; may be given again.  [default: all]"""
+    against: Annotated[str | None, "NAME"] = None
+    """Of a pairwise judge: the generator that --generator is compared with, by its win rate."""
+    cluster: Annotated[str | None, "user|item|generator|unit"] = None
+    """What is resampled: units in it are not independent.  [default: user; item without users]"""
+    alpha: Annotated[float | None, Field(gt=0, lt=0.5)] = None
+    """Allowed error rate of the checks.  [default: 0.05]"""
+    max_missing: Annotated[float | None, Field(ge=0, lt=1)] = None
+    """Largest share of units without a score with which a check can pass.  [default: 0.05]"""
     data: Path | None = None
-    """Where the run's data set lies, if not where its study says."""
+    """Data-set folder, for --by.  [default: the study's]"""
     calibration: Path | None = None
-    """A calibration, or the run folder that holds one; the run's own, if None."""
-    anchors: Path | None = None
-    """An older run, whose judge is the baseline's: its drift on units with the same texts is subtracted."""
+    """Calibration of the judge.  [default: the run's]"""
+    anchors: Annotated[Path | None, "OLD"] = None
+    """Older run that has texts of RUN, too: the judge's drift on them is subtracted from drops."""
 
     def rules(self, kept: Rules | None) -> Rules:
         """Return the rules asked for; what is None is as ``kept``, or the default."""
@@ -177,7 +183,7 @@ def _baseline(run: OpenRun, request: GateRequest, path: Path) -> Baseline:
     before = open_run(path)
     # The evaluator has one name in both runs; the categories are those of the run under test.
     name = request.evaluator or _only_judge(run)
-    scored = _scored(before, replace(request, generators=(), data=None), "", name)
+    scored = _scored(before, request.model_copy(update={"generators": (), "data": None}), "", name)
     return Baseline(scored, Rules(), "", request.cluster or scored.usual_cluster)
 
 

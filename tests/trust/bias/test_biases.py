@@ -11,7 +11,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.runs.finished import open_run
-from metaeval.study.commands.biases import biases_of, families_of, judges_of, lengths_of
+from metaeval.trust.bias.biases import biases_of, families_of, judges_of, lengths_of
 
 MANIFEST = """\
 name: planted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +12,9 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.evaluators.verdicts import comparisons_of, points
 from metaeval.kinds.explanations.data.loading import save
-from metaeval.study.commands.gate import GateRequest, baseline_of_run, gate_run
 from metaeval.trust.calibration.record import write_calibration
 from metaeval.trust.gate.baseline import read_baseline
+from metaeval.trust.gate.run import GateRequest, baseline_of_run, gate_run
 from tests.study.runs import QUICK
 from tests.tiny import write_study
 
@@ -52,38 +51,38 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_texts_that_nobody_rated_are_checked(runs: tuple[Path, Path], tmp_path: Path) -> None:
     old, later = runs
-    asked = GateRequest({"clear": 1.5}, {"*": 2.0}, generators=["new"])
+    asked = GateRequest(least={"clear": 1.5}, max_drop={"*": 2.0}, generators=["new"])
     written, lowered = baseline_of_run(old, asked, tmp_path / "main.json")
     assert [p.name for p in written] == ["main.json", "main.units.csv"]
     assert lowered == []
     assert read_baseline(written[0]).scored.generators == ["new"]
-    result = gate_run(later, GateRequest({}, {}, generators=["new"]), written[0])
+    result = gate_run(later, GateRequest(generators=["new"]), written[0])
     assert {c.n_units for c in result.checks} == {36}
     assert result.verdict == "pass"
     # Both texts are in the baseline's run, and without a choice both are compared.
     assert {c.n_units for c in gate_run(later, asked, old).checks} == {36}
-    assert gate_run(later, GateRequest({}, {"*": 0.8}), old).checks[0].n_units == 72
+    assert gate_run(later, GateRequest(max_drop={"*": 0.8}), old).checks[0].n_units == 72
 
 
 def test_a_calibration_takes_the_warning_away(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    asked = GateRequest({"clear": 1.1}, {})
+    asked = GateRequest(least={"clear": 1.1})
     assert any("uncalibrated" in note for note in gate_run(runs[0], asked).notes)
     written, _ = baseline_of_run(runs[0], asked, tmp_path / "main.json")
     identity = read_baseline(written[0]).scored.identity
     entry = {"identity": identity, "aspects": {"clear": {"verdict": "usable as a gate"}}}
     write_calibration({"calibration": 1, "evaluators": {"judge": entry}}, tmp_path / "c.json")
-    vouched = GateRequest({"clear": 1.1}, {}, calibration=tmp_path / "c.json")
+    vouched = GateRequest(least={"clear": 1.1}, calibration=tmp_path / "c.json")
     assert gate_run(runs[0], vouched).notes == ()
 
 
 def test_alpha_and_the_share_that_may_be_missing_are_kept(runs: tuple[Path, Path], tmp_path: Path) -> None:
     path = tmp_path / "main.json"
-    baseline_of_run(runs[0], GateRequest({"clear": 2.0}, {}, alpha=0.01, max_missing=0.2), path)
-    result = gate_run(runs[1], GateRequest({}, {}), path)
+    baseline_of_run(runs[0], GateRequest(least={"clear": 2.0}, alpha=0.01, max_missing=0.2), path)
+    result = gate_run(runs[1], GateRequest(), path)
     assert (result.rules.alpha, result.rules.max_missing) == (0.01, 0.2)
     with pytest.raises(MetaevalError, match=r"an alpha of 0\.05 instead of 0\.01 is less strict"):
-        gate_run(runs[1], GateRequest({}, {}, alpha=0.05), path)
-    _, lowered = baseline_of_run(runs[1], GateRequest({"clear": 1.9}, {}, alpha=0.05), path)
+        gate_run(runs[1], GateRequest(alpha=0.05), path)
+    _, lowered = baseline_of_run(runs[1], GateRequest(least={"clear": 1.9}, alpha=0.05), path)
     assert lowered == ["a mean of 1.9 for clear instead of 2", "an alpha of 0.05 instead of 0.01"]
 
 
@@ -95,16 +94,19 @@ def test_a_pairwise_judge_is_checked_by_the_win_rate_of_one_generator(tmp_path: 
         "evaluators": "{pair: \"Pairwise('simulated/one,noise=0')\", length: Length()}",
     }
     run = me.run(write_study(tmp_path / "pair.yaml", **study), tmp_path / "pair").folder
-    request = GateRequest({"*": 0.5}, {}, evaluator="pair", generators=("new",), against="labelled")
+    request = GateRequest(least={"*": 0.5}, evaluator="pair", generators=("new",), against="labelled")
     (check,) = gate_run(run, request).checks
     verdicts = comparisons_of(pd.read_parquet(run / "verdicts.parquet"))
     won = points(verdicts["outcome"])
     new = np.where(verdicts["first"].astype(str) == "new", won, 1 - won)
     assert check.value == pytest.approx(np.nanmean(new))
     assert 0 <= check.low <= check.value <= check.high <= 1
-    (other,) = gate_run(run, replace(request, generators=("labelled",), against="new")).checks
+    (other,) = gate_run(
+        run, request.model_copy(update={"generators": ("labelled",), "against": "new"})
+    ).checks
     assert other.value == pytest.approx(1 - check.value)
-    two = gate_run(run, replace(request, against=None)).checks  # of two, the other one is meant
+    # Of two, the other one is meant.
+    two = gate_run(run, request.model_copy(update={"against": None})).checks
     assert two[0].value == check.value
     for wrong, message in (
         ({"generators": ()}, "by the win rate of one generator against another"),
@@ -113,4 +115,4 @@ def test_a_pairwise_judge_is_checked_by_the_win_rate_of_one_generator(tmp_path: 
         ({"evaluator": "length"}, "compares no pairs"),
     ):
         with pytest.raises(MetaevalError, match=message):
-            gate_run(run, replace(request, **wrong))
+            gate_run(run, request.model_copy(update=wrong))

@@ -13,7 +13,7 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError, StoppedError
 from metaeval.llm.store.replies import Store
 from metaeval.runs.finished import export_run, open_run
-from metaeval.study.commands.pairwise import coherence_of, pairwise_of
+from metaeval.trust.verdicts.commands import coherence_of, pairwise_of
 from tests.kinds.explanations.judge.test_judge import KEY
 from tests.llm.server import Act, serving
 from tests.study.runs import tiny_run
@@ -57,7 +57,7 @@ def test_a_run_holds_its_verdicts(tiny: Path) -> None:
 @pytest.mark.slow
 def test_coherence_of_a_run_is_that_of_its_verdicts(tiny: Path) -> None:
     run = tiny_run(tiny.parent, "run", evaluators=f'{{length: Length(), pair: "{PAIR}"}}')
-    found = coherence_of(run, resamples=50).frame.set_index(["task", "axiom"])
+    found = coherence_of(run, resamples=50)[0].frame.set_index(["task", "axiom"])
     assert set(found["evaluator"]) == {"pair"}
     assert found["n"]["clear", "asymmetry"] == found["n"]["fitting", "asymmetry"] == 6 * 3
     other = tiny_run(tiny.parent, "other", evaluators="{length: Length()}")

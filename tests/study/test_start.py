@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.kinds.explanations.data.tables.importer import import_table
-from metaeval.study.commands.start import Started, start
 from metaeval.study.plan import plan
+from metaeval.study.start import Started, start
 from tests.examples import examples
 
 if TYPE_CHECKING:

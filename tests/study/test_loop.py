@@ -8,7 +8,7 @@ import pytest
 from data.make_exposure import simulate
 from metaeval.cli import main
 from metaeval.kinds.exposure.data.loading import load, save
-from metaeval.study.commands.loop import loop
+from metaeval.study.loop import loop
 
 STUDY = """\
 kind: exposure

@@ -11,10 +11,10 @@ from click import Command
 from click.testing import CliRunner
 
 import metaeval as me
-from metaeval.cli.analyses import biases, calibrate
+from metaeval.cli.frame import command_of
 from metaeval.reports.cells import cells
 from metaeval.runs.folder import is_whole, read_record
-from metaeval.study.commands.biases import biases_of
+from metaeval.trust.bias.biases import biases_of
 from tests.study.runs import tiny_in
 from tests.study.test_report import payload_of
 from tests.tiny import write_study
@@ -56,8 +56,8 @@ def views(run: Path) -> dict[str, list[dict[str, Any]]]:
 def test_what_was_measured_stands_in_the_report_and_the_run_is_whole(run: Path) -> None:
     before = views(run)
     assert "biases" not in before
-    typed(biases, run)
-    typed(calibrate, run)
+    typed(command_of("biases"), run)
+    typed(command_of("calibrate"), run)
     after = views(run)
     wanted = biases_of(run, resamples=20)
     assert [sheet["rows"] for sheet in after.pop("biases")] == [cells(sheet) for sheet in wanted]
@@ -69,6 +69,6 @@ def test_what_was_measured_stands_in_the_report_and_the_run_is_whole(run: Path) 
 def test_a_report_that_the_run_did_not_write_stays_as_it_is(run: Path) -> None:
     record = (run / "run.json").read_bytes()
     (run / "report.html").write_text("mine", encoding="utf-8")
-    assert "leniency" in typed(biases, run).lower()
+    assert "leniency" in typed(command_of("biases"), run).lower()
     assert (run / "report.html").read_text(encoding="utf-8") == "mine"
     assert (run / "run.json").read_bytes() == record

@@ -1,0 +1,184 @@
+"""What a command on a run is: declared beside what it computes, called by Python and the command line alike.
+
+Its function takes places, such as an `OpenRun`, then a model of its options.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial, update_wrapper
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, get_args, get_type_hints
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from metaeval.base.errors import MetaevalError, one_of, shown
+from metaeval.base.files import write_text
+from metaeval.base.simulation import REAL, Simulation
+from metaeval.engine.figure import Figure, figure_payload
+from metaeval.engine.sheet import Sheet
+from metaeval.reports.report_model import sheets_payload, with_sheets
+from metaeval.runs.finished import OpenRun, open_run
+from metaeval.runs.folder import REPORT, rewrite_output
+
+Place: TypeAlias = "str | os.PathLike[str]"
+
+
+class Typed(BaseModel):
+    """The options of a command: the docstring of a field is its help, without one it has none.
+
+    A text in an annotation says how it is typed: ``--NAME``, if not by its own name, and what stands for its
+    value in the help.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+Names: TypeAlias = tuple[str, ...]
+Judges = Annotated[Names, "--judge NAME"]
+Aspects = Annotated[
+    Names, "--aspect", Field(description="Aspect to report; may be given again.  [default: all]")
+]
+Resamples = Annotated[int, Field(ge=1, le=10_000_000)]
+Seed = Annotated[int, Field(ge=0)]
+
+
+def judges_of(run: OpenRun, wanted: Sequence[str], otherwise: str) -> list[str]:
+    """Return the evaluators that are wanted, or the run's judges; where it has none, say what to do."""
+    known = list(run.scores.evaluators)
+    names = [one_of(name, known, "the run has no evaluator") for name in wanted] or run.judges
+    if not names:
+        raise MetaevalError(f"the run has no judge; {otherwise}")
+    return list(dict.fromkeys(names))
+
+
+def aspects_in(frame: pd.DataFrame, wanted: Sequence[str]) -> list[str]:
+    """Return the aspects of a table that are wanted, or all."""
+    known = [str(aspect) for aspect in frame["aspect"].unique()]
+    return [one_of(aspect, known, "there is no aspect", "there are") for aspect in wanted] or known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Printed:
+    """What a command made."""
+
+    sheets: Sequence[Sheet | None]
+    """None is left out."""
+    simulated: Simulation | None = None
+    """What is simulated of it; all that is of the last run, if left out."""
+    files: Mapping[Path, str] = field(default_factory=dict)
+    """Path → content of what it writes beside the report."""
+    figures: Sequence[Figure] = ()
+    within: Mapping[str, Mapping[str, float]] | None = None
+    """As of `metaeval.reports.report_model.with_sheets`, as the figures are."""
+    code: int | None = None
+    """The exit code of a check, which the report does not show."""
+
+
+class Command:
+    """A function on runs, which takes their folders, and returns sheets that say what is simulated."""
+
+    def __init__(
+        self, make: Callable[..., Printed], name: str, *, rated: bool, view: str, calibrated: bool
+    ) -> None:
+        update_wrapper(self, make)
+        self.make, self.name, self.rated, self.view, self.calibrated = make, name, rated, view, calibrated
+
+    @cached_property
+    def places(self) -> dict[str, tuple[Any, str]]:
+        """Each place → its type, and what stands for it in the help."""
+        hints = get_type_hints(self.make, include_extras=True)
+        return {
+            name: (get_args(hint) if hasattr(hint, "__metadata__") else (hint, "RUN"))
+            for name, hint in hints.items()
+            if name not in ("how", "return")
+        }
+
+    @cached_property
+    def options(self) -> type[Typed]:
+        """The model of the options."""
+        found: type[Typed] = get_type_hints(self.make).get("how", Typed)
+        return found
+
+    def __call__(self, *given: Any, **options: Any) -> list[Sheet]:  # noqa: ANN401 - as the model says
+        """Return the sheets of `made`."""
+        return [sheet for sheet in self.made(*given, **options).sheets if sheet]
+
+    def made(self, *given: Any, **options: Any) -> Printed:  # noqa: ANN401 - as the model says
+        """Do it; show the sheets in the view of the run's report, and write its files.
+
+        The options come as their model, or one by one.
+        """
+        named = dict(zip((*self.places, *self.options.model_fields), given, strict=False)) | options
+        folders = {name: Path(named.pop(name)) for name in self.places}
+        opened = [
+            open_run(folder, rated=self.rated) if self.places[name][0] is OpenRun else folder
+            for name, folder in folders.items()
+        ]
+        how = given[-1] if given and isinstance(given[-1], Typed) else self._read(named)
+        made = self.make(*opened, how) if self.options.model_fields else self.make(*opened)
+        of_run = opened[-1].scores.simulation if isinstance(opened[-1], OpenRun) else REAL
+        simulated = of_run if made.simulated is None else made.simulated
+        sheets = [_marked(sheet, simulated) for sheet in made.sheets if sheet]
+        figures = [replace(figure, sheet=_marked(figure.sheet, simulated)) for figure in made.figures]
+        made = replace(made, sheets=sheets, figures=figures)
+        for path, content in made.files.items():
+            write_text(path, content)
+        if self.view and made.code is None:
+            show_in_report([*folders.values()][-1], self.view, made)
+        return made
+
+    def _read(self, named: Mapping[str, Any]) -> Typed:
+        try:
+            return self.options.model_validate(named)
+        except ValidationError as error:
+            [first, *_] = error.errors(include_url=False)
+            raise MetaevalError(f"{first['loc'][0]} is {shown(first['input'])}: {first['msg']}") from error
+
+
+def command(
+    name: str, *, rated: bool = False, view: str = "", calibrated: bool = False
+) -> Callable[[Callable[..., Printed]], Command]:
+    """Declare a function to be a command.
+
+    Parameters
+    ----------
+    name
+        The words by which it is typed; `metaeval.cli.index` has it too.
+    rated
+        Whether scores and truth of its runs must be ratings.
+    view
+        The view of the last run's report in which its sheets are shown, in place of those it had.
+    calibrated
+        Whether the command line says which judges changed since they were calibrated.
+    """
+    return lambda make: Command(make, name, rated=rated, view=view, calibrated=calibrated)
+
+
+def _marked(sheet: Sheet, simulated: Simulation) -> Sheet:
+    """Return a sheet that says what is simulated of the evaluators that it is about."""
+    if not simulated or sheet.simulated:
+        return sheet
+    if sheet.about is not None:
+        cells = {
+            str(value) for column in sheet.about if column in sheet.frame for value in sheet.frame[column]
+        }
+        simulated = simulated.among(cells | {part for cell in cells for part in cell.split(" / ")})
+    return replace(sheet, simulated=simulated)
+
+
+def show_in_report(folder: Path, view: str, made: Printed) -> None:
+    """Show what was made in a view of a run's report.
+
+    A folder that is no run, a report that the run did not write, and one that may not be written stay as they
+    are: the sheets are printed all the same.
+    """
+    with contextlib.suppress(MetaevalError, OSError):
+        drawn = [figure_payload(figure) for figure in made.figures]
+        tables = sheets_payload(view, [sheet for sheet in made.sheets if sheet])
+        page = partial(with_sheets, view=view, sheets=tables, figures=drawn, within=made.within)
+        rewrite_output(folder, REPORT, page)

@@ -1,1 +1,0 @@
-"""What a command does with a finished run."""

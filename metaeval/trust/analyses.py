@@ -1,0 +1,221 @@
+"""Commands on a finished run that `metaeval.analysis` answers: ensembles, generators, power; and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from metaeval.analysis.ensemble_frontier import Choosing
+from metaeval.analysis.ensemble_sheets import ensemble_sheets
+from metaeval.analysis.ensemble_subsets import Costs, Unit, ensembles
+from metaeval.analysis.generator_estimates import estimates_sheet
+from metaeval.analysis.generator_ranking import rank_generators
+from metaeval.analysis.generator_sheets import best_evaluator, ranking_sheets, trusted
+from metaeval.analysis.power_sizes import power, power_sheet
+from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.files import replacing, write_text
+from metaeval.base.records import AVERAGE, Kind, ScoreTable
+from metaeval.base.simulation import REAL
+from metaeval.engine.figure import Figure
+from metaeval.engine.intervals import Bootstrap
+from metaeval.judging.cost import costs_of
+from metaeval.kinds.kind import kind_named
+from metaeval.reports.drawing import check_drawing, draw
+from metaeval.reports.sheets import sheet_to_csv
+from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command
+from metaeval.runs.finished import OpenRun, open_run
+
+
+def panel_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
+    """Return the evaluators to combine, two or more: those that are wanted, or the judges of the run."""
+    known = list(run.scores.evaluators)
+    for name in wanted:
+        one_of(name, known, "the run has no evaluator")
+    if len(set(wanted)) < len(wanted):
+        raise MetaevalError(f"{', '.join(wanted)} names a judge twice; give each once")
+    names = list(wanted) or run.judges
+    if len(names) < 2:
+        others = [n for n in known if run.scores.kinds.get(n) not in (Kind.BASELINE, Kind.ENSEMBLE)]
+        have = f"{len(names)} judge is given" if wanted else f"the run has {len(names) or 'no'} judge"
+        raise MetaevalError(
+            f"{have}, and an ensemble needs two or more: name its members with --judge "
+            f"({', '.join(others) or 'it has none'})"
+        )
+    return names
+
+
+class Combining(Typed):
+    """Which judges are combined, and how."""
+
+    judges: Judges = ()
+    """Judge to combine; give it once per judge.  [default: the run's judges]"""
+    levels: Annotated[Names, "--level"] = ()
+    """Level to report; may be given again."""
+    aspects: Aspects = ()
+    resamples: Resamples = 10_000
+    seed: Seed = 0
+
+
+@command("ensembles", rated=True)
+def ensembles_of(run: OpenRun, how: Combining) -> Printed:
+    """Compare the means of all subsets of the judges of the finished run in the folder RUN.
+
+    Prints accuracy by size, the contribution of each judge, how far their errors are correlated, and the
+    cheapest ensemble not significantly worse than the best, chosen on some users and evaluated on others.
+    """
+    names = panel_of(run, how.judges)
+    within = min(how.resamples, 1_000)
+    estimates = ensembles(
+        run.prepared(levels=how.levels or None, coefficients=["pearson"], evaluators=names),
+        aspects=how.aspects or None,
+        costs=costs_per_text(run.scores, names),
+        how=Choosing(resamples=how.resamples, resamples_in_fold=within, seed=how.seed),
+    )
+    return Printed(ensemble_sheets(estimates), run.scores.simulation.among(names))
+
+
+def costs_per_text(scores: ScoreTable, names: Sequence[str]) -> Costs | None:
+    """Return the cost per unit of each evaluator: in USD if all are known, else in tokens, else None."""
+    # Calls are shared among these alone.
+    signatures = {name: of for name, of in scores.signatures.items() if name in names}
+    known = costs_of(replace(scores, signatures=signatures)).set_index("evaluator").reindex(list(names))
+    columns: dict[Unit, str] = {"usd": "usd_per_text", "tokens": "tokens_per_text"}
+    for unit, column in columns.items():
+        of_judge = known[column].astype(float)
+        if of_judge.notna().all() and (of_judge > 0).any():
+            return Costs({name: float(of_judge[name]) for name in names}, unit)
+    return None
+
+
+class RankingOptions(Typed):
+    """How generators are ranked."""
+
+    evaluators: Annotated[Names, "--evaluator NAME"] = ()
+    """Evaluator to rank by; may be given again.  [default: all but baselines]"""
+    aspect: str | None = None
+    """Aspect to rank by.  [default: all, and their average]"""
+    labelled: Annotated[int | None, "N"] = None
+    """Estimate from the ratings of N users and all scores."""
+    resamples: int = 10_000
+    """Resamples of the users."""
+    seed: int = 0
+    """Seed of the resamples."""
+
+
+@command("generators", rated=True)
+def generators_of(run: OpenRun, how: RankingOptions) -> Printed:
+    """Rank the generators of the finished run in the folder RUN by ratings and by evaluators."""
+    options = Bootstrap.read({"resamples": how.resamples, "seed": how.seed})
+    names = trusted(run.scores, how.evaluators)
+    data = run.prepared(levels=["dataset"], evaluators=names)
+    chosen = data.aspects if how.aspect is None else [how.aspect]
+    ranking = rank_generators(data, aspects=chosen, bootstrap=options)
+    simulated = run.scores.simulation
+    scale = run.record.data.scale
+    sheets = ranking_sheets(ranking, data, truth=run.record.truth.spec, scale=scale, simulated=simulated)
+    judge = names[0] if how.evaluators else best_evaluator(run.table, names, how.aspect)
+    powered = estimates_sheet(
+        run.scores.frame,
+        run.truth,
+        judge,
+        aspects=chosen,
+        labelled=how.labelled,
+        seed=how.seed,
+        simulated=simulated.among([judge]),
+    )
+    return Printed([*sheets, powered], REAL)
+
+
+class Powering(Typed):
+    """Which studies are simulated."""
+
+    evaluators: Annotated[tuple[str, str] | None, "A B"] = None
+    """The two evaluators to compare.  [default: the best and the second]"""
+    aspect: str = AVERAGE
+    """Aspect of the run, or average."""
+    level: Literal["dataset", "user", "pair", "item", "generator"] | None = None
+    """[default: the run's first]"""
+    coefficient: Literal["pearson", "spearman", "kendall"] | None = None
+    """[default: the run's first]"""
+    users: Annotated[tuple[int, ...] | None, "N,..."] = None
+    """[default: 10, 20 and 1, 2, 4, 8 times the run's]"""
+    units: Annotated[tuple[int, ...] | None, "N,..."] = None
+    """Units per user.  [default: all of the run's]"""
+    studies: Annotated[int, Field(ge=100)] = 2000
+    """Simulated studies per size."""
+    seed: Seed = 0
+
+
+@command("power", rated=True)
+def power_of(run: OpenRun, how: Powering) -> Printed:
+    """Estimate how many users are needed to tell two evaluators of the run in RUN apart.
+
+    Studies of several sizes are simulated by drawing users, and units of each, from the run.
+    """
+    usual = run.record.study.policy()
+    data = run.prepared(
+        levels=[how.level or usual.levels[0]], coefficients=[how.coefficient or usual.coefficients[0]]
+    )
+    sizes = power(data, **how.model_dump(exclude={"level", "coefficient"}))
+    return Printed([power_sheet(sizes)], run.scores.simulation.among((sizes.first, sizes.second)))
+
+
+@command("details")
+def details_of(run: OpenRun) -> Printed:
+    """Print more of the run in RUN: measures, agreement of people, reliability, variance components.
+
+    Measures are pairwise accuracy with calibrated ties, soft pairwise accuracy of generators, weighted
+    kappa, Krippendorff's alpha, concordance and mean absolute error. Reliability is that of annotators, and
+    of judges over replicates; where it is known, correlations are corrected for it.
+    """
+    return Printed(kind_named(run.scored.study.kind).details(run.scored), REAL)
+
+
+def figures_of_run(
+    run: OpenRun, *, names: Sequence[str] = (), first: Mapping[str, str] | None = None
+) -> Sequence[Figure]:
+    """Return the figures of a finished run; the arguments are those of `StudyKind.figures`."""
+    dimensions = {d.name: list(d.choices) for d in run.board.dimensions}
+    for column, value in (first or {}).items():
+        one_of(value, dimensions.get(column, []), f"the run has no {column}", "it has")
+    return kind_named(run.record.study.kind).figures(run.scored, run.board, names, first)
+
+
+def write_figures(
+    folder: Place,
+    suffixes: Sequence[str] = ("svg",),
+    out: Place | None = None,
+    *,
+    names: Sequence[str] = (),
+    first: Mapping[str, str] | None = None,
+    scale: float = 2.0,
+    bare: bool = False,
+) -> list[Path]:
+    """Write the figures of a finished run, and the data of each as CSV; return the paths.
+
+    They go to the folder ``figures`` in the run's, if ``out`` is left out. ``names`` and ``first`` are as in
+    `figures_of_run`; ``scale`` is the number of pixels of a PNG per pixel of the chart; a ``bare`` figure has
+    no title and caption.
+    """
+    check_drawing()
+    run = open_run(folder)
+    target = run.folder / "figures" if out is None else Path(out)
+    figures = {figure.sheet.name: figure for figure in figures_of_run(run, names=names, first=first)}
+    if not names and not figures:
+        raise MetaevalError(f"the run in {run.folder} has no data for a figure")
+    if lacking := [name for name in names if name not in figures]:
+        have = [figure.sheet.name for figure in figures_of_run(run)]
+        one_of(lacking[0], have, f"the run in {run.folder} has no data for a figure")
+    written = []
+    for name, figure in figures.items():
+        for suffix in dict.fromkeys(suffixes):
+            with replacing(path := target / f"{name}.{suffix}") as temporary:
+                temporary.write_bytes(draw(figure, suffix, scale=scale, bare=bare))
+            written.append(path)
+        write_text(path := target / f"{name}.csv", sheet_to_csv(figure.sheet))
+        written.append(path)
+    return written
