@@ -1,4 +1,4 @@
-"""Label Studio: the exports JSON, JSON-MIN and CSV.
+"""Label Studio: the exports JSON, JSON-MIN, CSV and TSV.
 
 Annotations are people's, predictions are scores of their ``model_version``. Fields are those of the export
 formats in Label Studio's documentation.
@@ -24,6 +24,10 @@ _ASKED = ("rating", "number", "choices")
 _TASK = {"id", "data", "annotations", "predictions"}
 _MIN = {"annotation_id", "annotator", "created_at", "updated_at", "lead_time", *_TASK}
 
+_IDS = (
+    "predictions of models, of which this export has the ids alone; a snapshot holds them: POST "
+    '/api/projects/ID/exports with {"serialization_options": {"predictions": {"only_id": false}}}'
+)
 _GIVEN = shape(result=[shape(value=shape())])
 _SHAPE = shape("id", data=shape(), annotations=[_GIVEN], predictions=[_GIVEN | int])
 
@@ -45,8 +49,9 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         for prediction in record["predictions"]:
             if isinstance(prediction, Mapping):
                 marks += _results(prediction, prediction.get("model_version"), person=False)
-        fields = flat(record["data"])
-        yield Judged(record["id"], {**fields, **own_fields(record["data"], record.get("meta"))}, marks)
+        fields = {**flat(record["data"]), **own_fields(record["data"], record.get("meta"))}
+        ids = any(not isinstance(prediction, Mapping) for prediction in record["predictions"])
+        yield Judged(record["id"], fields, marks, unread=[_IDS] if ids else [])
 
 
 def _results(given: Mapping[str, Any], name: object, *, person: bool = True) -> Iterator[Mark]:
@@ -89,4 +94,4 @@ def _read_min(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         yield Judged(task, fields, marks)
 
 
-LABEL_STUDIO = Export("Label Studio", "Export → JSON, JSON-MIN or CSV", _fits, _SHAPE, _read)
+LABEL_STUDIO = Export("Label Studio", "Export → JSON, JSON-MIN, CSV or TSV", _fits, _SHAPE, _read)

@@ -234,7 +234,7 @@ CASES: dict[str, tuple[str, Callable[[], str] | None, tuple[str, ...], list[str]
     "otel.jsonl": ("OpenTelemetry", lambda: _lines(_opentelemetry()), ("ann", "ben"), []),
     "promptfoo.json": ("promptfoo", lambda: json.dumps(_promptfoo()), ("human",), []),
     "inspect.eval": ("inspect", None, ("human",), []),
-    "deepeval.json": ("DeepEval", None, ("metadata",), ["--column", "clarity=rating"]),
+    "deepeval.json": ("DeepEval", None, ("human",), ["--column", "clarity=rating"]),
     "trulens.csv": (
         "TruLens",
         _trulens,

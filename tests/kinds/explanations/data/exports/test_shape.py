@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError
 from metaeval.cli import main
-from metaeval.kinds.explanations.data.exports.export import data_set, number_of
+from metaeval.kinds.explanations.data.exports.export import number_of
 from metaeval.kinds.explanations.data.exports.known import EXPORTS, recognised
+from metaeval.kinds.explanations.data.exports.making import data_set
 from tests.kinds.explanations.data.exports.test_exports import CASES, FILES
 
 VALUES: list[Any] = [None, "", "x", "nan", "[1", "{}", "[]", 0, -1, 1.5, 10**400, float("inf"), float("nan")]
