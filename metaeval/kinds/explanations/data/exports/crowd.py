@@ -1,8 +1,8 @@
 """What people answered one by one: batches of MTurk, and data sets of Prodigy.
 
-A row is one person's: the worker's, the annotator's. The fields of a batch are its ``Input.*``, and numbers among
-them are nobody's; the answers are its ``Answer.*``. Rejected assignments are left out. The choice among options
-of a task of Prodigy is the rating.
+A row is one person's: the worker's, the annotator's. The fields of a batch are its ``Input.*``, and numbers
+among them are nobody's; the answers are its ``Answer.*``. Rejected assignments are left out. The choice among
+options of a task of Prodigy is the rating.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def _of_prodigy(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         tasks.setdefault(record["_input_hash"], []).append(record)
     for task, rows in tasks.items():
         first = rows[0]
-        fields = {k: v for k, v in first.items() if isinstance(v, str) and k[0] != "_" and k != "answer"}
+        fields = {
+            k: v for k, v in first.items() if isinstance(v, str) and k != "answer" and not k.startswith("_")
+        }
         marks = []
         for row in rows:
             who, chosen = row.get("_annotator_id") or row.get("_session_id"), opened(row.get("accept"))

@@ -1,6 +1,6 @@
 """What tools scored alone: ragas, samples of lm-evaluation-harness, AlpacaEval, and OpenAI's evals.
 
-Their numbers are scores of the tool. People's are columns, or fields of a document, that are named for people.
+Their numbers are scores of the tool. People's are columns, or fields of a document, named for people.
 """
 
 from __future__ import annotations
@@ -39,23 +39,15 @@ def _of_ragas(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     columns = dict.fromkeys(c for record in records for c in record if c not in _SAMPLE)
     index = [c for c in columns if all(number_of(r.get(c)) == n for n, r in enumerate(records))]
     for n, record in enumerate(records):
-        given, made = opened(record["user_input"]), record["response"]
+        given, made = opened(record.get("user_input")), record.get("response")
         fields = {"item_title": text_in(given), "response": made, **own_fields(record)}
-        marks = [
-            # A metric that is named for people is one that somebody gave: it has no other name.
-            Mark(c, record.get(c), c if c.casefold().startswith(_PEOPLE) else "ragas", person=False)
-            for c in columns
-            if c not in index
-        ]
+        marks = [Mark(c, record.get(c), c, person=False) for c in columns if c not in index]
         yield Judged(str(n), fields, marks, "response", given=given)
-
-
-_PEOPLE = ("human", "annotator", "worker", "expert")
 
 
 def _of_harness(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     for record in records:
-        document, names = record["doc"], opened(record.get("metrics")) or _metrics(record)
+        document, names = record["doc"], record["metrics"] or _metrics(record)
         made = opened(record.get("filtered_resps")) or opened(record.get("resps"))
         fields = {"item_title": text_in(document), "output": text_in(made), **own_fields(document)}
         by = f" ({record['filter']})" if record.get("filter", "none") != "none" else ""
@@ -72,7 +64,8 @@ def _metrics(record: Mapping[str, Any]) -> list[str]:
 
 def _of_alpaca(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     for n, record in enumerate(records):
-        why = f"preferences between two outputs by {record['annotator']}, which are verdicts of a model on pairs"
+        who = record.get("annotator")
+        why = f"preferences of {who} between two outputs, which are a model's verdicts on pairs"
         yield Judged(str(n), {"output": record.get("output_2")}, (), "output", unread=[why])
 
 
@@ -95,17 +88,17 @@ def _of_openai(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
 
 RAGAS = Export(
     *("ragas", "`result.to_pandas()`, with columns of people, as CSV, JSON or Parquet", _is_of_ragas),
-    *(shape("user_input", "response"), _of_ragas),
+    *(shape(), _of_ragas),
 )
 HARNESS = Export(
     *("lm-evaluation-harness", "the samples of `--log_samples`, JSON lines"),
     lambda record: {"doc_id", "doc", "filtered_resps"} <= record.keys(),
-    *(shape("doc_id", doc=shape()), _of_harness),
+    *(shape("doc_id", doc=shape(), metrics=[str]), _of_harness),
 )
 ALPACA = Export(
     *("AlpacaEval", "`annotations.json`"),
     lambda record: {"instruction", "output_1", "output_2", "annotator", "preference"} <= record.keys(),
-    *(shape("annotator"), _of_alpaca),
+    *(shape(), _of_alpaca),
 )
 OPENAI = Export(
     *("OpenAI evals", "the log of `oaieval`, JSON lines"),

@@ -26,7 +26,7 @@ from metaeval.kinds.explanations.data.recorded.inspect_logs import number_of_val
 _HUMAN = "human"
 _SCORE = shape(history=[shape(provenance=shape())])
 _OUTPUT = shape(choices=[shape(message=shape())])
-_SAMPLE = shape("id", metadata=shape(), output=_OUTPUT, scores=dict[str, _SCORE])  # type: ignore[misc]
+_SAMPLE = shape("id", metadata=shape(), output=_OUTPUT, scores=dict[str, _SCORE])  # type: ignore[valid-type]
 _SHAPE = shape(eval=shape(), samples=[_SAMPLE])
 
 

@@ -45,9 +45,11 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         if _TRACE & record.keys() and (_INTERFACE not in record or record["id"] not in there):
             there[record["id"]] = record
     alone: dict[str, list[Any]] = {}
-    for score in (score for record in records if not _TRACE & record.keys() for score in record["scores"]):
-        of = score.get("observationId")
-        alone.setdefault(str(of if of in there else score[_OF]), []).append(score)
+    for record in records:
+        for score in () if _TRACE & record.keys() else record["scores"]:
+            if not isinstance(score, str):
+                of = score.get("observationId")
+                alone.setdefault(str(of if of in there else record["id"]), []).append(score)
     for name, record in there.items():
         given = opened(record.get("input"))
         fields = {

@@ -26,8 +26,8 @@ _FEEDBACK = shape("key", feedback_source=shape(metadata=shape()))
 _PARTS = {part: shape() for part in ("inputs", "reference_outputs", "reference", _STATS)}
 _SHAPE = shape(feedback=[_FEEDBACK], **_PARTS)
 _NO_SOURCE = (
-    "the averages in feedback_stats, which are over all sources, people and tools, so that they are nobody's; "
-    "add the list `feedback` to each run: client.list_feedback(run_ids=[run.id])"
+    "the averages in feedback_stats, which are over all sources, people and tools, and so nobody's; add the "
+    "list `feedback` to each run: client.list_feedback(run_ids=[run.id])"
 )
 
 

@@ -251,7 +251,8 @@ def _few_values(records: Sequence[Mapping[str, str]]) -> list[str]:
     """Return the fields that every record has with one of few values: one may be what wrote the texts."""
     shared = set.intersection(*({*fields} for fields in records)) - {*OWN}
     distinct = {name: len({fields[name] for fields in records}) for name in sorted(shared)}
-    return [name for name, n in distinct.items() if 1 < n <= len(records) / 2]
+    words = {name for name in shared if all(number_of(fields[name]) is None for fields in records)}
+    return [name for name, n in distinct.items() if name in words and 1 < n <= len(records) / 2]
 
 
 def _keys(units: pd.DataFrame) -> list[str]:

@@ -19,7 +19,7 @@ _SHAPE = shape(info=shape("trace_id", assessments=[_ASSESSMENT]), data=_DATA)
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
-    info = record.get("info")
+    info = opened(record.get("info"))
     in_trace = isinstance(info, Mapping) and ("assessments" in info or "trace_id" in info)
     return in_trace or {"trace_id", "assessments"} <= record.keys()
 

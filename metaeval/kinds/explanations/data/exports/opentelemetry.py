@@ -1,8 +1,9 @@
 """OpenTelemetry: events of generative AI, as JSON lines of OTLP logs, and spans.
 
 ``gen_ai.evaluation.result`` has a score by its name; the event with the messages, or the span that events
-belong to, has the text. Which evaluations are people's, no attribute says; ``gen_ai.evaluation.source: human``
-is taken for one. An event with ``error.type`` failed. Names are those of the semantic conventions for generative AI.
+belong to, has the text. Which evaluations are people's, no attribute says; ``gen_ai.evaluation.source:
+human`` is taken for one. An event with ``error.type`` failed. Names are those of the semantic conventions for
+generative AI.
 """
 
 from __future__ import annotations

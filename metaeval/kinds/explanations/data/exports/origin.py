@@ -6,6 +6,7 @@ The file states it, or the name of a value does, or the user says it. Nothing el
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -28,30 +29,33 @@ def given_by(
     """
     marks = [(at, mark) for at, unit in enumerate(judged) for mark in unit.marks]
     aspects = {mark.aspect.casefold(): mark.aspect for _, mark in marks if mark.who != METADATA}
+    said = Counter(roles.values())
     for at, mark in marks:
         role, _, who = roles.get(mark.aspect, "").partition(":")
         if role in {"score", "tool"}:
-            yield at, replace(mark, who=who or mark.aspect), False
+            alone = who and mark.aspect.casefold() not in aspects and said[roles[mark.aspect]] == 1
+            aspect = who if alone else mark.aspect
+            yield at, replace(mark, who=who or mark.aspect, aspect=aspect), False
         elif role == "rating" or {mark.aspect, mark.who} & {*people}:
             yield at, replace(mark, who=who or ("human" if mark.who == METADATA else mark.who)), True
         elif role != "ignore":
-            named = _named_for_people(mark, aspects)
-            yield at, named or mark, True if named or mark.person else None if mark.who == METADATA else False
+            yield at, *_by_name(mark, aspects)
 
 
-def _named_for_people(mark: Mark, aspects: Mapping[str, str]) -> Mark | None:
-    """Return a mark whose name is for people and nothing else as that of a person; None if it is not so.
+def _by_name(mark: Mark, aspects: Mapping[str, str]) -> tuple[Mark, bool | None]:
+    """Return a mark that is named for people and nothing else as that of a person.
 
-    It is `human`, `annotator_2`, …, or one of these before an aspect that is rated in the same file.
+    Its name is `human`, `annotator_2`, …, or one of these before an aspect that is rated in the same file.
+    What else begins so, such as `human_likeness`, is nobody's.
     """
     match = _OF_PEOPLE.fullmatch(mark.aspect)
     if match is None or not (mark.person or mark.who in {METADATA, mark.aspect}):
-        return None
+        return mark, None if mark.who == METADATA else mark.person
     rest = match[2].casefold()
     if rest not in aspects and (mark.person or rest not in _A_RATING):
-        return None
+        return mark, mark.person or None
     who = mark.who if mark.person else re.sub(r"[\W_]+", " ", match[1].casefold())
-    return replace(mark, aspect=aspects.get(rest, rest or "rating"), who=who)
+    return replace(mark, aspect=aspects.get(rest, rest or "rating"), who=who), True
 
 
 def listed(marks: Iterable[Mark]) -> dict[str, str]:

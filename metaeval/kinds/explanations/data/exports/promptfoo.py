@@ -31,10 +31,10 @@ def _fits(record: Mapping[str, Any]) -> bool:
 
 def _results(record: dict[str, Any]) -> object:
     """Return the results in a row of a CSV: the variables, and for each provider a group of columns."""
-    if "Status" not in record:
-        return record
     columns = [*record]
-    starts = [at - 1 for at, column in enumerate(columns) if _plain(column) == "Status"]
+    starts = [at - 1 for at, column in enumerate(columns) if at and _plain(column) == "Status"]
+    if not starts:
+        return record
     variables = {c: record[c] for c in columns[: starts[0]]}
     return [
         _result(variables, {_plain(c): record[c] for c in columns[at:end]}, columns[at])
@@ -48,16 +48,16 @@ def _plain(column: str) -> str:
 
 def _result(variables: Mapping[str, Any], cells: Mapping[str, Any], head: str) -> dict[str, Any]:
     metrics = {c.removeprefix(_METRIC): v for c, v in cells.items() if c.startswith(_METRIC)}
-    named = opened(cells.get("Named Scores"))
-    manual = [{"assertion": {"type": "human"}, "score": cells["Score"]}] * (cells["Grader Reason"] == _MANUAL)
+    named, reason = opened(cells.get("Named Scores")), cells.get("Grader Reason")
+    manual = [{"assertion": {"type": "human"}, "score": cells.get("Score")}] * (reason == _MANUAL)
     return {
         "vars": variables,
         "provider": head[1:].partition("] ")[0] if head[:1] == "[" else head,
         "response": {"output": cells.get(_plain(head))},
-        "score": cells["Score"],
+        "score": cells.get("Score"),
         "namedScores": named if isinstance(named, Mapping) else metrics,
         "failureReason": _ERROR if cells["Status"] == "ERROR" else 0,
-        "gradingResult": {"reason": cells["Grader Reason"], "componentResults": manual},
+        "gradingResult": {"reason": reason, "componentResults": manual},
     }
 
 
