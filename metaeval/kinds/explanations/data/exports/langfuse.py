@@ -75,7 +75,13 @@ def _mark(score: Mapping[str, Any]) -> Mark:
 
 
 LANGFUSE = Export(
-    *("Langfuse", "`GET /api/public/traces/ID` of each trace, with its scores", _fits, _SHAPE, _read),
+    *(
+        "Langfuse",
+        "`GET /api/public/traces/ID` of each trace, or a folder of traces and scores",
+        _fits,
+        _SHAPE,
+        _read,
+    ),
     ("data",),
     first=_first,
 )

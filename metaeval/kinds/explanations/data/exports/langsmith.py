@@ -68,5 +68,9 @@ def _marks(record: Mapping[str, Any]) -> Iterator[Mark]:
 
 
 LANGSMITH = Export(
-    "LangSmith", "runs with their feedback: `client.list_runs(…)`, or Export → CSV", _fits, _SHAPE, _read
+    "LangSmith",
+    "runs with their feedback: `client.list_runs(…)`, or `to_pandas()` of an experiment",
+    _fits,
+    _SHAPE,
+    _read,
 )

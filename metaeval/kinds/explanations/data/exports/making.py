@@ -83,7 +83,7 @@ def data_set(
     notes.append(f"The text that was judged is the field {text!r}.")
     notes += [f"{why}." for why in unread]
     if nobody:
-        whose = "say whose it is with --column 'NAME=rating', or 'NAME=tool:WHO'"
+        whose = "say whose it is with --column 'NAME=rating', or 'NAME=score' if a tool's"
         notes.append(f"Not read, as nobody is named for it: {', '.join(nobody.values())}; {whose}.")
     if "user_id" not in units:
         notes.append("No users are named: units are resampled, and nothing is said within a user.")

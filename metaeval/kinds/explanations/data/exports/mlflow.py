@@ -59,6 +59,6 @@ def _mark(given: Mapping[str, Any]) -> Mark:
 
 
 MLFLOW = Export(
-    *("MLflow", "`trace.to_json()` of each trace, one per line", _fits, _SHAPE, _read),
+    *("MLflow", "`trace.to_json()` of each trace, one per line, or frames of traces", _fits, _SHAPE, _read),
     first=_trace,
 )

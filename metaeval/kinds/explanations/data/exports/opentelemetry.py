@@ -85,6 +85,6 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
 
 
 OPENTELEMETRY = Export(
-    *("OpenTelemetry", "events of `gen_ai.*` as JSON lines (OTLP)", _fits, _SHAPE, _read),
+    *("OpenTelemetry", "events of `gen_ai.*`, and spans, as JSON lines (OTLP)", _fits, _SHAPE, _read),
     ("resourceLogs.scopeLogs.logRecords", "resourceSpans.scopeSpans.spans"),
 )

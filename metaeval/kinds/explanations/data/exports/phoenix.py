@@ -70,7 +70,7 @@ def _mark(given: Mapping[str, Any]) -> Mark:
 
 
 PHOENIX = Export(
-    *("Phoenix", "spans and span annotations of its API, as JSON lines", _fits, _SHAPE, _read),
+    *("Phoenix", "spans and span annotations, as JSON lines or in one folder", _fits, _SHAPE, _read),
     ("data",),
     first=_annotation,
 )
