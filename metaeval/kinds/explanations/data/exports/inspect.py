@@ -78,11 +78,8 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
             }
             marks = [m for name in scorers for m in _marks(name, scores.get(name), sample)]
             marks += named_numbers(metadata)
-            unread = [
-                f"`{k}` in the metadata, which is nested"
-                for k, v in metadata.items()
-                if isinstance(v, dict) and flat(v)
-            ]
+            nested = [f"`{k}`" for k, v in metadata.items() if isinstance(v, dict) and flat(v)]
+            unread = [f"{', '.join(nested)} in the metadata: only single numbers are"] if nested else []
             yield Judged(sample["id"], fields, marks, "output", given=sample.get("input"), unread=unread)
 
 

@@ -15,7 +15,7 @@ from metaeval.kinds.explanations.data.exports.export import (
     Judged,
     Mark,
     flat,
-    number_of,
+    named_numbers,
     own_fields,
 )
 from metaeval.kinds.explanations.data.exports.shape import opened, shape
@@ -73,7 +73,10 @@ def _plain(value: object) -> object:
 
 
 def _read_min(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
-    """Read a row per annotation: what differs by annotation within a task, or is a number, was asked."""
+    """Read a row per annotation: what differs by annotation within a task was asked, or has the form of it.
+
+    Other numbers may be of the task: nobody's.
+    """
     tasks: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         tasks.setdefault(record["id"], []).append(record)
@@ -82,7 +85,7 @@ def _read_min(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         c
         for c in columns
         if any(len({str(r.get(c)) for r in rows}) > 1 for rows in tasks.values())
-        or all(r.get(c) in (None, "") or number_of(_plain(r.get(c))) is not None for r in records)
+        or any(isinstance(opened(r.get(c)), list | dict) and _plain(r.get(c)) is not None for r in records)
     ]
     for task, rows in tasks.items():
         marks = [
@@ -91,7 +94,7 @@ def _read_min(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
             for c in asked
         ]
         fields = {c: v for c, v in rows[0].items() if c not in {*_MIN, *asked} and isinstance(v, str | int)}
-        yield Judged(task, fields, marks)
+        yield Judged(task, fields, [*marks, *named_numbers(fields)])
 
 
 LABEL_STUDIO = Export("Label Studio", "Export → JSON, JSON-MIN, CSV or TSV", _fits, _SHAPE, _read)

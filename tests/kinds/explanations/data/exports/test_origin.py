@@ -279,3 +279,22 @@ def test_rejected_assignments_are_left_out_and_task_answers_opened(tmp_path: Pat
         ["W1", "clarity", 1.0],
     ]
     assert "Not read: assignments that were rejected (1 record)." in made.notes
+
+
+@pytest.mark.parametrize("raters", [1, 2])
+def test_a_number_of_a_task_of_label_studio_is_no_rating(raters: int) -> None:
+    rows = [
+        {
+            "id": n,
+            "text": f"text {n}",
+            "year": 2000 + n,
+            "clarity": [{"rating": 1 + (n + who) % 5}],
+            "annotation_id": 2 * n + who,
+            "annotator": f"rater {who}",
+        }
+        for n in range(4)
+        for who in range(raters)
+    ]
+    made = read(rows)
+    assert [*made.data.aspects] == ["clarity"]
+    assert any("nobody is named for it: year (2000, 2001, 2002, …;" in note for note in made.notes)
