@@ -14,8 +14,9 @@ from metaeval.base.errors import DataError, MetaevalError, sound
 from metaeval.base.records import USER_RATER
 from metaeval.base.validation import read_model
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-from metaeval.kinds.explanations.data.exports.export import Export, data_set
+from metaeval.kinds.explanations.data.exports.export import OWN, Export
 from metaeval.kinds.explanations.data.exports.known import recognised
+from metaeval.kinds.explanations.data.exports.making import data_set
 from metaeval.kinds.explanations.data.loading import refuse_if_in_the_way, save
 from metaeval.kinds.explanations.data.tables.asking import propose
 from metaeval.kinds.explanations.data.tables.importer import convert
@@ -139,15 +140,17 @@ def _of_export(
 ) -> Started:
     """Write the data set and the study of a known export, which needs no map."""
     export, records = known
-    people = [name for name, role in said.items() if role == "rating"]
-    if others := [f"{name}={role}" for name, role in said.items() if role != "rating"]:
+    known_roles = (*OWN, "ignore", "rating", "score", "tool")
+    if others := [
+        f"{name}={role}" for name, role in said.items() if role.partition(":")[0] not in known_roles
+    ]:
         raise MetaevalError(
-            f"{export.name} exports are known; --column may say whose ratings are people's, such as "
-            f"'NAME=rating', not {', '.join(others)}"
+            f"{export.name} exports are known; --column may say whose values they are ('NAME=rating' or "
+            f"'NAME=score'), or which field is {', '.join(OWN)}, not {', '.join(others)}"
         )
     question = "No field names the generator. Which model or system was it?"
     name = target.resolve().name
-    made = data_set(export, records, name, people, lambda: ask(question, "model", str))
+    made = data_set(export, records, name, (), lambda: ask(question, "model", str), roles=said)
     for note in made.notes:
         tell(note)
     target.resolve().parent.mkdir(parents=True, exist_ok=True)

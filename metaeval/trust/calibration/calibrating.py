@@ -23,8 +23,8 @@ from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.details import made_of
-from metaeval.kinds.explanations.data.exports.export import data_set
 from metaeval.kinds.explanations.data.exports.known import recognised
+from metaeval.kinds.explanations.data.exports.making import data_set
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.registry import build, recorded_names
 from metaeval.kinds.scoring import known_for, score

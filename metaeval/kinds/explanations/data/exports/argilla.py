@@ -88,6 +88,12 @@ def _marks(record: Mapping[str, Any]) -> Iterator[Mark]:
 
 
 ARGILLA = Export(
-    *("Argilla", "`dataset.records.to_json(…)`, or `to_datasets()` as JSON", _fits, _SHAPE, _read),
+    *(
+        "Argilla",
+        "`dataset.records.to_json(…)`, or `to_datasets()` as JSON, CSV, Parquet or a folder",
+        _fits,
+        _SHAPE,
+        _read,
+    ),
     first=_nested,
 )

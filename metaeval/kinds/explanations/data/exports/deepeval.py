@@ -1,7 +1,7 @@
 """DeepEval: the results of a test run, as its JSON: `EvaluationResult`, or the file of a run.
 
-Metrics are scores of their evaluation model. Numbers in a test case's ``additional_metadata`` are not known
-to be people's, unless the user says so.
+Metrics are scores of their evaluation model; ` [GEval]` in a name is the kind of the metric. Numbers in a
+test case's ``additional_metadata``, and metrics without a model, are people's if they are named for people.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from metaeval.kinds.explanations.data.exports.export import (
-    METADATA,
-    OWN,
     Export,
     Judged,
     Mark,
-    number_of,
+    named_numbers,
     own_fields,
     text_in,
 )
@@ -39,17 +37,14 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
             **own_fields(more),
         }
         marks = [_mark(metric) for metric in case["metricsData"] or case["metrics_data"]]
-        marks += [
-            Mark(name, value, METADATA, person=False)
-            for name, value in more.items()
-            if name not in OWN and number_of(value) is not None
-        ]
-        yield Judged(str(n), fields, marks, "output")
+        marks += named_numbers(more)
+        yield Judged(str(n), fields, marks, "output", given=case.get("input"))
 
 
 def _mark(metric: Mapping[str, Any]) -> Mark:
-    name = metric["name"]
-    return Mark(name, metric.get("score"), name, person=False, failed=metric.get("error"))
+    name = metric["name"].removesuffix(" [GEval]")
+    model = metric.get("evaluation_model") or metric.get("evaluationModel")
+    return Mark(name, metric.get("score"), str(model or name), person=False, failed=metric.get("error"))
 
 
 DEEPEVAL = Export(

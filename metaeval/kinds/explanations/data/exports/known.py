@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from metaeval.kinds.explanations.data.exports.argilla import ARGILLA
+from metaeval.kinds.explanations.data.exports.crowd import MTURK, PRODIGY
 from metaeval.kinds.explanations.data.exports.deepeval import DEEPEVAL
 from metaeval.kinds.explanations.data.exports.export import Export
+from metaeval.kinds.explanations.data.exports.harness import ALPACA, HARNESS, OPENAI, RAGAS
 from metaeval.kinds.explanations.data.exports.inspect import INSPECT
 from metaeval.kinds.explanations.data.exports.label_studio import LABEL_STUDIO
 from metaeval.kinds.explanations.data.exports.langfuse import LANGFUSE
@@ -22,6 +24,7 @@ from metaeval.kinds.explanations.data.exports.trulens import TRULENS
 EXPORTS: tuple[Export, ...] = (
     *(ARGILLA, LABEL_STUDIO, LANGSMITH, LANGFUSE, MLFLOW, PHOENIX),
     *(TRULENS, DEEPEVAL, PROMPTFOO, OPENTELEMETRY, INSPECT),
+    *(MTURK, PRODIGY, RAGAS, HARNESS, ALPACA, OPENAI),
 )
 
 
@@ -31,6 +34,8 @@ def recognised(place: str) -> tuple[Export, list[Any]] | None:
     `DataError` is raised if it is one, and a record does not have the shape of the tool's.
     """
     path = Path(place)
+    if path.suffix.lower() == ".parquet" and not any(e.records_in(content_of(path, 1)) for e in EXPORTS):
+        return None  # a table, which may be large
     content = content_of(path)
     for export in EXPORTS:
         if records := export.records_in(content):

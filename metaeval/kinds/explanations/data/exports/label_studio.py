@@ -1,4 +1,4 @@
-"""Label Studio: the exports JSON, JSON-MIN and CSV.
+"""Label Studio: the exports JSON, JSON-MIN, CSV and TSV.
 
 Annotations are people's, predictions are scores of their ``model_version``. Fields are those of the export
 formats in Label Studio's documentation.
@@ -15,7 +15,7 @@ from metaeval.kinds.explanations.data.exports.export import (
     Judged,
     Mark,
     flat,
-    number_of,
+    named_numbers,
     own_fields,
 )
 from metaeval.kinds.explanations.data.exports.shape import opened, shape
@@ -24,6 +24,10 @@ _ASKED = ("rating", "number", "choices")
 _TASK = {"id", "data", "annotations", "predictions"}
 _MIN = {"annotation_id", "annotator", "created_at", "updated_at", "lead_time", *_TASK}
 
+_IDS = (
+    "predictions of models, of which this export has the ids alone; a snapshot holds them: POST "
+    '/api/projects/ID/exports with {"serialization_options": {"predictions": {"only_id": false}}}'
+)
 _GIVEN = shape(result=[shape(value=shape())])
 _SHAPE = shape("id", data=shape(), annotations=[_GIVEN], predictions=[_GIVEN | int])
 
@@ -45,8 +49,9 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         for prediction in record["predictions"]:
             if isinstance(prediction, Mapping):
                 marks += _results(prediction, prediction.get("model_version"), person=False)
-        fields = flat(record["data"])
-        yield Judged(record["id"], {**fields, **own_fields(record["data"], record.get("meta"))}, marks)
+        fields = {**flat(record["data"]), **own_fields(record["data"], record.get("meta"))}
+        ids = any(not isinstance(prediction, Mapping) for prediction in record["predictions"])
+        yield Judged(record["id"], fields, marks, unread=[_IDS] if ids else [])
 
 
 def _results(given: Mapping[str, Any], name: object, *, person: bool = True) -> Iterator[Mark]:
@@ -68,7 +73,10 @@ def _plain(value: object) -> object:
 
 
 def _read_min(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
-    """Read a row per annotation: what differs by annotation within a task, or is a number, was asked."""
+    """Read a row per annotation: what differs by annotation within a task was asked, or has the form of it.
+
+    Other numbers may be of the task: nobody's.
+    """
     tasks: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         tasks.setdefault(record["id"], []).append(record)
@@ -77,7 +85,7 @@ def _read_min(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         c
         for c in columns
         if any(len({str(r.get(c)) for r in rows}) > 1 for rows in tasks.values())
-        or all(r.get(c) in (None, "") or number_of(_plain(r.get(c))) is not None for r in records)
+        or any(isinstance(opened(r.get(c)), list | dict) and _plain(r.get(c)) is not None for r in records)
     ]
     for task, rows in tasks.items():
         marks = [
@@ -86,7 +94,7 @@ def _read_min(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
             for c in asked
         ]
         fields = {c: v for c, v in rows[0].items() if c not in {*_MIN, *asked} and isinstance(v, str | int)}
-        yield Judged(task, fields, marks)
+        yield Judged(task, fields, [*marks, *named_numbers(fields)])
 
 
-LABEL_STUDIO = Export("Label Studio", "Export → JSON, JSON-MIN or CSV", _fits, _SHAPE, _read)
+LABEL_STUDIO = Export("Label Studio", "Export → JSON, JSON-MIN, CSV or TSV", _fits, _SHAPE, _read)

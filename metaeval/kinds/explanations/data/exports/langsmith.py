@@ -1,7 +1,7 @@
 """LangSmith: runs with feedback, as JSON lines of the SDK or a CSV table.
 
-Feedback whose source is the app is people's; of a model or an API it is a score. ``feedback_stats`` do not
-say whose they are.
+Feedback whose source is the app is people's; of a model or an API it is a score, as are the columns of an
+experiment's table. ``feedback_stats`` are averages over all sources, people too: nobody's.
 """
 
 from __future__ import annotations
@@ -9,34 +9,49 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
-from metaeval.kinds.explanations.data.exports.shape import opened, shape
+from metaeval.kinds.explanations.data.exports.export import (
+    OWN,
+    Export,
+    Judged,
+    Mark,
+    named_numbers,
+    number_of,
+    own_fields,
+    text_in,
+)
+from metaeval.kinds.explanations.data.exports.shape import keys_of, opened, shape
 
 _STATS = "feedback_stats"
 _FEEDBACK = shape("key", feedback_source=shape(metadata=shape()))
-_SHAPE = shape(feedback=[_FEEDBACK], feedback_stats=shape())
+_PARTS = {part: shape() for part in ("inputs", "reference_outputs", "reference", _STATS)}
+_SHAPE = shape(feedback=[_FEEDBACK], **_PARTS)
+_NO_SOURCE = (
+    "the averages in feedback_stats, which are over all sources, people and tools, and so nobody's; add the "
+    "list `feedback` to each run: client.list_feedback(run_ids=[run.id])"
+)
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
-    told = any(k in {"feedback", _STATS} or k.startswith("feedback.") for k in record)
-    return told and "outputs" in record and "inputs" in record
+    keys = keys_of(record)
+    return {"inputs", "outputs"} <= keys and bool({"feedback", _STATS} & keys)
 
 
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     for n, record in enumerate(records):
         extra = opened(record.get("extra")) or {}
         metadata = extra.get("metadata") if isinstance(extra, Mapping) else None
-        inputs = opened(record.get("inputs"))
+        inputs, reference = record["inputs"], record["reference_outputs"] or record["reference"]
+        made = record.get("outputs") or {k: v for k, v in record.items() if k.startswith("outputs.")}
         fields = {
-            "item_title": text_in(inputs),
-            "outputs": text_in(record.get("outputs")),
-            **own_fields(inputs, metadata, record),
+            "item_title": text_in({k: v for k, v in inputs.items() if k not in OWN}),
+            "outputs": text_in(made),
+            "reference": text_in({k: v for k, v in reference.items() if number_of(v) is None}),
+            **own_fields(inputs, metadata, {k: v for k, v in record.items() if k != "reference"}),
         }
-        reference = opened(record.get("reference_outputs"))
-        if reference:
-            fields["reference"] = text_in(reference)
         name, failed = str(record.get("id") or n), record.get("error")
-        yield Judged(name, fields, [*_marks(record)], "outputs", failed)
+        unread = [_NO_SOURCE] if record[_STATS] and not record["feedback"] else []
+        marks = [*_marks(record), *named_numbers(reference)]
+        yield Judged(name, fields, marks, "outputs", failed, inputs, unread)
 
 
 def _marks(record: Mapping[str, Any]) -> Iterator[Mark]:
@@ -46,8 +61,6 @@ def _marks(record: Mapping[str, Any]) -> Iterator[Mark]:
         value = given.get("score") if given.get("score") is not None else given.get("value")
         name = source.get("user_name") or source.get("user_id") or source["metadata"].get("model")
         yield Mark(given["key"], value, str(name or kind), kind == "app", named=bool(name))
-    for key, stats in record[_STATS].items():
-        yield Mark(key, stats.get("avg") if isinstance(stats, Mapping) else stats, key, person=False)
     for column, value in record.items():
         if column.startswith("feedback."):
             key = column.removeprefix("feedback.")
@@ -55,5 +68,9 @@ def _marks(record: Mapping[str, Any]) -> Iterator[Mark]:
 
 
 LANGSMITH = Export(
-    "LangSmith", "runs with their feedback: `client.list_runs(…)`, or Export → CSV", _fits, _SHAPE, _read
+    "LangSmith",
+    "runs with their feedback: `client.list_runs(…)`, or `to_pandas()` of an experiment",
+    _fits,
+    _SHAPE,
+    _read,
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
-from metaeval.kinds.explanations.data.exports.shape import opened, shape
+from metaeval.kinds.explanations.data.exports.shape import of_json, opened, shape
 
 _RATINGS = {"yes": 1.0, "no": 0.0}
 _DATA = shape(spans=[shape(attributes=shape())])
@@ -19,9 +19,18 @@ _SHAPE = shape(info=shape("trace_id", assessments=[_ASSESSMENT]), data=_DATA)
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
-    info = record.get("info")
+    info = opened(record.get("info"))
     in_trace = isinstance(info, Mapping) and ("assessments" in info or "trace_id" in info)
     return in_trace or {"trace_id", "assessments"} <= record.keys()
+
+
+def _trace(record: dict[str, Any]) -> object:
+    """Return a row of a frame as the trace that it is of, whose spans and assessments may be columns."""
+    whole = opened(record.get("trace"))
+    if isinstance(whole, dict) and "info" in whole:
+        return whole
+    data = {"data": {"spans": opened(record.get("spans")) or []}}
+    return record if "info" in record else {"info": record, **data}
 
 
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
@@ -32,12 +41,12 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         given = own.get("mlflow.spanInputs") or info.get("request") or info.get("request_preview")
         made = own.get("mlflow.spanOutputs") or info.get("response") or info.get("response_preview")
         more = [opened(info.get(k)) for k in ("tags", "trace_metadata", "request_metadata")]
-        inputs = opened(given)
+        inputs = of_json(given)
         user = more[1].get("mlflow.trace.user") if isinstance(more[1], Mapping) else None
-        fields = {"item_title": text_in(inputs), "response": text_in(made), "user_id": user}
+        fields = {"item_title": text_in(inputs), "response": text_in(of_json(made)), "user_id": user}
         failed = info.get("state") == "ERROR"
         marks = [_mark(given) for given in info["assessments"] if given.get("valid", True)]
-        yield Judged(info["trace_id"], fields | own_fields(inputs, *more), marks, "response", failed)
+        yield Judged(info["trace_id"], fields | own_fields(inputs, *more), marks, "response", failed, inputs)
 
 
 def _mark(given: Mapping[str, Any]) -> Mark:
@@ -50,6 +59,6 @@ def _mark(given: Mapping[str, Any]) -> Mark:
 
 
 MLFLOW = Export(
-    *("MLflow", "`trace.to_json()` of each trace, one per line", _fits, _SHAPE, _read),
-    first=lambda record: record if "info" in record else {"info": record},  # a row of a frame
+    *("MLflow", "`trace.to_json()` of each trace, one per line, or frames of traces", _fits, _SHAPE, _read),
+    first=_trace,
 )

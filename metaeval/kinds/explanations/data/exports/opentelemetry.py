@@ -1,8 +1,9 @@
-"""OpenTelemetry: events of generative AI, as JSON lines of OTLP logs.
+"""OpenTelemetry: events of generative AI, as JSON lines of OTLP logs, and spans.
 
-``gen_ai.evaluation.result`` has a score by its name; the event with the messages has the text. Which
-evaluations are people's, no attribute says; ``gen_ai.evaluation.source: human`` is taken for one. An event
-with ``error.type`` failed. Names are those of the semantic conventions for generative AI.
+``gen_ai.evaluation.result`` has a score by its name; the event with the messages, or the span that events
+belong to, has the text. Which evaluations are people's, no attribute says; ``gen_ai.evaluation.source:
+human`` is taken for one. An event with ``error.type`` failed. Names are those of the semantic conventions for
+generative AI.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark
 from metaeval.kinds.explanations.data.exports.shape import shape
 
 _RESULT, _PREFIX = "gen_ai.evaluation.result", "gen_ai.evaluation."
-
+_WHO = ("evaluator.id", "gen_ai.evaluation.evaluator", "user.name")
 
 _SHAPE = shape(attributes=shape() | list[shape("key")])  # type: ignore[misc]
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
-    return _event(record).startswith("gen_ai.")
+    return _event(record).startswith("gen_ai.") or any(
+        k.startswith("gen_ai.") for k in _attributes(record.get("attributes"))
+    )
 
 
 def _event(record: Mapping[str, Any]) -> str:
@@ -50,14 +53,16 @@ def _value(given: Any) -> Any:  # noqa: ANN401 - one of OTLP's types
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     marks: dict[str, list[Mark]] = {}
     fields: dict[str, dict[str, object]] = {}
+    given: dict[str, object] = {}
     failed: set[str] = set()
     for record in records:
         name, attributes = _event(record), _attributes(record["attributes"])
         of = str(attributes.get("gen_ai.response.id") or record.get("spanId") or record.get("traceId"))
         error = attributes.get("error.type")
         if name != _RESULT:
-            if not name.startswith("gen_ai."):
+            if not _fits(record):
                 continue
+            given.setdefault(of, attributes.get("gen_ai.input.messages"))
             told = {
                 "item_title": text_in(attributes.get("gen_ai.input.messages")),
                 "output": text_in(attributes.get("gen_ai.output.messages")),
@@ -72,14 +77,14 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         aspect = str(attributes.get(f"{_PREFIX}name", "evaluation"))
         score = attributes.get(f"{_PREFIX}score.value", attributes.get(f"{_PREFIX}score.label"))
         person = attributes.get(f"{_PREFIX}source") == "human"
-        who = attributes.get("evaluator.id") or attributes.get("user.name")
+        who = next((attributes[k] for k in _WHO if attributes.get(k)), None)
         name = str(who or ("human" if person else "evaluation"))
         marks.setdefault(of, []).append(Mark(aspect, score, name, person, named=bool(who), failed=error))
     for of in dict.fromkeys([*fields, *marks]):
-        yield Judged(of, fields.get(of, {}), marks.get(of, ()), "output", of in failed)
+        yield Judged(of, fields.get(of, {}), marks.get(of, ()), "output", of in failed, given.get(of))
 
 
 OPENTELEMETRY = Export(
-    *("OpenTelemetry", "events of `gen_ai.*` as JSON lines (OTLP)", _fits, _SHAPE, _read),
-    ("resourceLogs.scopeLogs.logRecords",),
+    *("OpenTelemetry", "events of `gen_ai.*`, and spans, as JSON lines (OTLP)", _fits, _SHAPE, _read),
+    ("resourceLogs.scopeLogs.logRecords", "resourceSpans.scopeSpans.spans"),
 )

@@ -9,14 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
-from metaeval.kinds.explanations.data.exports.shape import opened, shape
+from metaeval.kinds.explanations.data.exports.shape import keys_of, opened, shape
 
+_BOTH = "put spans and span annotations into one folder, and name the folder"
+_NO_ANNOTATION = f"annotations, which a file of spans has not; {_BOTH}"
+_NO_SPAN = f"annotations whose span, and with it the text, is not in the file; {_BOTH}"
 _ANNOTATION = shape("name", "annotator_kind", result=shape())
 _SHAPE = shape(context=shape(), attributes=shape(), annotations=[_ANNOTATION])
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
-    return {"span_kind", "context"} <= record.keys() or {"span_id", "annotator_kind"} <= record.keys()
+    return {"span_kind", "context"} <= (keys := keys_of(record)) or "annotator_kind" in keys
 
 
 def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
@@ -25,17 +28,29 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         for given in record["annotations"]:
             span = given.get("span_id") or record["context"].get("span_id")
             marks.setdefault(str(span), []).append(_mark(given))
+    done: set[str] = set()
     for record in records:
         span = str(record["context"].get("span_id"))
-        if span not in marks:  # nobody annotated it, or it stands in the file twice
-            continue
+        if not record["context"] or span in done or (marks and span not in marks):
+            continue  # an annotation, a span that stands in the file twice, or one that nobody annotated
+        done.add(span)
         attributes = _paths(record["attributes"])
         given, metadata = opened(attributes.get("input.value")), opened(attributes.get("metadata"))
+        flat = {k.removeprefix("metadata."): v for k, v in attributes.items() if k.startswith("metadata.")}
         told = {"user_id": attributes.get("user.id"), "output": text_in(attributes.get("output.value"))}
-        fields = {"item_title": text_in(given), **told, **own_fields(given, metadata)}
+        fields = {"item_title": text_in(given), **told, **own_fields(given, metadata, flat)}
         failed = record.get("status_code") == "ERROR"
-        yield Judged(span, fields, marks.pop(span), "output", failed)
-    yield from (Judged(span, {}, rest) for span, rest in marks.items())
+        unread = [] if marks else [_NO_ANNOTATION]
+        yield Judged(span, fields, marks.get(span, ()), "output", failed, given, unread)
+    yield from (Judged(span, {}, marks[span], unread=[_NO_SPAN]) for span in marks if span not in done)
+
+
+def _annotation(record: dict[str, Any]) -> object:
+    """Return an annotation, which a frame calls `annotation_name`, as one of a span."""
+    if "annotator_kind" not in record:
+        return record
+    name = {"name": record["annotation_name"]} if record.get("annotation_name") else {}
+    return {"annotations": [record | name]}
 
 
 def _paths(attributes: Mapping[str, Any], name: str = "") -> dict[str, Any]:
@@ -55,6 +70,7 @@ def _mark(given: Mapping[str, Any]) -> Mark:
 
 
 PHOENIX = Export(
-    *("Phoenix", "spans and span annotations of its API, as JSON lines", _fits, _SHAPE, _read),
-    first=lambda record: {"annotations": [record]} if "annotator_kind" in record else record,
+    *("Phoenix", "spans and span annotations, as JSON lines or in one folder", _fits, _SHAPE, _read),
+    ("data",),
+    first=_annotation,
 )

@@ -1,6 +1,7 @@
 """TruLens: records and feedback, `session.get_records_and_feedback()` as CSV or JSON.
 
-Every feedback is a score: the table does not say which are people's.
+Every feedback is a score, and a person's if it is named for people; the table does not say more. Versions of
+one app are generators of their own.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from metaeval.kinds.explanations.data.exports.export import Export, Judged, Mark, own_fields, text_in
-from metaeval.kinds.explanations.data.exports.shape import opened, shape
+from metaeval.kinds.explanations.data.exports.shape import of_json, opened, shape
 
 
 def _fits(record: Mapping[str, Any]) -> bool:
@@ -20,17 +21,21 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
     # Each feedback has a second column with its calls.
     columns = dict.fromkeys(c for record in records for c in record)
     feedback = [c for c in columns if f"{c}_calls" in columns]
-    for record in records:
+    apps = [[str(record[k]) for k in ("app_name", "app_version") if record.get(k)] for record in records]
+    named = {app[0] for app in apps if app}
+    versions = len({*map(tuple, apps)}) > len(named)
+    for record, app in zip(records, apps, strict=True):
+        system = app[1:] if versions and len(named) == 1 else app[: 2 if versions else 1]
         fields = {
-            "item_title": text_in(record.get("input")),
-            "output": text_in(record.get("output")),
-            "generator": record.get("app_name") or record.get("app_id"),
+            "item_title": text_in(of_json(record.get("input"))),
+            "output": text_in(of_json(record.get("output"))),
+            "generator": " ".join(system) or record.get("app_id"),
             **own_fields(opened(record.get("meta"))),
         }
         marks = [Mark(name, record.get(name), name, person=False) for name in feedback]
         told = opened(record.get("record_json"))
         failed = isinstance(told, Mapping) and told.get("main_error")
-        yield Judged(record["record_id"], fields, marks, "output", failed)
+        yield Judged(record["record_id"], fields, marks, "output", failed, record.get("input"))
 
 
 _SHAPE = shape("record_id")

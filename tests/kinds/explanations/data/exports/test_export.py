@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-from metaeval.kinds.explanations.data.exports.export import Made, data_set
 from metaeval.kinds.explanations.data.exports.known import EXPORTS
+from metaeval.kinds.explanations.data.exports.making import Made, data_set
 
 NUMBERS = [1, 5, 2, 4]
 """What a person rates each record, and what a tool does."""

@@ -1,4 +1,4 @@
-"""Exports of eleven tools → ``init --yes`` → ``run``: right people, right aspects, right numbers.
+"""Exports of tools → ``init --yes`` → ``run``: right people, right aspects, right numbers.
 
 The files of Argilla, Label Studio, MLflow and DeepEval were made by these tools; the others follow the
 documentation of their formats.
@@ -210,6 +210,72 @@ def _trulens() -> str:
     return frame.to_csv(index=False)
 
 
+def _mturk() -> str:
+    rows = [
+        {
+            "HITId": f"HIT{i}",
+            "WorkerId": who,
+            "AssignmentStatus": "Approved",
+            "Reward": "$0.10",
+            "WorkTimeInSeconds": 40 + i,
+            "Input.text": item["text"],
+            "Answer.clarity": rating,
+            **{f"Input.{key}": value for key, value in _of(i).items()},
+        }
+        for i, item in enumerate(ITEMS)
+        for who, rating in zip(("ann", "ben"), BOTH[i], strict=True)
+    ]
+    return pd.DataFrame(rows).to_csv(index=False)
+
+
+def _prodigy() -> list[dict[str, Any]]:
+    options = [{"id": str(n), "text": str(n)} for n in range(1, 6)]
+    return [
+        {
+            "text": item["text"],
+            "_input_hash": i,
+            "_task_hash": i,
+            "meta": _of(i),
+            "options": options,
+            "answer": "accept",
+            "accept": [str(rating)],
+            "_annotator_id": who,
+        }
+        for i, item in enumerate(ITEMS)
+        for who, rating in zip(("ann", "ben"), BOTH[i], strict=True)
+    ]
+
+
+def _ragas() -> str:
+    frame = pd.DataFrame(
+        {
+            "user_input": [item["item_id"] for item in ITEMS],
+            "retrieved_contexts": ["['a', 'b']" for _ in ITEMS],
+            "response": [item["text"] for item in ITEMS],
+            **{key: [_of(i)[key] for i in range(len(ITEMS))] for key in _of(0)},
+            "clarity": MODEL,
+            "human_clarity": [r[0] for r in BOTH],
+        }
+    )
+    return frame.to_csv()
+
+
+def _harness() -> list[dict[str, Any]]:
+    return [
+        {
+            "doc_id": i,
+            "doc": {**_of(i), "human_clarity": BOTH[i][0]},
+            "target": "x",
+            "filter": "none",
+            "resps": [[item["text"]]],
+            "filtered_resps": [item["text"]],
+            "metrics": ["clarity"],
+            "clarity": MODEL[i],
+        }
+        for i, item in enumerate(ITEMS)
+    ]
+
+
 def _lines(rows: list[dict[str, Any]]) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
@@ -234,7 +300,11 @@ CASES: dict[str, tuple[str, Callable[[], str] | None, tuple[str, ...], list[str]
     "otel.jsonl": ("OpenTelemetry", lambda: _lines(_opentelemetry()), ("ann", "ben"), []),
     "promptfoo.json": ("promptfoo", lambda: json.dumps(_promptfoo()), ("human",), []),
     "inspect.eval": ("inspect", None, ("human",), []),
-    "deepeval.json": ("DeepEval", None, ("metadata",), ["--column", "clarity=rating"]),
+    "deepeval.json": ("DeepEval", None, ("human",), ["--column", "clarity=rating"]),
+    "mturk.csv": ("MTurk", _mturk, ("ann", "ben"), []),
+    "prodigy.jsonl": ("Prodigy", lambda: _lines(_prodigy()), ("ann", "ben"), []),
+    "ragas.csv": ("ragas", _ragas, ("human",), []),
+    "harness.jsonl": ("lm-evaluation-harness", lambda: _lines(_harness()), ("human",), []),
     "trulens.csv": (
         "TruLens",
         _trulens,
@@ -253,7 +323,8 @@ def file_of(name: str, folder: Path) -> Path:
 
 
 def test_every_tool_is_tried() -> None:
-    assert {export.name for export in EXPORTS} == {tool for tool, *_ in CASES.values()}
+    alone = {"AlpacaEval", "OpenAI evals"}  # which hold nothing of people
+    assert {export.name for export in EXPORTS} == {tool for tool, *_ in CASES.values()} | alone
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n not in ("inspect.eval", "otel.jsonl")])
@@ -285,7 +356,7 @@ def test_an_export_becomes_a_study_without_a_question(
     texts = data.explanations.set_index("item_id")["explanation"]
     assert {text.strip('"') for text in texts} == {item["text"] for item in ITEMS}
     ratings = data.ratings[data.ratings["rating"].notna()]
-    aspect = "rating" if tool == "promptfoo" else "clarity"
+    aspect = "rating" if tool in {"promptfoo", "Prodigy"} else "clarity"
     assert set(ratings["aspect"]) == {aspect}
     table = ratings.pivot_table("rating", "item_id", "rater")[list(people)]
     expected = pd.DataFrame(BOTH, index=[item["item_id"] for item in ITEMS]).loc[table.index]
@@ -293,13 +364,14 @@ def test_an_export_becomes_a_study_without_a_question(
     users = "user_id" in data.explanations
     assert users == (tool == "Langfuse")
     assert users or "No users are named" in said.out + said.err
-    if "label_studio_min" in name or name.endswith("studio.csv"):
+    if "label_studio_min" in name or name in {"label_studio.csv", "mturk.csv", "prodigy.jsonl"}:
         return  # these hold no predictions
     text = (out / "study.yaml").read_text(encoding="utf-8")
     (out / "study.yaml").write_text(f"{text}bootstrap: null\ntests: null\ndetails: false\n", encoding="utf-8")
     assert main(["--quiet", "run", str(out / "study.yaml"), "--out", str(tmp_path / "run")]) == 0
     found = pd.read_csv(tmp_path / "run" / "correlations.csv")
-    scored = {"DeepEval": "Clear", "inspect": "judge"}.get(tool, "gpt-4")
+    scorers = {"DeepEval": "Clear", "inspect": "judge", "ragas": "clarity"}
+    scored = (scorers | {"lm-evaluation-harness": "lm-evaluation-harness"}).get(tool, "gpt-4")
     row = found[
         (found["evaluator"] == f"Recorded('{scored}')")
         & (found["level"] == "dataset")
@@ -316,9 +388,9 @@ def test_whose_ratings_they_are_is_asked_for_where_no_field_says_it(
 ) -> None:
     out = tmp_path / "out"
     assert main(["init", str(FILES / "deepeval.json"), "--yes", "--out", str(out)]) == 2
-    assert "has no ratings of people (Clear, clarity); say which are" in capsys.readouterr().err
+    assert "say so: --column clarity=rating" in capsys.readouterr().err
     assert not out.exists()
-    wrong = ["--column", "text=explanation"]
+    wrong = ["--column", "text=profile"]
     assert main(["init", str(FILES / "mlflow.jsonl"), "--yes", "--out", str(out), *wrong]) == 2
     assert "MLflow exports are known" in capsys.readouterr().err
 
