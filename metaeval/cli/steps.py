@@ -167,7 +167,7 @@ def init(
     """
     from metaeval.study.commands.start import DATA, start
 
-    def ask(question: str, default: str, read: Callable[[str], Answer]) -> Answer:
+    def ask(question: str, default: str, read: Callable[[str], Answer], proposal: str = "") -> Answer:
         def understood(answer: str) -> Answer:
             try:
                 return read(answer)
@@ -183,8 +183,9 @@ def init(
             raise click.UsageError(
                 "there is no terminal to ask questions on; accept the proposals with --yes"
             )
+        likely = default or proposal
         answered: Answer = click.prompt(
-            question, default=default, show_default=bool(default), value_proc=understood, err=is_on("json")
+            question, default=likely, show_default=bool(likely), value_proc=understood, err=is_on("json")
         )
         return answered
 

@@ -55,8 +55,13 @@ if TYPE_CHECKING:
     class Ask(Protocol):
         """Puts a question."""
 
-        def __call__(self, question: str, default: str, read: Callable[[str], Answer]) -> Answer:
-            """Return what ``read`` makes of an answer; where it raises `DataError`, ask again."""
+        def __call__(
+            self, question: str, default: str, read: Callable[[str], Answer], proposal: str = ""
+        ) -> Answer:
+            """Return what ``read`` makes of an answer; where it raises `DataError`, ask again.
+
+            A ``default`` may be taken unasked; a ``proposal`` only by whoever sees it.
+            """
 
 
 NONE = "none"
@@ -97,7 +102,7 @@ def propose(
         for line in made.lines():
             tell(line)
         if made.unknown or (made.undecided and not unrated):
-            said = said | ask(_what_are(made), "", partial(_known, made))
+            said = said | ask(_what_are(made), "", partial(_known, made), proposal="yes")
         elif not made.people and not unrated:
             raise DataError(_nobody(made))
         elif unrated and (rated := [*made.people, *made.undecided]):
@@ -134,9 +139,10 @@ def _matching(said: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]
 
 
 def _what_are(made: Proposal) -> str:
-    columns = [*made.unknown, *(cell.column for cell in made.undecided)]
-    shown = [f"{shortened(c)!r} ({looks_like(made.texts[c])})" for c in columns]
-    return f"What are these columns: {'; '.join(shown)}? ('NAME=ROLE', …, or ignore)"
+    roles = dict.fromkeys(made.unknown, "ignore")
+    roles |= {cell.column: _as_it_looks(made, cell) for cell in made.undecided}
+    shown = [f"{shortened(c)!r} = {role} ({looks_like(made.texts[c])})" for c, role in roles.items()]
+    return f"What are these columns, as they look: {'; '.join(shown)}? (yes, 'NAME=ROLE', …, or ignore)"
 
 
 def _known(made: Proposal, answer: str) -> dict[str, str]:
@@ -145,6 +151,8 @@ def _known(made: Proposal, answer: str) -> dict[str, str]:
     columns = dict.fromkeys(made.unknown, "ignore") | values
     if answer.strip() == "ignore":
         return dict.fromkeys(columns, "ignore")
+    if answer.strip() == "yes":
+        return columns
     if said := _matching(read_roles(answer), [*columns]):
         return said
     problems = []
@@ -177,8 +185,10 @@ def _nobody(made: Proposal) -> list[Problem]:
 def _as_it_looks(made: Proposal, cell: Cell) -> str:
     """Return what a column of values probably is: what is beside it proposes, and decides nothing."""
     texts, name = made.texts[cell.column], cell.column.rpartition(".")[2]
-    rating = bool(made.labels.get(cell.column)) or is_rating(texts)
-    if not made.people and rating and ({"user_id", "rater"} & made.roles.keys() or made.row_is_user):
+    in_words, rating = bool(made.labels.get(cell.column)), is_rating(texts)
+    survey = {"user_id", "rater"} & made.roles.keys() or made.row_is_user
+    named = "{who}" in cell.pattern  # and not for a tool
+    if survey and (in_words or (rating and (named or not made.people))):
         return "rating"
     if not rating and any(not 0 <= float(t) <= 1 for t in texts if NUMBER.fullmatch(t)):
         return "ignore"
@@ -232,7 +242,8 @@ def _ask_for_raters(made: Proposal, ask: Ask, said: Mapping[str, str]) -> None:
         def read(answer: str) -> list[str]:
             if answer:
                 return _listed(answer, raters, most=len(raters) - 1)
-            options = [shlex.quote(f"{r}={known.get(r, 'rating')}") for r in raters]
+            words = {"score": "tool", "rating": "rating"}
+            options = [shlex.quote(f"{r}={words[known.get(r, 'rating')]}") for r in raters]
             unknown = [r for r in raters if r not in known]
             raise DataError(
                 f"{made.roles['rater']!r} of {made.table.name} may name people and models; nobody says what "
@@ -241,8 +252,8 @@ def _ask_for_raters(made: Proposal, ask: Ask, said: Mapping[str, str]) -> None:
             )
 
         question = f"Which raters are models or tools? ({_shown(raters)}, or {NONE})"
-        sure = len(known) == len(raters)
-        models = ask(question, (", ".join(models) or NONE) if sure else "", read)
+        likely, sure = ", ".join(models) or NONE, len(known) == len(raters)
+        models = ask(question, likely if sure else "", read, proposal=likely)
         made.models = models
         made.tools += [c for c in made.people if c.who in models]
         raters = [r for r in raters if r not in models]

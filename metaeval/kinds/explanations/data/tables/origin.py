@@ -18,6 +18,8 @@ _PEOPLE = re.compile(
     re.IGNORECASE,
 )
 _UNCLEAR = re.compile(rf"(.*\W)?({_CALLED['unclear']})", re.IGNORECASE)
+_FEW = 6  # rows in which numbers may count up by chance
+_LARGEST = 100  # score
 _FEWEST = 12  # rows from which whole numbers that are all different are no ratings
 
 
@@ -43,12 +45,16 @@ def people_among(raters: Sequence[str], column: str) -> list[str]:
 
 
 def is_counter(texts: Sequence[str]) -> bool:
-    """Say whether whole numbers are no opinions: they count up, are equal, or differ in each of many rows."""
-    if len(texts) < 2 or not all(NUMBER.fullmatch(t) and float(t).is_integer() for t in texts):
+    """Say whether whole numbers are no opinions.
+
+    They count up, are equal, or are large and different in each of many rows.
+    """
+    if len(texts) < _FEW or not all(NUMBER.fullmatch(t) and float(t).is_integer() for t in texts):
         return False
     numbers = [float(t) for t in texts]
     steps = {b - a for a, b in itertools.pairwise(numbers)}
-    return steps in ({0.0}, {1.0}) or (len(texts) >= _FEWEST and len({*numbers}) == len(numbers))
+    large = len(texts) >= _FEWEST and max(numbers) > _LARGEST
+    return steps in ({0.0}, {1.0}) or (large and len({*numbers}) == len(numbers))
 
 
 def looks_like(texts: Sequence[str]) -> str:

@@ -283,7 +283,7 @@ def by_names(made: Proposal, said: Mapping[str, str]) -> Proposal:
         cell.aspect for cell in made.people if said.get(cell.column) == "rating" or _is_person(made, cell)
     }
     made.tools = [_by(_of_aspect(cells[c], known), named) for c in tools]
-    made.labels = {c: found for c in values if (found := numbers[c])}
+    made.labels = {c: found for c in values if (found := numbers.get(c))}
     sure = [c for c in made.people if said.get(c.column) == "rating" or _is_person(made, c)]
     made.undecided += [c for c in made.people if c not in sure]
     made.people = sure
@@ -304,15 +304,11 @@ def _is_person(made: Proposal, cell: Cell) -> bool:
     texts = made.texts[cell.column]
     if not cell.who:  # of whom, a column says row by row
         return bool(made.labels.get(cell.column)) or bool(VALUE.fullmatch(cell.column)) or is_rating(texts)
-    if named_for_people(cell.who) and cell.who != USER_RATER:
-        return True
-    if cell.who != USER_RATER:
-        return False
-    if re.fullmatch(r"user\W.*|.*\Wuser\W?", cell.column, re.IGNORECASE):
-        return True
-    rungs = scale_of_labels([*(numbers_of(texts) or {})])
+    if "{who}" in cell.pattern or cell.who != USER_RATER:  # its name says of whom
+        return named_for_people(cell.who)
     beside = [made.roles[role] for role in ("user_id", "rater") if role in made.roles]
-    return rated_beside(cell.column, beside) or (rungs is not None and rungs[1] >= _LIKERT)
+    words = [re.sub(r"^\W*\d+\W*", "", w) for w, n in (numbers_of(texts) or {}).items() if n is not None]
+    return rated_beside(cell.column, beside) or _rungs(words)[1] >= _LIKERT
 
 
 def _by(cell: Cell, named: Mapping[str, str]) -> Cell:
