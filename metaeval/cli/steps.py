@@ -166,6 +166,7 @@ def init(
     --aspect it writes the map and the data set, which people then label.
     """
     from metaeval.study.commands.start import DATA, start
+    from metaeval.study.specs import recorded_names
 
     def ask(question: str, default: str, read: Callable[[str], Answer], proposal: str = "") -> Answer:
         def understood(answer: str) -> Answer:
@@ -200,4 +201,9 @@ def init(
         tell(f"Note: {note}")
     tell(f"Wrote {folder}: {made.told}")
     tell(f"Next: {made.following}")
-    tell_json({"folder": str(folder), "units": len(made.data), "notes": made.notes})
+    said = {
+        "people": list(made.data.raters),
+        "tools": list(recorded_names(made.data)),
+        "columns": made.columns,
+    }
+    tell_json({"folder": str(folder), "units": len(made.data), **said, "notes": made.notes})

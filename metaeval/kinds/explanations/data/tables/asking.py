@@ -321,7 +321,7 @@ def _ratings(made: Proposal) -> tuple[dict[str, list[float]], dict[str, list[str
     by = made.cells(made.roles["rater"]) if made.models else None
     for cell in made.people:
         labels = made.labels.get(cell.column, {})
-        values = [labels.get(t, t) for t in map(str.strip, map(str, made.table.frame[cell.column]))]
+        values = [labels.get(t, t) for t in made.cells(cell.column)]
         column = made.roles.get("aspect")
         aspects = [cell.aspect] * len(values) if column is None else made.cells(column)
         for at, (aspect, value) in enumerate(zip(aspects, values, strict=True)):

@@ -191,6 +191,16 @@ class Proposal:
         return NTH in "".join(self.explode) and "user_id" not in self.roles
 
     @property
+    def columns(self) -> dict[str, str]:
+        """Column → its role; of values also whose they are."""
+        roles = {column: role for role, column in self.roles.items()}
+        roles |= dict.fromkeys(self.profiles, "profile") | dict.fromkeys(
+            (*self.unused, *self.counters), "ignore"
+        )
+        roles |= {c.column: f"rating:{c.who or self.roles['rater']}" for c in self.people}
+        return roles | {c.column: f"tool:{c.who or self.roles['rater']}" for c in self.tools}
+
+    @property
     def raters(self) -> list[str]:
         """The raters that a column of a long table names."""
         return sorted({*self.cells(self.roles["rater"])} - {""})
@@ -228,8 +238,12 @@ def refuse_dates(made: Proposal) -> None:
 def texts_of(table: Table) -> dict[str, list[str]]:
     """Return the cells of each column that are not empty, as text."""
     named = [c for c in table.frame.columns if str(c).strip()]
-    cells = {str(c): table.frame[c].dropna().astype(str).str.strip() for c in named}
+    cells = {str(c): table.frame[c].dropna().map(_as_text).str.strip() for c in named}
     return {c: values[values != ""].tolist() for c, values in cells.items()}
+
+
+def _as_text(cell: object) -> str:
+    return str(cell).lower() if isinstance(cell, bool) else str(cell)  # as `text_column` has it
 
 
 def shortened(name: str) -> str:
