@@ -53,7 +53,8 @@ def test_own_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    own_table().to_csv("ratings.csv", index=False)
+    (tmp_path / "docs" / "examples").mkdir(parents=True)
+    own_table().to_csv("docs/examples/ratings.csv", index=False)
     for block in blocks("yaml"):
         name = block.splitlines()[0].removeprefix("# ")
         (tmp_path / name).write_text(block, encoding="utf-8")

@@ -15,8 +15,8 @@ from ruamel.yaml import YAML
 from sphinx.util.docutils import SphinxDirective
 
 from metaeval.base.files import bundled
-from metaeval.trust.analyses import write_figures
 from metaeval.study.pipeline import run
+from metaeval.trust.analyses import write_figures
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

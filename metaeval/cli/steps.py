@@ -165,9 +165,10 @@ def init(
     each with comments, and says how to run it. Of a data set that is there already, it writes the study. With
     --aspect it writes the map and the data set, which people then label.
     """
+    from metaeval.kinds.registry import recorded_names
     from metaeval.study.start import DATA, start
 
-    def ask(question: str, default: str, read: Callable[[str], Answer]) -> Answer:
+    def ask(question: str, default: str, read: Callable[[str], Answer], proposal: str = "") -> Answer:
         def understood(answer: str) -> Answer:
             try:
                 return read(answer)
@@ -183,8 +184,9 @@ def init(
             raise click.UsageError(
                 "there is no terminal to ask questions on; accept the proposals with --yes"
             )
+        likely = default or proposal
         answered: Answer = click.prompt(
-            question, default=default, show_default=bool(default), value_proc=understood, err=is_on("json")
+            question, default=likely, show_default=bool(likely), value_proc=understood, err=is_on("json")
         )
         return answered
 
@@ -199,4 +201,9 @@ def init(
         tell(f"Note: {note}")
     tell(f"Wrote {folder}: {made.told}")
     tell(f"Next: {made.following}")
-    tell_json({"folder": str(folder), "units": len(made.data), "notes": made.notes})
+    said = {
+        "people": list(made.data.raters),
+        "tools": list(recorded_names(made.data)),
+        "columns": made.columns,
+    }
+    tell_json({"folder": str(folder), "units": len(made.data), **said, "notes": made.notes})

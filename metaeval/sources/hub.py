@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import sys
@@ -35,7 +36,8 @@ _FILES = ["README.md", FILE, *(f"{table}.*" for table in _TABLES)]
 def hub_name(path: str | os.PathLike[str]) -> str | None:
     """Return the hub name that ``path`` is (with ``@`` and a revision, if it has one), or None for a path.
 
-    A misspelt local path must not cause a download, so anything inside an existing folder is a path.
+    A misspelt local path must not cause a download, so anything inside an existing folder is a path,
+    and so is what another folder here has by that name.
     """
     text = str(path)
     if (prefix := _PREFIX.match(text)) is not None:
@@ -44,7 +46,12 @@ def hub_name(path: str | os.PathLike[str]) -> str | None:
     is_file = local.suffix.lower() in ALL_SUFFIXES
     if is_file or local.exists() or local.parent.exists() or not _NAME.fullmatch(text):
         return None
-    return text
+    return None if _beside(local) else text
+
+
+def _beside(path: Path) -> list[str]:
+    """Return the places in folders here that have the name of a path."""
+    return [str(p) for p in Path().glob(f"*/{glob.escape(path.name)}")]
 
 
 def is_data_set(source: str) -> bool:
@@ -139,8 +146,8 @@ def any_table(
     if name is not None or path.is_dir():
         return hub_table(name or str(path), split, cache)
     if not path.exists():
-        near = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise DataError(f"the table {str(path)!r} does not exist{nearest(path.name, near)}")
+        near = [str(p) for p in path.parent.iterdir()] if path.parent.is_dir() else _beside(path)
+        raise DataError(f"the table {str(path)!r} does not exist{nearest(str(path), near)}")
     return sound(read_any(path, split, quote))
 
 

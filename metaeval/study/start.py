@@ -41,6 +41,8 @@ class Started(NamedTuple):
     folder: Path
     data: ExplanationSet
     notes: list[str]
+    columns: dict[str, str]
+    """What each column of a table was taken for."""
     told: str
     """What was written, in words."""
 
@@ -87,6 +89,9 @@ def start(
     refuse_if_in_the_way(target / DATA, force=force)  # before any question is asked
     if known := recognised(source):
         return _of_export(known, target, said, ask, tell)
+    path, _, sheet = source.rpartition("#")
+    if path and not Path(source).exists() and Path(path).is_file():  # umfrage.xlsx#GPT
+        source, split = path, sheet
     table = any_table(source, split)
     unrated = [ProposedAspect(name, name, scale, whole=True) for name in aspects]
     made = propose(table, said, ask, tell, unrated)
@@ -112,7 +117,7 @@ def start(
             raise DataError(f"{first}{more}; {advice}") from error
         _write(new, data, target, tell)
     written = f"{MAP}, {STUDY}" if data.raters else MAP
-    return Started(target, data, made.notes, f"{written} and the data set ({summary(data)})")
+    return Started(target, data, made.notes, made.columns, f"{written} and the data set ({summary(data)})")
 
 
 def _write(new: Path, data: ExplanationSet, target: Path, tell: Callable[[str], None]) -> None:
@@ -158,7 +163,7 @@ def _of_export(
         new = Path(place) / name
         new.mkdir()
         _write(new, made.data, target, tell)
-    return Started(target, made.data, [], f"{STUDY} and the data set ({summary(made.data)})")
+    return Started(target, made.data, [], {}, f"{STUDY} and the data set ({summary(made.data)})")
 
 
 def _of_data_set(source: str, target: Path, tell: Callable[[str], None]) -> Started:
@@ -179,7 +184,7 @@ def _of_data_set(source: str, target: Path, tell: Callable[[str], None]) -> Star
         tell(_write_study(Path(place), data, target, dataset))
         target.mkdir(exist_ok=True)
         (Path(place) / STUDY).replace(target / STUDY)
-    return Started(target, data, [], f"{STUDY} of the data set {source} ({summary(data)})")
+    return Started(target, data, [], {}, f"{STUDY} of the data set {source} ({summary(data)})")
 
 
 def _write_study(folder: Path, data: ExplanationSet, target: Path, dataset: str = DATA) -> str:

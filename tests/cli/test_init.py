@@ -55,7 +55,9 @@ def wide(path: Path) -> None:
         rows.writerow(["user", "item", "system", "explanation", "review", *head, "gpt4_trust", "bleu", "age"])
         for n, (u, i, s, text) in enumerate(units()):
             given = [*marks(6)[:5], "n/a" if n == 3 else 4]
-            rows.writerow([u, i, s, text, f"Sehr schön, Nr. {i}", *given, 3, f"0,{n}7", 20 + int(u[1])])
+            rows.writerow(
+                [u, i, s, text, f"Sehr schön, Nr. {i}", *given, 3 + n % 2, f"0,{n}7", 20 + int(u[1])]
+            )
 
 
 def long(path: Path) -> None:
@@ -150,6 +152,13 @@ FIVE = {
     "merged.xlsx": (workbook, {"Trust", "Fun"}, {"user", "anna"}, {"gpt-4"}),
     "form.csv": (form, {"trust", "clarity", "Would you watch it"}, {"user"}, set()),
 }
+WATCH = "--column=Would you watch it*=rating"
+SAID = {
+    "form.csv": [WATCH],
+    "long.csv": ["--column=anna=rating"],
+    "merged.xlsx": ["--column=* anna=rating"],
+}
+"""What the tables do not say."""
 
 
 @pytest.mark.slow
@@ -157,7 +166,7 @@ FIVE = {
 def test_from_a_table_to_a_report(here: Path, name: str, capsys) -> None:
     make, aspects, raters, tools = FIVE[name]
     make(here / name)
-    assert main(["init", name, "--yes"]) == 0
+    assert main(["init", name, "--yes", *SAID.get(name, ())]) == 0
     told = capsys.readouterr().out
     stem = name.partition(".")[0]
     assert f"Next: metaeval run {stem}/study.yaml" in told
@@ -179,7 +188,7 @@ def test_from_a_table_to_a_report(here: Path, name: str, capsys) -> None:
 
 def test_words_become_numbers_on_scales_of_their_own(here: Path, capsys) -> None:
     form(here / "form.csv")
-    main(["init", "form.csv", "--yes"])
+    main(["init", "form.csv", "--yes", WATCH])
     data = me.load(here / "form" / "data")
     assert data.scale.of("trust") == Scale(1, 5)
     assert data.scale.of("Would you watch it") == Scale(0, 1)
@@ -220,14 +229,19 @@ def test_texts_side_by_side(here: Path, header: str, roles: str, capsys) -> None
             row[at] = str((i + at) % 5 + 1)
     with (here / "t.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([columns, *rows])
-    assert main(["init", "t.csv", "--yes"]) == 0
+    assert main(["init", "t.csv", "--yes"]) == 2
+    lines = shlex.split(capsys.readouterr().err.rpartition("all of it: ")[2])
+    assert main(["init", "t.csv", "--yes", *lines]) == 0
     assert roles in " ".join(capsys.readouterr().out.split())
     data = me.load("t/data")
     assert len(data) == 12
     assert sorted(data.ratings["rating"]) == sorted(int(row[at]) for row in rows for at in rated)
     again = import_table(here / "t.csv", here / "t" / "map.yaml", here / "again")
     assert again.data.fingerprint == data.fingerprint
-    roles = [f"--column={columns[rated[0]]}=rating", *(f"--column={c}=ignore" for c in columns if "2" in c)]
+    roles = [
+        f"--column={columns[rated[0]]}=rating",
+        *(f"--column={c}=ignore" for c in columns if "2" in c or "Text B" in c),
+    ]
     roles += [f"--column={c}=explanation" for c in columns if c in {"Q1_text", "text_1"}]
     roles += [f"--column={c}=item_id" for c in columns if c == "Q1_film"]
     assert main(["init", "t.csv", "--yes", "--out", "kept", *roles]) == 0
@@ -238,7 +252,9 @@ def test_a_column_that_only_begins_like_those_that_repeat_makes_no_row(here: Pat
     rows = [f"u{i},text {i} a,the web,{i % 5 + 1},text {i} b,{i % 3 + 1}" for i in range(6)]
     head = "pid,text_1,text_1_source,trust_1,text_2,trust_2"
     (here / "t.csv").write_text("\n".join([head, *rows]), encoding="utf-8")
-    assert main(["init", "t.csv", "--yes", "--column", "text_1_source=ignore"]) == 0
+    assert (
+        main(["init", "t.csv", "--yes", "--column", "text_1_source=ignore", "--column=trust_{n}=rating"]) == 0
+    )
     assert sorted(me.load("t/data").explanations["explanation"]) == [
         f"text {i} {place}" for i in range(6) for place in "ab"
     ]
@@ -272,7 +288,7 @@ def test_a_system_that_wrote_nothing_keeps_its_ratings_in_a_run(here: Path, caps
     ]
     head = ["user", "item", "system", "text", "reference", "trust"]
     (here / "t.csv").write_text("\n".join(map(",".join, [head, *rows])), encoding="utf-8")
-    assert main(["init", "t.csv", "--yes"]) == 0
+    assert main(["init", "t.csv", "--yes", "--column=trust=rating"]) == 0
     assert "24 units, 4 empty texts, 6 users" in capsys.readouterr().out
     empty = me.load("t/data").explanations["explanation"] == ""
     assert empty.sum() == 4
@@ -303,7 +319,7 @@ def test_a_rating_that_a_spreadsheet_made_a_date_is_named_with_its_row(
 ) -> None:
     rows = [["user", "item", name], ["u1", "f", "4"], ["u2", "f", "2"], ["u3", "f", cell]]
     (here / "t.csv").write_text("\n".join(map(",".join, rows)), encoding="utf-8")
-    assert main(["init", "t.csv", "--yes"]) == 2
+    assert main(["init", "t.csv", "--yes", f"--column={name}=rating"]) == 2
     said = f"t.csv, row 4, column '{name}': is '{cell}', a date, which spreadsheets make of such as 4/5"
     assert said in capsys.readouterr().err
     assert not (here / "t").exists()
@@ -361,11 +377,11 @@ def test_it_asks_on_a_terminal_and_takes_other_answers(here: Path) -> None:
     ("rows", "arguments", "said"),
     [
         ("a,b\n1,2\n", [], "there is no terminal to ask questions on; accept the proposals with --yes"),
-        ("user,item\nx,y\n", ["--yes"], "no column of t.csv looks like people's ratings (user, item); name"),
+        ("user,item\nx,y\n", ["--yes"], "t.csv: no column looks like people's ratings (user, item); name"),
         (
             "query,doc\nq,d\n",
             ["--yes"],
-            "it is not known what 'query', 'doc' are; add --column 'query=ignore'",
+            "all of it: --column query=ignore --column doc=ignore",
         ),
         (
             "trust\n4\n",
@@ -387,7 +403,7 @@ def test_what_cannot_be_done_is_one_sentence_and_nothing_is_written(
     assert main(["init", "t.csv", *arguments]) == 2
     error = capsys.readouterr().err
     assert said in error
-    assert error.count("\n") == 1
+    assert error.count("\n") == (3 if "all of it" in said else 1)
     assert sorted(p.name for p in here.rglob("*")) == before
 
 
@@ -409,7 +425,7 @@ def test_a_map_that_a_failed_call_left_is_no_obstacle(here: Path, capsys) -> Non
     assert main(["init", "u.csv", "--yes", "--column", "note=ignore", "--column", "fun=rating"]) == 2
     assert [p.name for p in (here / "u").iterdir()] == ["map.yaml"]
     (here / "u.csv").write_text("user,item,fun\na,x,4\nb,y,4\n", encoding="utf-8")
-    assert main(["init", "u.csv", "--yes"]) == 0
+    assert main(["init", "u.csv", "--yes", "--column", "fun=rating"]) == 0
     assert "note" not in (here / "u" / "map.yaml").read_text(encoding="utf-8")
 
 
@@ -417,8 +433,8 @@ def test_a_study_is_not_called_data(here: Path) -> None:
     (here / "films").mkdir()
     rows = "".join(f"{i},text {i},{i % 5 + 1}\n" for i in range(6))
     (here / "films" / "data.csv").write_text(f"item,text,fun\n{rows}", encoding="utf-8")
-    assert main(["init", "films/data.csv", "--yes", "--out", "study"]) == 0
-    assert main(["init", "films/data.csv", "--yes", "--force"]) == 0
+    assert main(["init", "films/data.csv", "--yes", "--out", "study", "--column=fun=rating"]) == 0
+    assert main(["init", "films/data.csv", "--yes", "--force", "--column=fun=rating"]) == 0
     assert "name: films " in (here / "films" / "study.yaml").read_text(encoding="utf-8")
 
 
@@ -429,7 +445,7 @@ def test_a_saved_folder_is_left_alone_and_a_study_is_known(here: Path, capsys) -
     rows = [{"item": i, "model": "A", "text": f"text {i}", "fun": i % 5 + 1} for i in range(6)]
     datasets.Dataset.from_list(rows).save_to_disk(str(here / "saved"))
     before = {p.name for p in (here / "saved").iterdir()}
-    assert main(["init", "saved", "--yes"]) == 0
+    assert main(["init", "saved", "--yes", "--column=fun=rating"]) == 0
     assert {p.name for p in (here / "saved").iterdir()} == before
     assert me.load(here / "saved-study" / "data").aspects == {"fun": "fun"}
     capsys.readouterr()

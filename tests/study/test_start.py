@@ -52,7 +52,7 @@ def tables(draw: st.DrawFn) -> list[list[str]]:
 
 
 ACCEPTED = [
-    ["user", "item", "text", "trust"],
+    ["user", "item", "text", "rating"],
     *([f"u{i // 3}", f"i{i}", f"{i} is a text of some length", str(i % 5 + 1)] for i in range(12)),
 ]
 
@@ -72,7 +72,11 @@ def test_any_table_is_a_study_or_a_sentence(table: list[list[str]], encoding: st
             csv.writer(written, delimiter=separator).writerows(table)
         try:
             made = start(
-                str(file), out, said={}, ask=lambda _, default, read: read(default), tell=lambda _: None
+                str(file),
+                out,
+                said={},
+                ask=lambda _, default, read, **_more: read(default),
+                tell=lambda _: None,
             )
         except MetaevalError:
             made = None
@@ -104,11 +108,12 @@ def test_what_many_units_lack_is_no_evaluator_of_the_first_study(tmp_path: Path)
         )
     with (tmp_path / "t.csv").open("w", encoding="utf-8", newline="") as written:
         csv.writer(written).writerows(rows)
+    said = {"trust (anna)": "rating", "trust (ben)": "rating"}
     start(
         str(tmp_path / "t.csv"),
         tmp_path / "t",
-        said={},
-        ask=lambda _, default, read: read(default),
+        said=said,
+        ask=lambda _, default, read, **_more: read(default),
         tell=lambda _: None,
     )
     text = (tmp_path / "t" / "study.yaml").read_text(encoding="utf-8")
@@ -125,12 +130,17 @@ def test_texts_that_nobody_has_rated_are_a_data_set_without_a_study(tmp_path: Pa
             csv.writer(written).writerows(table)
 
     def make(name: str, out: str = "out", **options: object) -> Started:
-        how = {"said": {}, "ask": lambda _, default, read: read(default), "tell": lambda _: None, **options}
+        how = {
+            "said": {},
+            "ask": lambda _, default, read, **_more: read(default),
+            "tell": lambda _: None,
+            **options,
+        }
         return start(str(tmp_path / name), tmp_path / out, **how)
 
     with pytest.raises(MetaevalError, match="if nobody has rated yet, name what people are to rate"):
         make("texts.csv")
-    with pytest.raises(MetaevalError, match="and 'trust' of rated"):
+    with pytest.raises(MetaevalError, match="and 'rating' of rated"):
         make("rated.csv", aspects=["trust"])
     made = make("texts.csv", aspects=["trust", "fun"], scale=(1, 7))
     assert sorted(p.name for p in made.folder.iterdir()) == ["data", "map.yaml"]

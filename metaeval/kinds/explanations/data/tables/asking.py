@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import fnmatch
 import re
+import shlex
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import pandas as pd
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import DataError, nearest, one_of
+from metaeval.base.errors import DataError, Problem, nearest, one_of
 from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.tables.map import few
+from metaeval.kinds.explanations.data.tables.origin import looks_like, people_among
 from metaeval.kinds.explanations.data.tables.proposal import (
     Proposal,
     ProposedAspect,
     by_names,
     has_number,
+    is_rating,
     numbers_of,
     refuse_dates,
     scale_of_labels,
@@ -39,6 +42,7 @@ from metaeval.kinds.explanations.data.tables.roles import (
     roles_of,
     the_user,
 )
+from metaeval.sources.tables.columns import NUMBER
 from metaeval.sources.tables.nested import flattened, object_lists
 
 if TYPE_CHECKING:
@@ -51,8 +55,13 @@ if TYPE_CHECKING:
     class Ask(Protocol):
         """Puts a question."""
 
-        def __call__(self, question: str, default: str, read: Callable[[str], Answer]) -> Answer:
-            """Return what ``read`` makes of an answer; where it raises `DataError`, ask again."""
+        def __call__(
+            self, question: str, default: str, read: Callable[[str], Answer], proposal: str = ""
+        ) -> Answer:
+            """Return what ``read`` makes of an answer; where it raises `DataError`, ask again.
+
+            A ``default`` may be taken unasked; a ``proposal`` only by whoever sees it.
+            """
 
 
 NONE = "none"
@@ -82,24 +91,23 @@ def propose(
         explode, place, where = _ask_for_repeated(table, said, ask)
     flat = flattened(table, explode, where)
     texts = texts_of(flat)
-    said = place | _matching(said, [*texts])
+    column = next((c for c, role in roles_of([*texts], (), said).items() if role == "rater"), "")
+    names = {*texts.get(column, ())} - {*texts}
+    raters = {name: role for name, role in said.items() if name in names}
+    said = place | _matching({n: r for n, r in said.items() if n not in raters}, [*texts])
     read_as = f" ({table.read_as})" if table.read_as else ""
     tell(f"{table.name}: {counted(len(table.frame), 'row')}{read_as}. Its columns:")
     while True:
         made = by_names(Proposal(flat, explode, texts), said)
         for line in made.lines():
             tell(line)
-        if made.unknown:
-            said = said | ask(_what_are(made), "", partial(_known, made.unknown))
+        if made.unknown or (made.undecided and not unrated):
+            said = said | ask(_what_are(made), "", partial(_known, made), proposal="yes")
         elif not made.people and not unrated:
+            raise DataError(_nobody(made))
+        elif unrated and (rated := [*made.people, *made.undecided]):
             raise DataError(
-                f"no column of {table.name} looks like people's ratings ({few([*texts])}); name them, "
-                "such as --column 'NAME=rating', or if nobody has rated yet, name what people are to rate, "
-                "such as --aspect clarity"
-            )
-        elif made.people and unrated:
-            raise DataError(
-                f"--aspect is for a table that nobody has rated, and {made.people[0].column!r} of "
+                f"--aspect is for a table that nobody has rated, and {rated[0].column!r} of "
                 f"{table.name} looks like ratings; leave --aspect out, or add --column 'NAME=ignore'"
             )
         elif more := ask(_ELSE, "", lambda answer: _matching(read_roles(answer), [*texts])):
@@ -111,7 +119,7 @@ def propose(
         made.generator = ask("No column names the generator. Which model or system was it?", "model", str)
     made.aspects += unrated
     if made.people:
-        _ask_for_raters(made, ask)
+        _ask_for_raters(made, ask, raters)
         _ask_for_aspects(made, ask)
         _ask_for_direction(made, ask)
     _find_units(made)
@@ -131,22 +139,62 @@ def _matching(said: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]
 
 
 def _what_are(made: Proposal) -> str:
-    cells = [[*dict.fromkeys(made.texts[c])] for c in made.unknown]
-    examples = [", ".join(map(shortened, some[:_FEW])) + ", …" * (len(some) > _FEW) for some in cells]
-    columns = [f"{shortened(c)!r} ({some})" for c, some in zip(made.unknown, examples, strict=True)]
-    return f"What are these columns: {'; '.join(columns)}? ('NAME=ROLE', …, or ignore)"
+    roles = dict.fromkeys(made.unknown, "ignore")
+    roles |= {cell.column: _as_it_looks(made, cell) for cell in made.undecided}
+    shown = [f"{shortened(c)!r} = {role} ({looks_like(made.texts[c])})" for c, role in roles.items()]
+    return f"What are these columns, as they look: {'; '.join(shown)}? (yes, 'NAME=ROLE', …, or ignore)"
 
 
-def _known(unknown: Sequence[str], answer: str) -> dict[str, str]:
+def _known(made: Proposal, answer: str) -> dict[str, str]:
+    """Return what columns are; raise `DataError`, with a line to add for each, if nobody says so."""
+    values = {cell.column: _as_it_looks(made, cell) for cell in made.undecided}
+    columns = dict.fromkeys(made.unknown, "ignore") | values
     if answer.strip() == "ignore":
-        return dict.fromkeys(unknown, "ignore")
-    if said := _matching(read_roles(answer), unknown):
+        return dict.fromkeys(columns, "ignore")
+    if answer.strip() == "yes":
+        return columns
+    if said := _matching(read_roles(answer), [*columns]):
         return said
-    options = " ".join(f"--column '{column}=ignore'" for column in unknown[:_FEW])
-    raise DataError(
-        f"it is not known what {few([repr(c) for c in unknown])} {'is' if len(unknown) == 1 else 'are'}; add "
-        f"{options}{' …' * (len(unknown) > _FEW)}, or in place of ignore: {', '.join(ROLES[:-1])}"
+    problems = []
+    for column, role in columns.items():
+        what = "nobody is named for its values" if column in values else "it is not known what it is"
+        line = f"--column {shlex.quote(f'{column}={role}')}"
+        message = f"{what} ({looks_like(made.texts[column])}); add {line}"
+        problems.append(Problem(made.table.name, None, column, message))
+    roles = "rating (people's), tool:NAME, or ignore" if values else ", ".join(ROLES)
+    every = " ".join(f"--column {shlex.quote(f'{c}={role}')}" for c, role in columns.items())
+    message = f"what is added is as it looks, and may be {roles}; all of it: {every}"
+    raise DataError([*problems, Problem(made.table.name, None, None, message)])
+
+
+def _nobody(made: Proposal) -> list[Problem]:
+    """Return what to add to a table that names no person for any of its values."""
+    name = made.table.name
+    problems = []
+    for column in dict.fromkeys([*(cell.column for cell in made.tools), *made.counters]):
+        line = f"--column {shlex.quote(f'{column}=rating')}"
+        message = f"is taken for a tool's ({looks_like(made.texts[column])}); if people gave it, add {line}"
+        problems.append(Problem(name, None, column, message))
+    message = (
+        f"no column looks like people's ratings ({few([*made.texts])}); name them, such as --column "
+        "'NAME=rating', or if nobody has rated yet, name what people are to rate, such as --aspect clarity"
     )
+    return [*problems, Problem(name, None, None, message)]
+
+
+def _as_it_looks(made: Proposal, cell: Cell) -> str:
+    """Return what a column of values probably is: what is beside it proposes, and decides nothing."""
+    texts, name = made.texts[cell.column], cell.column.rpartition(".")[2]
+    in_words, rating = bool(made.labels.get(cell.column)), is_rating(texts)
+    survey = {"user_id", "rater"} & made.roles.keys() or made.row_is_user
+    named = "{who}" in cell.pattern  # and not for a tool
+    if survey and (in_words or (rating and (named or not made.people))):
+        return "rating"
+    if not rating and any(not 0 <= float(t) <= 1 for t in texts if NUMBER.fullmatch(t)):
+        return "ignore"
+    if cell.aspect in {c.aspect for c in made.people}:
+        return "tool:judge"
+    return f"tool:{name if cell.who in ('', USER_RATER) else cell.who}"
 
 
 def _ask_for_repeated(
@@ -181,18 +229,33 @@ def _ask_for_repeated(
     return (patterns, {PLACE: role}, {PLACE: [*values]}) if role else ([], {}, {})
 
 
-def _ask_for_raters(made: Proposal, ask: Ask) -> None:
+def _ask_for_raters(made: Proposal, ask: Ask, said: Mapping[str, str]) -> None:
     """Ask which raters are models, and which is the user."""
     in_people = [*dict.fromkeys(c.who for c in made.people if c.who)]
     long = "rater" in made.roles and any(not c.who for c in made.people)
     raters = made.raters if long else in_people
-    if len(raters) > 1:
-        likely = ", ".join(r for r in raters if TOOL.search(r)) if long else ""
+    if long:
+        people = people_among(raters, made.roles["rater"])
+        known = dict.fromkeys(people, "rating") | {r: "score" for r in raters if TOOL.search(r)} | dict(said)
+        models = [r for r in raters if known.get(r) == "score"]
+
+        def read(answer: str) -> list[str]:
+            if answer:
+                return _listed(answer, raters, most=len(raters) - 1)
+            words = {"score": "tool", "rating": "rating"}
+            options = [shlex.quote(f"{r}={words[known.get(r, 'rating')]}") for r in raters]
+            unknown = [r for r in raters if r not in known]
+            raise DataError(
+                f"{made.roles['rater']!r} of {made.table.name} may name people and models; nobody says what "
+                f"{few(unknown)} {'is' if len(unknown) == 1 else 'are'}; add, changed where it is wrong: "
+                f"{' '.join(f'--column {o}' for o in options)}"
+            )
+
         question = f"Which raters are models or tools? ({_shown(raters)}, or {NONE})"
-        models = ask(question, likely or NONE, lambda answer: _listed(answer, raters, most=len(raters) - 1))
-        made.models = models if long else []
+        likely, sure = ", ".join(models) or NONE, len(known) == len(raters)
+        models = ask(question, likely if sure else "", read, proposal=likely)
+        made.models = models
         made.tools += [c for c in made.people if c.who in models]
-        made.people = [c for c in made.people if c.who not in models]
         raters = [r for r in raters if r not in models]
     if raters == [USER_RATER] or (long and USER_RATER in in_people):
         made.users = [USER_RATER]
@@ -258,7 +321,7 @@ def _ratings(made: Proposal) -> tuple[dict[str, list[float]], dict[str, list[str
     by = made.cells(made.roles["rater"]) if made.models else None
     for cell in made.people:
         labels = made.labels.get(cell.column, {})
-        values = [labels.get(t, t) for t in map(str.strip, map(str, made.table.frame[cell.column]))]
+        values = [labels.get(t, t) for t in made.cells(cell.column)]
         column = made.roles.get("aspect")
         aspects = [cell.aspect] * len(values) if column is None else made.cells(column)
         for at, (aspect, value) in enumerate(zip(aspects, values, strict=True)):

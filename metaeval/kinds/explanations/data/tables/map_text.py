@@ -63,7 +63,7 @@ def map_text(made: Proposal, file: str, split: str | None, folder: str, name: st
             lines += [f"{key}:{note}", *(f"  - {_flow(entry)}" for entry in value)]
         elif value or key == "ratings":
             lines.append(f"{key}: {_flow(value)}{note}")
-    unused = [c for c in made.unused if c not in made.explode]
+    unused = [c for c in (*made.unused, *made.counters) if c not in made.explode]
     return yaml_text([*lines, *([f"# Not used: {', '.join(unused)}"] if unused else [])])
 
 
@@ -132,16 +132,16 @@ def _entries(
     ``of_models`` says that of a long table the rows of models are meant.
     """
     known = {a.text: a for a in made.aspects}
-    groups: dict[tuple[str, bool], list[Cell]] = {}
+    groups: dict[tuple[str, bool, str], list[Cell]] = {}
     for cell in cells:
         aspect = known.get(cell.aspect)
         place = "" if aspect is None else "{aspect}" if aspect.name == aspect.text else "{code}"
         user = cell.who in (*made.users, USER_RATER) and who_is == "rater"
         who = cell.who if user else f"{{{who_is}}}"
         pattern = cell.pattern.replace("{aspect}", place).replace("{who}", who) if place else cell.column
-        groups.setdefault((pattern, user), []).append(cell)
+        groups.setdefault((pattern, user, "" if who in pattern else cell.who), []).append(cell)
     entries = []
-    for (pattern, user), group in groups.items():
+    for (pattern, user, _), group in groups.items():
         who = group[0].who
         entry: dict[str, Any] = {"columns": pattern}
         if f"{{{who_is}}}" in pattern:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from metaeval.base.errors import DataError, sound
 from metaeval.base.records import USER_RATER
 from metaeval.kinds.explanations.data.tables.map import few
+from metaeval.kinds.explanations.data.tables.origin import is_counter, named_for_people, rated_beside
 from metaeval.kinds.explanations.data.tables.roles import (
     NTH,
     OVERALL,
@@ -41,6 +42,8 @@ SCALES = (
     *((-2, 2), (-3, 3), (0, 100)),
 )
 _NO_SLIDER = 10  # the top of scales that are not drawn as sliders
+_LIKERT = 5  # labels of a survey
+_ID = re.compile(r"(.*[\W_])?id|.*Id")
 _SURE = 30  # ratings from which a shorter scale that is used whole is one of its own
 
 
@@ -169,7 +172,11 @@ class Proposal:
     labels: dict[str, dict[str, int | None]] = field(default_factory=dict)
     """Column → word → number, where people answered in words."""
     unused: list[str] = field(default_factory=list)
+    counters: list[str] = field(default_factory=list)
+    """Columns of whole numbers that are no opinions: rows, usage, what is the same everywhere."""
     unknown: list[str] = field(default_factory=list)
+    undecided: list[Cell] = field(default_factory=list)
+    """Columns of values that nobody is named for."""
     users: list[str] = field(default_factory=list)
     """The raters who are users, as the table calls them: one word, or the identifier of each."""
     models: list[str] = field(default_factory=list)
@@ -184,6 +191,16 @@ class Proposal:
         return NTH in "".join(self.explode) and "user_id" not in self.roles
 
     @property
+    def columns(self) -> dict[str, str]:
+        """Column → its role; of values also whose they are."""
+        roles = {column: role for role, column in self.roles.items()}
+        roles |= dict.fromkeys(self.profiles, "profile") | dict.fromkeys(
+            (*self.unused, *self.counters), "ignore"
+        )
+        roles |= {c.column: f"rating:{c.who or self.roles['rater']}" for c in self.people}
+        return roles | {c.column: f"tool:{c.who or self.roles['rater']}" for c in self.tools}
+
+    @property
     def raters(self) -> list[str]:
         """The raters that a column of a long table names."""
         return sorted({*self.cells(self.roles["rater"])} - {""})
@@ -196,7 +213,8 @@ class Proposal:
         """Return what each column is taken for, in words."""
         lines = [(role, self.roles[role]) for role in ROLES if role in self.roles]
         lines += [("ratings", self._values(self.people)), ("scores", self._values(self.tools))]
-        rest = {"profile": self.profiles, "not used": self.unused, "unknown": self.unknown}
+        rest = {"profile": self.profiles, "not used": self.unused, "counters, not used": self.counters}
+        rest |= {"unknown": self.unknown, "nobody named": [cell.column for cell in self.undecided]}
         lines += [(name, ", ".join(columns)) for name, columns in rest.items()]
         width = max((len(name) for name, columns in lines if columns), default=0) + 2
         return [f"  {name:<{width}}{columns}" for name, columns in lines if columns]
@@ -220,8 +238,12 @@ def refuse_dates(made: Proposal) -> None:
 def texts_of(table: Table) -> dict[str, list[str]]:
     """Return the cells of each column that are not empty, as text."""
     named = [c for c in table.frame.columns if str(c).strip()]
-    cells = {str(c): table.frame[c].dropna().astype(str).str.strip() for c in named}
+    cells = {str(c): table.frame[c].dropna().map(_as_text).str.strip() for c in named}
     return {c: values[values != ""].tolist() for c, values in cells.items()}
+
+
+def _as_text(cell: object) -> str:
+    return str(cell).lower() if isinstance(cell, bool) else str(cell)  # as `text_column` has it
 
 
 def shortened(name: str) -> str:
@@ -230,16 +252,19 @@ def shortened(name: str) -> str:
 
 
 def by_names(made: Proposal, said: Mapping[str, str]) -> Proposal:
-    """Say what the columns are, by their names; and which columns of numbers look like ratings."""
+    """Say what the columns are, by their names; and which hold values, of whom."""
     numbers = {c: n for c, texts in made.texts.items() if (n := numbers_of(texts)) is not None}
     numbers |= {
         c: {} for c, t in made.texts.items() if t and VALUE.fullmatch(c) and all(map(DATE.fullmatch, t))
     }
+    named = {c: who for c, role in said.items() if (who := role.partition(":")[2])}
+    said = {c: role.partition(":")[0] for c, role in said.items()}
     roles = roles_of([*made.texts], numbers.keys(), said)
+    _inputs(made, roles, said)
     values = [c for c in made.texts if roles.get(c, "rating" if c in numbers else "") in ("rating", "score")]
     for column in (c for c in made.texts if c not in values):
         role = roles.get(column, "" if made.texts[column] else "ignore")
-        if not role or role in made.roles:
+        if role in made.roles or not role:
             made.unknown.append(column)
         elif role == "profile" and "user_id" in roles.values():
             made.profiles.append(column)
@@ -249,16 +274,16 @@ def by_names(made: Proposal, said: Mapping[str, str]) -> Proposal:
             made.roles[role] = column
     if "item_title" in made.roles:
         made.roles.setdefault("item_id", made.roles["item_title"])
+    free = [c for c in values if c not in said and not numbers[c]]
+    made.counters = [c for c in free if not named_for_people(c) and is_counter(made.texts[c])]
+    values = [c for c in values if c not in made.counters]
     tools = [c for c in values if roles.get(c) == "score" or (c not in roles and TOOL.search(c))]
-    for column in (c for c in values if c not in roles and c not in tools and not VALUE.fullmatch(c)):
-        if not numbers[column] and not is_rating(made.texts[column]):
-            made.unknown.append(column)
-    people = [c for c in values if c not in tools and c not in made.unknown]
+    people = [c for c in values if c not in tools]
     rater, beside = made.roles.get("rater"), made.roles.get("rater", "").rpartition(".")[0]
     long = [c for c in people if VALUE.fullmatch(c) or roles.get(c) == "rating"] or people
     if "aspect" in made.roles:
         made.people = [Cell(long[0], "" if rater else USER_RATER, "", long[0])] if long else []
-        made.unknown += [c for c in people if c not in long[:1]]
+        made.undecided = [whole(c, USER_RATER) for c in people if c not in long[:1]]
         people = []
     elif rater:  # ratings that do not stand beside the rater are of the user
         made.people = [whole(c, "" if c.startswith(beside) else USER_RATER) for c in people]
@@ -267,6 +292,72 @@ def by_names(made: Proposal, said: Mapping[str, str]) -> Proposal:
         people = []
     cells = cells_of([*people, *tools], tools)
     made.people += [cells[c] for c in people]
-    made.tools = [cells[c] for c in tools]
-    made.labels = {c.column: numbers[c.column] for c in (*made.people, *made.tools) if numbers.get(c.column)}
+    made.people = [_by(cell, named) for cell in made.people]
+    known = {
+        cell.aspect for cell in made.people if said.get(cell.column) == "rating" or _is_person(made, cell)
+    }
+    made.tools = [_by(_of_aspect(cells[c], known), named) for c in tools]
+    made.labels = {c: found for c in values if (found := numbers.get(c))}
+    sure = [c for c in made.people if said.get(c.column) == "rating" or _is_person(made, c)]
+    made.undecided += [c for c in made.people if c not in sure]
+    made.people = sure
+    frame, whole_units = (
+        made.table.frame.astype(str),
+        {"item_id", "generator", "explanation"} <= made.roles.keys(),
+    )
+    open_ones = [c for c in made.unknown if made.texts[c] and not whole_units]  # may be a key, or the text
+    if "explanation" in made.roles:
+        open_ones = [c for c in open_ones if 1 < frame[c].nunique() < len(frame)]
+    made.unused += [c for c in made.unknown if c not in open_ones]
+    made.unknown = open_ones
     return made
+
+
+def _is_person(made: Proposal, cell: Cell) -> bool:
+    """Say whether a column states that its values are people's."""
+    texts = made.texts[cell.column]
+    if not cell.who:  # of whom, a column says row by row
+        return bool(made.labels.get(cell.column)) or bool(VALUE.fullmatch(cell.column)) or is_rating(texts)
+    if "{who}" in cell.pattern or cell.who != USER_RATER:  # its name says of whom
+        return named_for_people(cell.who)
+    beside = [made.roles[role] for role in ("user_id", "rater") if role in made.roles]
+    words = [re.sub(r"^\W*\d+\W*", "", w) for w, n in (numbers_of(texts) or {}).items() if n is not None]
+    return rated_beside(cell.column, beside) or _rungs(words)[1] >= _LIKERT
+
+
+def _by(cell: Cell, named: Mapping[str, str]) -> Cell:
+    """Return a cell with the name that the user gave whoever said its values."""
+    if (who := named.get(cell.column)) is None:
+        return cell
+    return cell._replace(who=who, pattern=cell.pattern.replace("{who}", cell.who))
+
+
+def _of_aspect(cell: Cell, rated: Collection[str]) -> Cell:
+    """Return a tool's cell, as one of the aspect that it is named for, if people rated that."""
+    if cell.aspect or cell.column not in rated:
+        return cell
+    return cell._replace(aspect=cell.column, pattern="{aspect}")
+
+
+def _inputs(made: Proposal, roles: dict[str, str], said: Mapping[str, str]) -> None:
+    """Take back the role of an aspect or item that the cells do not bear out.
+
+    An aspect differs between rows of one text, else it is the input; an item is not the same in every row.
+    """
+    by = {role: column for column, role in roles.items()}
+    text, frame = by.get("explanation"), made.table.frame.astype(str)
+    column = by.get("aspect")
+    if column and column not in said and text and frame.groupby(text)[column].nunique().max() <= 1:
+        roles[column] = "ignore" if "item_title" in by else "item_title"
+    for role in ("item_id", "item_title"):
+        column = by.get(role)
+        if column and column not in said and len(frame) > 1 and frame[column].nunique() == 1:
+            roles[column] = "ignore"
+    if "item_id" in roles.values() or "item_title" in roles.values():
+        return
+    ids = [c for c, role in roles.items() if role == "ignore" and c not in said and _ID.fullmatch(c)]
+    repeat = [c for c in ids if 1 < frame[c].nunique() < len(frame)]
+    if text:
+        repeat.sort(key=lambda c: frame.groupby(c)[text].nunique().mean())
+    if repeat:
+        roles[repeat[0]] = "item_id"

@@ -13,9 +13,9 @@ from metaeval.base.records import USER_RATER
 
 ROLES = (
     *("user_id", "item_id", "generator", "explanation", "reference", "item_title"),
-    *("rater", "aspect", "rating", "score", "profile", "ignore"),
+    *("rater", "aspect", "rating", "score", "tool", "profile", "ignore"),
 )
-"""What a column may be said to be."""
+"""What a column may be said to be; ``tool:NAME`` and ``rating:NAME`` also say whose its values are."""
 WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 _CALLED = {name: "|".join(words) for name, words in WORDS["called"].items()}
 _USER, _ITEM, _SYSTEM, _TEXT = (_CALLED[name] for name in ("user", "item", "system", "text"))
@@ -48,7 +48,9 @@ _NO_NUMBERS = ("explanation", "reference", "item_title")
 VALUE = re.compile(
     r"(.*\W)?(rating|score|value|stars?|points?|label|answer|mark|评分|note|nota)s?", re.IGNORECASE
 )
-"""What the column of the ratings in a long table is called."""
+"""What the column of the values in a long table is called."""
+RATING = re.compile(r"(.*\W)?(rating|stars?|points?|评分|note|nota)s?", re.IGNORECASE)
+"""What it is called if they are ratings and nothing else."""
 _PERSON = (
     rf"(?:{_USER}|{_CALLED['me']}|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
     r"|[arh](?=\W?\d))(?:[\W_]?(?:\d+|[a-z]))?(?:\Wrating)?"
@@ -107,14 +109,18 @@ def _names(column: str) -> list[str]:
 
 
 def read_roles(answer: str) -> dict[str, str]:
-    """Return what columns are said to be: ``NAME=ROLE``, several with commas; raise `DataError` if not so."""
-    one = rf"\s*(?:--column\s)?(.+?)\s*=\s*({'|'.join(ROLES)})['\"\s]*(?:,|$)"
+    """Return what columns are said to be: ``NAME=ROLE``, several with commas; raise `DataError` if not so.
+
+    A tool's column has the role ``score``; ``:WHO`` after a role stays.
+    """
+    role = rf"(?:{'|'.join(ROLES)})|(?:rating|score|tool):[^,'\"]+?"
+    one = rf"\s*(?:--column\s)?(.+?)\s*=\s*({role})['\"\s]*(?:,|$)"
     if (rest := re.sub(one, "", answer).strip()) not in ("", "no"):
         raise DataError(
             f"{rest!r} is not a column and what it is, such as 'my text=explanation'; it may be "
             f"{', '.join(ROLES)}"
         )
-    return {column.strip("'\" "): role for column, role in re.findall(one, answer)}
+    return {c.strip("'\" "): re.sub(r"^tool\b", "score", role) for c, role in re.findall(one, answer)}
 
 
 def cells_of(columns: Sequence[str], tools: Collection[str]) -> dict[str, Cell]:

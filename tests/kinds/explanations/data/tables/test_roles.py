@@ -23,13 +23,18 @@ from metaeval.sources.tables.table import from_frame
 
 
 def proposed(columns: dict[str, list[object]], **said: str) -> Proposal:
-    """What a table is taken for by who accepts all proposals and leaves out what is not known."""
-
-    def ask(question, default, read):
-        return read("ignore" if question.startswith("What are") else default)
-
+    """What a table is taken for by who says that values nobody is named for are ratings."""
     table = from_frame(pd.DataFrame(columns).astype(object), "t")
-    return propose(table, said, ask, lambda _: None, [])
+    try:
+        return propose(table, said, accept, lambda _: None, [])
+    except DataError as error:
+        told = {p.column: "rating" if "nobody" in p.message else "ignore" for p in error.problems if p.column}
+        return propose(table, said | told, accept, lambda _: None, [])
+
+
+def accept(question, default, read, proposal=""):
+    """Accept what may be accepted unseen."""
+    return read(default)
 
 
 def cells(found: Proposal) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
@@ -87,13 +92,17 @@ def test_ratings_beside_a_list_of_raters_are_of_the_user() -> None:
 def test_what_does_not_look_like_ratings_is_asked_for() -> None:
     table = {"user": ["a", "b"], "trust": [1, 5], "half": [4.5, 2], "odd": [0.31, 0.2], "home": ["x", "y"]}
     found = proposed(table)
-    assert cells(found)[0] == {("user", "trust"), ("user", "half")}
-    assert found.unused == ["odd", "home"]
+    assert cells(found)[0] == {("user", "trust"), ("user", "half"), ("user", "odd")}
+    assert found.unused == ["home"]
     found = proposed(table, odd="score", home="profile")
     assert (cells(found)[1], found.profiles, found.unused) == ({("odd", "")}, ["home"], [])
     table = from_frame(pd.DataFrame({"trust": [1, 5], "odd": [0.3, 0.2]}), "t")
-    with pytest.raises(DataError, match="it is not known what 'odd' is; add --column 'odd=ignore', or in"):
-        propose(table, {}, lambda _, default, read: read(default), lambda _: None, [])
+    with pytest.raises(DataError) as error:
+        propose(table, {}, accept, lambda _: None, [])
+    assert [p.column for p in error.value.problems] == ["trust", "odd", None]
+    assert "nobody is named for its values (0.3, 0.2; 0.2 to 0.3; 2 different in 2 rows)" in str(
+        error.value.problems[1]
+    )
 
 
 def test_a_column_is_what_the_user_says() -> None:
@@ -114,11 +123,12 @@ def test_the_row_is_the_item_where_nothing_else_names_it() -> None:
 
 @pytest.mark.parametrize("header", ["user,item,system,trust,fun", "user,item,system,trust,gpt_trust"])
 def test_fractions_of_different_scales_are_no_ratings(header: str, tmp_path: Path) -> None:
+    said = {"trust": "rating"} | ({"fun": "rating"} if "fun" in header else {})
     fractions = ["4/5", "3/10", "5/5", "9/10"]
     rows = [f"u{i},i{i},A,{i + 1},{fraction}" for i, fraction in enumerate(fractions)]
     (tmp_path / "t.csv").write_text("\n".join([header, *rows]), encoding="utf-8")
     with pytest.raises(DataError, match="'5/5' and '9/10' are on different scales; write all answers on one"):
-        propose(any_table(str(tmp_path / "t.csv")), {}, lambda _, default, read: read(default), print, [])
+        propose(any_table(str(tmp_path / "t.csv")), said, accept, print, [])
 
 
 @pytest.mark.parametrize(
