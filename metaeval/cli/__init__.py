@@ -16,8 +16,9 @@ import click
 
 from metaeval.base import __version__
 from metaeval.base.errors import MetaevalError, by_cause
-from metaeval.cli.group import STOPPED, Group, show
+from metaeval.cli.group import Group
 from metaeval.cli.index import COMMANDS, SENTENCES
+from metaeval.cli.messages import STOPPED, show
 from metaeval.cli.options import flag
 
 DONE, WRONG_INPUT, UNEXPECTED = 0, 2, 70

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, is_on, talk, tell, tell_json
+from metaeval.cli.group import Group
+from metaeval.cli.messages import is_on, talk, tell, tell_json
 from metaeval.cli.options import PATH, PLACE, flag, option, several
 from metaeval.cli.sheets import Sheets, prints_sheets, sheet_options, tell_sheets
 

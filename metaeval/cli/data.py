@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, begin, talk, tell, tell_json, warn
+from metaeval.cli.group import Group
 from metaeval.cli.imports import import_
+from metaeval.cli.messages import begin, talk, tell, tell_json, warn
 from metaeval.cli.options import (
     PATH,
     PLACE,

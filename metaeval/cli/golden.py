@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, is_on, show, talk, tell, tell_json, tell_pages
+from metaeval.cli.group import Group
+from metaeval.cli.messages import is_on, show, talk, tell, tell_json, tell_pages
 from metaeval.cli.options import PATH, PLACE, flag, option, seed, served, several
 
 if TYPE_CHECKING:

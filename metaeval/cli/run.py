@@ -14,7 +14,7 @@ import click
 from metaeval.base.counts import counted
 from metaeval.base.parallel import DUCKDB, ENGINES, RAY
 from metaeval.base.progress import progress
-from metaeval.cli.group import (
+from metaeval.cli.messages import (
     begin,
     end_lost,
     is_on,

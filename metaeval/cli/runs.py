@@ -10,7 +10,7 @@ import click
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
-from metaeval.cli.group import (
+from metaeval.cli.messages import (
     begin,
     talk,
     tell,

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from metaeval.base.errors import nearest
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.cli.group import (
+from metaeval.cli.messages import (
     begin,
     end_unread,
     is_on,

@@ -14,15 +14,7 @@ import click
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError
 from metaeval.base.progress import progress
-from metaeval.cli.group import (
-    begin,
-    end_lost,
-    is_on,
-    talk,
-    tell,
-    tell_json,
-    tell_simulated,
-)
+from metaeval.cli.messages import begin, end_lost, is_on, talk, tell, tell_json, tell_simulated
 from metaeval.cli.options import PATH, PLACE, allow_failures, flag, option, scale_option, seed, several, words
 from metaeval.cli.sheets import format_option
 from metaeval.kinds.explanations.data.tables.roles import ROLES

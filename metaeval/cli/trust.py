@@ -11,7 +11,7 @@ import click
 
 from metaeval.base.files import write_text
 from metaeval.cli.frame import options_of
-from metaeval.cli.group import begin, is_on, talk, tell, tell_json, tell_lost, tell_pages, tell_simulated
+from metaeval.cli.messages import begin, is_on, talk, tell, tell_json, tell_lost, tell_pages, tell_simulated
 from metaeval.cli.options import PATH, flag, option, run_argument, served, several
 from metaeval.cli.sheets import Sheets, prints_sheets, sheet_options, written
 from metaeval.reports.sheets import files, render

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from metaeval.base.counts import counted
-from metaeval.cli.group import Group, end_unread, talk, tell, tell_json, warn
+from metaeval.cli.group import Group
+from metaeval.cli.messages import end_unread, talk, tell, tell_json, warn
 from metaeval.cli.options import PATH, option
 
 if TYPE_CHECKING:

@@ -373,7 +373,7 @@ class StudyKind(ABC):
         return {}
 
     def orders(self, scored: Any) -> pd.DataFrame | None:  # noqa: ANN401 - the `scored` of the kind
-        """Return the verdicts on pairs as `coherence` (`metaeval.analysis.verdicts`) takes them.
+        """Return the verdicts on pairs as `coherence` (`metaeval.analysis.verdict_coherence`) takes them.
 
         None if there are none: no evaluator is a pairwise one.
         """

@@ -21,6 +21,7 @@ from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.kind import Scored, kind_named
 from metaeval.kinds.reading import make_study
+from metaeval.kinds.registry import recorded_names
 from metaeval.kinds.scoring import score
 from metaeval.runs.command import Aspects, Names, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import open_run
@@ -29,7 +30,6 @@ from metaeval.stats.agreement.alternative import LEAST_UNITS, Advantages, Alignm
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, bootstrap, each
 from metaeval.study.pipeline import truth_ratings
-from metaeval.study.specs import recorded_names
 from metaeval.trust.replacement import Panel, agreement_of, panels, raters_sheets, several
 
 CROWD, EXPERT = 0.1, 0.2

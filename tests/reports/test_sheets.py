@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.cli.group import talk
+from metaeval.cli.messages import talk
 from metaeval.cli.sheets import sheet_options, tell_sheets
 from metaeval.engine.sheet import NOTHING, Column, Form, Sheet, value_text
 from metaeval.reports.cells import cells

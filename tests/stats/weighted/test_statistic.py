@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from metaeval.stats.coefficients.levels import Grouping, estimate
 from metaeval.stats.resampling.cluster_sums import Linear
-from metaeval.stats.weighted import statistic as weighted_sums
+from metaeval.stats.weighted import sums as weighted_sums
 from metaeval.stats.weighted.ranks import ByCell, ByClass, _ByBits, _ByCluster, _ByTable
 from metaeval.stats.weighted.statistic import statistic
 from metaeval.stats.weighted.sums import Clusters, by_cluster

@@ -15,7 +15,7 @@ from metaeval.base.errors import DataError, Problem, nearest, one_of
 from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.kinds.explanations.data.explanation_set import KEYS
 from metaeval.kinds.explanations.data.tables.map import few
-from metaeval.kinds.explanations.data.tables.origin import looks_like, people_among
+from metaeval.kinds.explanations.data.tables.origin import asks_people, looks_like, people_among
 from metaeval.kinds.explanations.data.tables.proposal import (
     Proposal,
     ProposedAspect,
@@ -187,8 +187,7 @@ def _as_it_looks(made: Proposal, cell: Cell) -> str:
     texts, name = made.texts[cell.column], cell.column.rpartition(".")[2]
     in_words, rating = bool(made.labels.get(cell.column)), is_rating(texts)
     survey = {"user_id", "rater"} & made.roles.keys() or made.row_is_user
-    named = "{who}" in cell.pattern  # and not for a tool
-    if survey and (in_words or (rating and (named or not made.people))):
+    if survey and (rating or in_words) and ("{who}" in cell.pattern or asks_people(cell.column)):
         return "rating"
     if not rating and any(not 0 <= float(t) <= 1 for t in texts if NUMBER.fullmatch(t)):
         return "ignore"
@@ -238,6 +237,13 @@ def _ask_for_raters(made: Proposal, ask: Ask, said: Mapping[str, str]) -> None:
         people = people_among(raters, made.roles["rater"])
         known = dict.fromkeys(people, "rating") | {r: "score" for r in raters if TOOL.search(r)} | dict(said)
         models = [r for r in raters if known.get(r) == "score"]
+
+        if len(models) == len(raters):
+            column = f"{made.roles['rater']!r} of {made.table.name}"
+            raise DataError(
+                f"{column} names models alone ({_shown(raters)}), and the truth is what people said; if one "
+                "is a person, add --column 'NAME=rating'"
+            )
 
         def read(answer: str) -> list[str]:
             if answer:

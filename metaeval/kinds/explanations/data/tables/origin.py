@@ -34,6 +34,12 @@ def rated_beside(column: str, beside: Sequence[str]) -> bool:
     return bool(beside) and bool(RATING.fullmatch(column))
 
 
+def asks_people(column: str) -> bool:
+    """Say whether a column's name is a question, a row of a form's grid, or an aspect that people rate."""
+    aspects = (re.search(words, column, re.IGNORECASE) for words in WORDS["aspects"].values())
+    return column.endswith(("?", "]", ".")) or any(aspects)
+
+
 def people_among(raters: Sequence[str], column: str) -> list[str]:
     """Return the raters of a column who are people.
 

@@ -293,33 +293,37 @@ def by_names(made: Proposal, said: Mapping[str, str]) -> Proposal:
     cells = cells_of([*people, *tools], tools)
     made.people += [cells[c] for c in people]
     made.people = [_by(cell, named) for cell in made.people]
-    known = {
-        cell.aspect for cell in made.people if said.get(cell.column) == "rating" or _is_person(made, cell)
-    }
-    made.tools = [_by(_of_aspect(cells[c], known), named) for c in tools]
     made.labels = {c: found for c in values if (found := numbers.get(c))}
-    sure = [c for c in made.people if said.get(c.column) == "rating" or _is_person(made, c)]
+    shared = Counter(c.aspect for c in (*made.people, *(cells[t] for t in tools)))
+    sure = [c for c in made.people if said.get(c.column) == "rating" or _is_person(made, c, shared)]
+    rated = {cell.aspect for cell in sure}
+    made.tools = [_by(_of_aspect(cells[c], rated), named) for c in tools]
     made.undecided += [c for c in made.people if c not in sure]
     made.people = sure
-    frame, whole_units = (
-        made.table.frame.astype(str),
-        {"item_id", "generator", "explanation"} <= made.roles.keys(),
-    )
-    open_ones = [c for c in made.unknown if made.texts[c] and not whole_units]  # may be a key, or the text
-    if "explanation" in made.roles:
-        open_ones = [c for c in open_ones if 1 < frame[c].nunique() < len(frame)]
-    made.unused += [c for c in made.unknown if c not in open_ones]
-    made.unknown = open_ones
+    _leave_out(made)
     return made
 
 
-def _is_person(made: Proposal, cell: Cell) -> bool:
-    """Say whether a column states that its values are people's."""
+def _leave_out(made: Proposal) -> None:
+    """Leave out the columns that are not known and can be no key and no text."""
+    frame, units = made.table.frame.astype(str), {"item_id", "generator", "explanation"}
+    may_be = [c for c in made.unknown if made.texts[c] and not units <= made.roles.keys()]
+    if "explanation" in made.roles:
+        may_be = [c for c in may_be if 1 < frame[c].nunique() < len(frame)]
+    made.unused += [c for c in made.unknown if c not in may_be]
+    made.unknown = may_be
+
+
+def _is_person(made: Proposal, cell: Cell, shared: Mapping[str, int]) -> bool:
+    """Say whether a column states that its values are people's.
+
+    ``shared`` says how many columns are of an aspect: one alone, as in `human_likeness`, is none.
+    """
     texts = made.texts[cell.column]
     if not cell.who:  # of whom, a column says row by row
         return bool(made.labels.get(cell.column)) or bool(VALUE.fullmatch(cell.column)) or is_rating(texts)
     if "{who}" in cell.pattern or cell.who != USER_RATER:  # its name says of whom
-        return named_for_people(cell.who)
+        return named_for_people(cell.who) and (cell.aspect == OVERALL or shared[cell.aspect] > 1)
     beside = [made.roles[role] for role in ("user_id", "rater") if role in made.roles]
     words = [re.sub(r"^\W*\d+\W*", "", w) for w, n in (numbers_of(texts) or {}).items() if n is not None]
     return rated_beside(cell.column, beside) or _rungs(words)[1] >= _LIKERT
