@@ -130,7 +130,8 @@ def test_what_does_not_fit_is_one_sentence(
 
 @pytest.mark.parametrize("orient", ["split", "records", "index", "columns", "values", "table"])
 def test_a_frame_as_json_is_no_export(orient: Any, tmp_path: Path) -> None:
-    frame = pd.DataFrame({"item_id": ["a", "b"], "explanation": ["w", "x"], "rating": [4, 2]})
+    who = {"user_id": ["u", "v"], "item_id": ["a", "b"]}
+    frame = pd.DataFrame({**who, "explanation": ["w", "x"], "rating": [4, 2]})
     frame.to_json(tmp_path / "frame.json", orient=orient)
     assert recognised(str(tmp_path / "frame.json")) is None
     code = main(["init", str(tmp_path / "frame.json"), "--yes", "--out", str(tmp_path / "out")])
