@@ -6,7 +6,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from metaeval.base.records import AVERAGE
 from metaeval.engine.alignment.prepared import Matched, Prepared
@@ -28,6 +28,9 @@ class Cells(ABC):
 
     `CorrelationCells` correlate scores with the truth, `metaeval.engine.measures.MeasuredCells` sum them up.
     """
+
+    phase: ClassVar[str] = "estimating"
+    """What the progress line calls the making of the board."""
 
     @abstractmethod
     def board(self, cell: Cell | None = None, *, intervals: bool = True) -> Board:
@@ -80,6 +83,8 @@ class CorrelationCells(Cells):
 
     A cell may be of a level or a coefficient that the policy of ``matched`` does not name.
     """
+
+    phase = "correlating"
 
     def __init__(self, matched: Matched, bootstrap: Bootstrap | None = None) -> None:
         self.matched, self.bootstrap = matched, bootstrap

@@ -289,7 +289,7 @@ class StudyKind(ABC):
         There are no figures and no single groups of scores that do not fit in memory.
         """
         study, cells = scored.study, scored.cells
-        with progress("estimating"):
+        with progress(cells.phase):
             board = scored.board
         order = study.by or board.cell()
         with progress("testing"):
