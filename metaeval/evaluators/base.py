@@ -18,8 +18,8 @@ class BaseEvaluator(ABC):
     """An evaluator that is a frozen dataclass: its fields are the arguments of its spec.
 
     A subclass is decorated with ``@dataclass(frozen=True, repr=False)``, sets ``kind`` as a class variable,
-    and says in `grid` what its scores are. A field that `integer`, `flag`, `choice`, `word`, `text`, `texts`
-    or `argument` makes is checked.
+    and says in `grid` what its scores are. A field that ``integer``, ``flag``, ``choice``, ``word``,
+    ``text``, ``texts`` or ``argument`` makes is checked.
     """
 
     called: ClassVar[str] = ""

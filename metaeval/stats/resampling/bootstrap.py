@@ -153,7 +153,7 @@ class Resampler:
 
 
 def jackknife(statistic: Statistic, n_clusters: int) -> Floats:
-    """Return a statistic without each cluster in turn, shape (values, clusters): see `left_out`."""
+    """Return a statistic without each cluster in turn, shape (values, clusters): see ``left_out``."""
     return _over(statistic, left_out(n_clusters))
 
 
