@@ -122,7 +122,7 @@ _LEARNED = 10  # labels from which predictions are corrected by the labels so fa
 
 
 def chances(weights: Floats, doubt: Floats) -> Floats:
-    """Return how likely each unit is first: half by its weight, half by that times how doubtful its score is."""
+    """Return how likely each unit is first: half by weight, half by that times how doubtful its score is."""
     size = np.abs(weights)
     told = size * np.where(np.isnan(doubt), np.nanmean(doubt) if (~np.isnan(doubt)).any() else 1.0, doubt)
     told = told if told.sum() > 0 else size
