@@ -48,7 +48,7 @@ def test_scorers_called_like_aspects_are_scores_of_the_model(data, logs, tmp_pat
     assert [(p.row, p.column) for p in said] == [(4, "score"), (5, "score")]
     (tmp_path / "map.yaml").write_text("repeated: mean\n")
     made = add_scores(data, log(logs, "aspects"), tool="inspect", map_file=tmp_path / "map.yaml")
-    assert cells(made, "mockllm/model")["007", "a", "trust"] == (0.5 + 1 / 3) / 2
+    assert cells(made, "mockllm/model")["007", "a", "trust"] == pytest.approx(5 / 12)
     named = add_scores(
         data,
         log(logs, "aspects"),
