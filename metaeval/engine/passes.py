@@ -59,7 +59,7 @@ _AHEAD = 16  # passes that are begun before the first of them is taken
 _NONE = np.zeros(0, dtype=np.int32)
 
 
-class Store:
+class ScoreFile:
     """Scores in a temporary file, which are read evaluator by evaluator.
 
     The file has no name, so that the system frees it when the process ends, however it ends.
@@ -67,7 +67,7 @@ class Store:
 
     def __init__(self, n_places: int) -> None:
         self._type = np.dtype([("place", index_type(n_places)), ("score", np.float64)])
-        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - open as long as the store lives
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - open as long as this lives
         weakref.finalize(self, self._file.close)
         self._pieces: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         self.n_rows, self.n_scored = Counter[str](), Counter[str]()
@@ -95,7 +95,7 @@ class Loaded:
 
     truth: Aligned
     """Without evaluators."""
-    store: Store
+    store: ScoreFile
     names: Mapping[str, str]
     """Evaluator → its name in the files, in order."""
     repeated: Callable[[pd.DataFrame], Exception]
@@ -188,7 +188,7 @@ def load(
     of_truth = align(one, truth, levels)  # errors of the truth come before the scores are read
     of_truth = replace(of_truth, evaluators=[], scores=of_truth.scores[:0])
 
-    store, names = Store(of_truth.truth.size), dict(named or {})
+    store, names = ScoreFile(of_truth.truth.size), dict(named or {})
     wanted = None if named is None else {*named.values()}
     for evaluator, places, found in _placed(scores, head, truth, of_truth, text_keys=text_keys):
         if wanted is None:

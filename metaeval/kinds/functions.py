@@ -22,7 +22,7 @@ from metaeval.base.records import DataOfKind, Kind
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import Grid, rows_of
-from metaeval.kinds.kind import kind_named
+from metaeval.kinds.index import kind_named
 
 PYTHON = "python"
 """What names a function in a file, in a study."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import pandas as pd
 
-from metaeval.base.errors import DataError, MetaevalError, nearest, one_of, shown
-from metaeval.base.plugins import Registry
+from metaeval.base.errors import DataError, one_of
 from metaeval.base.progress import progress
 from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.measures import Measure, MeasuredCells
@@ -24,7 +21,7 @@ from metaeval.kinds.files.labels import SIDES, LabelTable
 from metaeval.stats.resampling.weights import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from metaeval.base.records import DataOfKind, Evaluator, Scale, ScoreTable
@@ -228,9 +225,6 @@ class KindTable:
 
 Factory: TypeAlias = "Callable[..., Evaluator] | str"
 
-VARIABLE = "METAEVAL_KINDS"
-"""The environment variable that names further kinds: ``module:object``, several with commas."""
-
 
 class StudyKind(ABC):
     """A kind of study: everything that differs between kinds."""
@@ -409,60 +403,3 @@ class StudyKind(ABC):
         """Return what is known of the units: some of the key columns, and others to tell units apart by."""
         columns = {column.name: list(column.texts) for column in self.unit_view(data, ()).columns}
         return [data.units.assign(**columns)]
-
-
-KINDS = Registry(
-    "metaeval.kinds",
-    StudyKind,  # type: ignore[type-abstract]
-    "a StudyKind",
-    "kind",
-    {
-        "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",
-        "relevance": "metaeval.kinds.relevance.kind:RELEVANCE",
-        "slates": "metaeval.kinds.slates.kind:SLATES",
-        "exposure": "metaeval.kinds.exposure.kind:EXPOSURE",
-    },
-)
-"""The kinds of study; the first is that of a study file that does not say which."""
-
-
-def every_kind() -> Iterator[StudyKind]:
-    """Yield all kinds: of this package, of installed ones, and those that the environment names."""
-    _register_own()
-    yield from map(KINDS.named, KINDS.names)
-
-
-def _register_own() -> None:
-    for where in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
-        before = sys.path[:]
-        sys.path.append("")  # last, and gone before a library looks for optional modules
-        try:
-            kind = KINDS.loaded(where)
-        finally:
-            sys.path[:] = before
-        KINDS.register(kind.name, kind)
-
-
-def kind_named(name: object = None) -> StudyKind:
-    """Return a kind of study; the first one, if no name is given. `MetaevalError` is raised if there is none.
-
-    The name is of a kind of `KINDS`, of an installed package, or one that the environment variable
-    ``METAEVAL_KINDS`` names: ``module:object``, several with commas, imported from the working directory too.
-    No file says what to import: a study or a run folder of someone else runs no code.
-    """
-    name = next(iter(KINDS)) if name is None else name
-    if isinstance(name, str) and ":" in name:
-        raise MetaevalError(
-            f"kind: {name!r} is not imported from a file; name it in the environment, {VARIABLE}={name}, "
-            "and write the name of the kind instead"
-        )
-    if not isinstance(name, str):
-        name = shown(name)
-    if name not in KINDS:
-        _register_own()
-    if name not in (known := KINDS.names):
-        raise MetaevalError(
-            f"kind: {shown(name)} is not allowed{nearest(name, known)} "
-            f"(allowed: {', '.join(known)}); a kind of your own is named in {VARIABLE}"
-        )
-    return KINDS.named(name)

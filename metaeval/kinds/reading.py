@@ -20,7 +20,8 @@ from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
 from metaeval.engine.files import Parquet, chosen
 from metaeval.kinds.files.loading import load
 from metaeval.kinds.functions import function_named, is_function, with_files
-from metaeval.kinds.kind import KINDS, StudyKind, kind_named
+from metaeval.kinds.index import KINDS, kind_named
+from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.study import IN_MEMORY, Held, Study, located, unknown_word
 from metaeval.sources.hub import FILE
 

@@ -19,7 +19,8 @@ from metaeval.evaluators.chance import Random
 from metaeval.evaluators.ensemble import Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 from metaeval.kinds.functions import Function, OfFrame, function_named, is_function
-from metaeval.kinds.kind import KINDS, Factory, every_kind, kind_named
+from metaeval.kinds.index import KINDS, every_kind, kind_named
+from metaeval.kinds.kind import Factory
 from metaeval.kinds.study import Ablation, Study
 from metaeval.llm.prompts.file import read_prompt_file
 from metaeval.llm.providers import PROVIDERS

@@ -17,7 +17,8 @@ from metaeval.base.progress import progress
 from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.grid import STATUSES
-from metaeval.kinds.kind import Factory, kind_named
+from metaeval.kinds.index import kind_named
+from metaeval.kinds.kind import Factory
 from metaeval.kinds.registry import Builder, Given, known_evaluators
 
 if TYPE_CHECKING:

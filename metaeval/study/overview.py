@@ -21,7 +21,8 @@ from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.judging.unit_judge import UnitJudge
 from metaeval.kinds.files.folder import folder_of, kind_of
 from metaeval.kinds.files.loading import load
-from metaeval.kinds.kind import KINDS, Factory, StudyKind, kind_named
+from metaeval.kinds.index import KINDS, kind_named
+from metaeval.kinds.kind import Factory, StudyKind
 from metaeval.kinds.registry import COMMON
 
 _FEW = 2  # optional arguments that are shown, not left to an ellipsis

@@ -29,7 +29,8 @@ from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.recorded import Recorded
 from metaeval.judging.cluster import Workers, workers_of
-from metaeval.kinds.kind import StudyKind, kind_named
+from metaeval.kinds.index import kind_named
+from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.reading import SCORES, make_study, open_data, read_study
 from metaeval.kinds.registry import evaluators_of, truth_of
 from metaeval.kinds.scoring import Scoring, judges_of

@@ -23,7 +23,7 @@ from metaeval.base.simulation import REAL
 from metaeval.engine.figure import Figure
 from metaeval.engine.intervals import Bootstrap
 from metaeval.judging.cost import costs_of
-from metaeval.kinds.kind import kind_named
+from metaeval.kinds.index import kind_named
 from metaeval.reports.drawing import check_drawing, draw
 from metaeval.reports.sheets import sheet_to_csv
 from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command

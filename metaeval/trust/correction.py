@@ -17,7 +17,7 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import compared_key, noun
 from metaeval.base.records import Status
 from metaeval.engine.sheet import Column, Sheet, table
-from metaeval.kinds.kind import kind_named
+from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Aspects, Judges, Place, Printed, Seed, Typed, aspects_in, command, judges_of
 from metaeval.runs.finished import OpenRun
 from metaeval.stats.coefficients.tables import Floats, Ints

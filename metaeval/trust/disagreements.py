@@ -17,7 +17,7 @@ from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.verdicts import pair_keys
 from metaeval.kinds.files.labels import LabelTable
-from metaeval.kinds.kind import kind_named
+from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.plan import data_of

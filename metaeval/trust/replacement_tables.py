@@ -19,7 +19,8 @@ from metaeval.base.records import USER_RATER
 from metaeval.engine.sheet import Column, Sheet, table
 from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.files.loading import load
-from metaeval.kinds.kind import Scored, kind_named
+from metaeval.kinds.index import kind_named
+from metaeval.kinds.kind import Scored
 from metaeval.kinds.reading import make_study
 from metaeval.kinds.registry import recorded_names
 from metaeval.kinds.scoring import score

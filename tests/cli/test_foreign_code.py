@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from metaeval.cli import main
-from metaeval.kinds.kind import VARIABLE
+from metaeval.kinds.index import VARIABLE
 from metaeval.kinds.registry import COMMON
 from metaeval.llm.providers import PROVIDERS, Provider
 from tests.tiny import write_study

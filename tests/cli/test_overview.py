@@ -12,7 +12,7 @@ from filelock import FileLock
 import metaeval as me
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.cli import main
-from metaeval.kinds.kind import KINDS, kind_named
+from metaeval.kinds.index import KINDS, kind_named
 from metaeval.kinds.registry import COMMON
 from tests.kinds.toy import YES_NO
 from tests.tiny import write_study

@@ -21,7 +21,7 @@ from metaeval.kinds.explanations.data.explanation_set import Manifest
 from metaeval.kinds.explanations.data.recorded.recording import ScoreMap
 from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.kinds.exposure.data.imports.table import LogMap
-from metaeval.kinds.kind import KINDS, kind_named
+from metaeval.kinds.index import KINDS, kind_named
 from metaeval.kinds.reading import make_study, read_study
 from metaeval.kinds.slates.data.imports.table import SlateMap
 from metaeval.sources.verdict_map import VerdictMap

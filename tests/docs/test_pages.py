@@ -20,7 +20,7 @@ import pytest
 from genai_prices import Usage, calc_price
 
 import metaeval as me
-from metaeval.kinds.kind import KINDS
+from metaeval.kinds.index import KINDS
 from metaeval.kinds.registry import COMMON
 from metaeval.llm.providers import PROVIDERS
 from tests.conftest import ROOT

@@ -12,7 +12,7 @@ import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.engine import files
 from metaeval.engine.files import Parquet
-from metaeval.engine.passes import Store
+from metaeval.engine.passes import ScoreFile
 from tests.engine.test_correlation import study
 from tests.engine.test_passes import written
 
@@ -63,7 +63,7 @@ def test_files_need_not_have_the_same_columns(tmp_path):
 
 def test_a_store_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    store = Store(10)
+    store = ScoreFile(10)
     store.add("a", np.array([1, 2]), np.array([0.5, np.nan]))
     store.add("b", np.array([3]), np.array([1.0]))
     store.add("a", np.array([0]), np.array([2.0]))

@@ -11,7 +11,7 @@ import pytest
 
 from metaeval.base.errors import MetaevalError, StudyError
 from metaeval.kinds import kind as kinds
-from metaeval.kinds.kind import KINDS, kind_named
+from metaeval.kinds.index import KINDS, kind_named
 from metaeval.kinds.reading import make_study
 from metaeval.kinds.registry import register
 from tests.kinds.toy import YES_NO, YesNo

@@ -15,7 +15,7 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import Grid
 from metaeval.kinds.explanations.text.overlap import BLEU, ROUGE
-from metaeval.kinds.kind import KINDS
+from metaeval.kinds.index import KINDS
 from metaeval.kinds.registry import COMMON, build, factory_named, known_evaluators, register
 from metaeval.llm.providers import PROVIDERS
 from metaeval.llm.replies.patterns import PATTERNS

@@ -14,7 +14,7 @@ from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.validation import Line, Strict, read_model
 from metaeval.kinds.files.folder import DataFolder, checked_by, folder_of, kind_of
-from metaeval.kinds.kind import kind_named
+from metaeval.kinds.index import kind_named
 from metaeval.sources.hub import any_table
 from metaeval.sources.tables.table import Table, read_headerless, read_table
 

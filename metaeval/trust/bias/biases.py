@@ -20,7 +20,7 @@ from metaeval.engine.board import Board
 from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.kinds.details import made_of
-from metaeval.kinds.kind import kind_named
+from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Judges, Names, Place, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun
 from metaeval.runs.folder import RANKING, read_output

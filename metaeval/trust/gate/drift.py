@@ -14,7 +14,7 @@ import pandas as pd
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import key_columns
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.kinds.kind import kind_named
+from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Names, Place, Printed, Typed, command
 from metaeval.runs.finished import OpenRun
 from metaeval.stats.coefficients.tables import Floats, Ints

@@ -25,7 +25,7 @@ from metaeval.base.errors import DataError, Problem, nearest
 from metaeval.base.files import replacing
 from metaeval.base.formulas import protected, unprotected
 from metaeval.base.records import FIRST, DataOfKind
-from metaeval.kinds.kind import kind_named
+from metaeval.kinds.index import kind_named
 
 PROVENANCE = "golden"
 """The key under `extra` of a data set that says how a golden set was drawn."""

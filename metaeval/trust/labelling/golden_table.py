@@ -22,7 +22,7 @@ from metaeval.base.records import DataOfKind, Scale
 from metaeval.kinds.files.folder import set_in
 from metaeval.kinds.files.labels import LABELLING_LOCK, alone, update_labels
 from metaeval.kinds.files.loading import load
-from metaeval.kinds.kind import kind_named
+from metaeval.kinds.index import kind_named
 from metaeval.trust.labelling.golden import Separator, check_rater, keys_of, read_sheet, write_sheet
 
 UNIT = "unit"

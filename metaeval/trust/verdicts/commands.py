@@ -15,7 +15,7 @@ from metaeval.base.records import ScoreTable
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.evaluators.verdicts import Flips, Orders
 from metaeval.kinds.files.labels import update_labels
-from metaeval.kinds.kind import kind_named
+from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Names, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import open_run
 from metaeval.sources.verdicts import WinnerOf, import_verdicts, kept_columns, read_verdicts

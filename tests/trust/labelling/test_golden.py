@@ -16,7 +16,7 @@ from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import save
 from metaeval.kinds.files.loading import inspect, load
 from metaeval.kinds.files.manifest import Format
-from metaeval.kinds.kind import kind_named
+from metaeval.kinds.index import kind_named
 from metaeval.trust.labelling.golden import Golden, equal_shares, proportional_shares, sample
 from tests.conftest import ROOT
 
