@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from metaeval.cli import main
-from metaeval.kinds import kind as kinds
+from metaeval.kinds import index as kinds
 from tests.kinds import toy
 from tests.llm.server import Act, Server, serving
 from tests.reports.report.conftest import browser  # noqa: F401 - a fixture

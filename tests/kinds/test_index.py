@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from metaeval.base.errors import MetaevalError, StudyError
-from metaeval.kinds import kind as kinds
+from metaeval.kinds import index as kinds
 from metaeval.kinds.index import KINDS, kind_named
 from metaeval.kinds.reading import make_study
 from metaeval.kinds.registry import register
