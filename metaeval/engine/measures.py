@@ -73,7 +73,7 @@ class MeasuredUnits:
     truth: Floats
     """Shape (n,)."""
     clusters: Clusters
-    """Those that these units are in."""
+    """The cluster of each of the n units."""
 
     def among(self, chosen: Bools) -> MeasuredUnits:
         """Return some of the units, in as many clusters; ``chosen`` has shape (n,)."""

@@ -140,8 +140,8 @@ def open_data(study: Study, engine: str | None = None) -> tuple[Study, DataOfKin
     """
     kind, in_file = kind_named(study.kind), None
     with progress("loading the data"):
-        if (given := study.held.data) is None:
-            place = Path(study.held.place) if study.held.place else _place(study)
+        if (given := study.from_memory.data) is None:
+            place = Path(study.from_memory.place) if study.from_memory.place else _place(study)
             study = study.found_at(place)
             given, in_file = _loaded(kind, place, engine)
         data = kind.chosen(study, _without(study, given))

@@ -331,7 +331,7 @@ def recorded_names(data: DataSet) -> list[str]:
 
 def _builder_of(study: Study) -> Builder:
     short = study.evaluators if isinstance(study.evaluators, dict) else {}
-    return Builder({**short, **study.held.evaluators}, known_evaluators(study.kind), study.models)
+    return Builder({**short, **study.from_memory.evaluators}, known_evaluators(study.kind), study.models)
 
 
 def _built(study: Study, builder: Builder, text: str, *where: str | int) -> Evaluator:

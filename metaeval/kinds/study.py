@@ -131,7 +131,7 @@ class Study(Strict):
         return given if isinstance(given, dict) else {spec: spec for spec in given}
 
     @property
-    def held(self) -> Held:
+    def from_memory(self) -> Held:
         """What it was given from memory."""
         return self._held
 

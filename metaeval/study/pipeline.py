@@ -22,7 +22,7 @@ from metaeval.base.records import ScoreTable, Status
 from metaeval.engine.passes import Loaded, load
 from metaeval.judging.asking import ask_by_batches, ask_by_workers
 from metaeval.judging.cost import calls_in, lost_calls, replies_state
-from metaeval.judging.settings import judging_of, under
+from metaeval.judging.settings import judging_of, with_settings
 from metaeval.kinds.scoring import Scoring, joined, judges_of
 from metaeval.kinds.study import Study
 from metaeval.runs.folder import RECORD, RunFolder, digest_of, read_record
@@ -182,7 +182,7 @@ def _asking(
             settings = ask_by_workers(
                 judges, todo.data, aspects, shared, options=options, models=models, workers=workers
             )
-        with under(settings):
+        with with_settings(settings):
             finish = None
             if by_batch:
                 finish = ask_by_batches(judges, todo.data, aspects, shared, todo.out, wait=wait)

@@ -26,7 +26,7 @@ from metaeval.stats.regression.correction import LIKE, LabelledSample
 from metaeval.stats.regression.prediction_powered import Combined
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, holm
 from metaeval.stats.weighted.sums import Clusters
-from metaeval.trust.escalation import along
+from metaeval.trust.escalation import by_unit
 
 if TYPE_CHECKING:
     from metaeval.kinds.kind import Scored
@@ -121,10 +121,10 @@ def samples(
         index = index if isinstance(index, pd.MultiIndex) else pd.MultiIndex.from_arrays([index], names=keys)
         if not len(index):
             raise MetaevalError(f"no unit has a score for {aspect!r} by {' and '.join(judges)}")
-        scores = np.stack([along(own[own["evaluator"] == name], keys, "score", index) for name in judges])
+        scores = np.stack([by_unit(own[own["evaluator"] == name], keys, "score", index) for name in judges])
         given = labels[labels["aspect"].astype(str).isin([aspect, ""])].drop_duplicates(keys)
-        ratings = along(given, keys, "rating", index)
-        probability = along(given, keys, "probability", index) if "probability" in given else None
+        ratings = by_unit(given, keys, "rating", index)
+        probability = by_unit(given, keys, "probability", index) if "probability" in given else None
         if least is not None:
             ratings = np.where(np.isnan(ratings), np.nan, ratings >= least)
             scores = (scores >= least).astype(np.float64)
