@@ -33,6 +33,7 @@ from metaeval.kinds.explanations.data.tables.roles import (
     NTH,
     OVERALL,
     PLACE,
+    RATING,
     ROLES,
     TOOL,
     Cell,
@@ -139,16 +140,14 @@ def _matching(said: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]
 
 
 def _what_are(made: Proposal) -> str:
-    roles = dict.fromkeys(made.unknown, "ignore")
-    roles |= {cell.column: _as_it_looks(made, cell) for cell in made.undecided}
+    roles = _looks(made)
     shown = [f"{shortened(c)!r} = {role} ({looks_like(made.texts[c])})" for c, role in roles.items()]
     return f"What are these columns, as they look: {'; '.join(shown)}? (yes, 'NAME=ROLE', …, or ignore)"
 
 
 def _known(made: Proposal, answer: str) -> dict[str, str]:
     """Return what columns are; raise `DataError`, with a line to add for each, if nobody says so."""
-    values = {cell.column: _as_it_looks(made, cell) for cell in made.undecided}
-    columns = dict.fromkeys(made.unknown, "ignore") | values
+    values, columns = {cell.column for cell in made.undecided}, _looks(made)
     if answer.strip() == "ignore":
         return dict.fromkeys(columns, "ignore")
     if answer.strip() == "yes":
@@ -161,7 +160,7 @@ def _known(made: Proposal, answer: str) -> dict[str, str]:
         line = f"--column {shlex.quote(f'{column}={role}')}"
         message = f"{what} ({looks_like(made.texts[column])}); add {line}"
         problems.append(Problem(made.table.name, None, column, message))
-    roles = "rating (people's), tool:NAME, or ignore" if values else ", ".join(ROLES)
+    roles = ", ".join(ROLES) if made.unknown else "rating (people's), tool:NAME, or ignore"
     every = " ".join(f"--column {shlex.quote(f'{c}={role}')}" for c, role in columns.items())
     message = f"what is added is as it looks, and may be {roles}; all of it: {every}"
     raise DataError([*problems, Problem(made.table.name, None, None, message)])
@@ -182,12 +181,22 @@ def _nobody(made: Proposal) -> list[Problem]:
     return [*problems, Problem(name, None, None, message)]
 
 
+def _looks(made: Proposal) -> dict[str, str]:
+    """Return what the columns that are not known look like; it is proposed, and decides nothing."""
+    roles = dict.fromkeys(made.unknown, "ignore")
+    if "explanation" not in made.roles and (texts := {c for c in roles if " " in "".join(made.texts[c])}):
+        # The text that differs most, and of those the longest, is no input of the others.
+        roles[max(texts, key=lambda c: (len({*made.texts[c]}), len("".join(made.texts[c]))))] = "explanation"
+    return roles | {cell.column: _as_it_looks(made, cell) for cell in made.undecided}
+
+
 def _as_it_looks(made: Proposal, cell: Cell) -> str:
     """Return what a column of values probably is: what is beside it proposes, and decides nothing."""
     texts, name = made.texts[cell.column], cell.column.rpartition(".")[2]
     in_words, rating = bool(made.labels.get(cell.column)), is_rating(texts)
     survey = {"user_id", "rater"} & made.roles.keys() or made.row_is_user
-    if survey and (rating or in_words) and ("{who}" in cell.pattern or asks_people(cell.column)):
+    asked = "{who}" in cell.pattern or asks_people(cell.column) or RATING.fullmatch(cell.column)
+    if survey and (rating or in_words) and asked and not TOOL.search(cell.column):
         return "rating"
     if not rating and any(not 0 <= float(t) <= 1 for t in texts if NUMBER.fullmatch(t)):
         return "ignore"

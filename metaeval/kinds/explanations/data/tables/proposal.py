@@ -359,7 +359,8 @@ def _inputs(made: Proposal, roles: dict[str, str], said: Mapping[str, str]) -> N
             roles[column] = "ignore"
     if "item_id" in roles.values() or "item_title" in roles.values():
         return
-    ids = [c for c, role in roles.items() if role == "ignore" and c not in said and _ID.fullmatch(c)]
+    free = [c for c in made.texts if roles.get(c, "ignore") == "ignore" and c not in said]
+    ids = [c for c in free if _ID.fullmatch(c)]
     repeat = [c for c in ids if 1 < frame[c].nunique() < len(frame)]
     if text:
         repeat.sort(key=lambda c: frame.groupby(c)[text].nunique().mean())

@@ -49,7 +49,7 @@ VALUE = re.compile(
     r"(.*\W)?(rating|score|value|stars?|points?|label|answer|mark|评分|note|nota)s?", re.IGNORECASE
 )
 """What the column of the values in a long table is called."""
-RATING = re.compile(r"(.*\W)?(rating|stars?|points?|评分|note|nota)s?", re.IGNORECASE)
+RATING = re.compile(r"(.*\W)?(rating|stars?|points?|评分|note|nota|bewertung|sterne)s?", re.IGNORECASE)
 """What it is called if they are ratings and nothing else."""
 _PERSON = (
     rf"(?:{_USER}|{_CALLED['me']}|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"

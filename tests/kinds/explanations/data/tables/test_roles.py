@@ -105,6 +105,37 @@ def test_what_does_not_look_like_ratings_is_asked_for() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("columns", "lines"),
+    [
+        (
+            {"prompt": ["who?", "who?"], "completion": ["it is", "it was"]},
+            {"prompt=ignore", "completion=explanation"},
+        ),
+        ({"text": ["it is", "it was"], "prompt": ["who?", "who?"], "item": ["a", "b"]}, set()),
+        ({"user": ["a", "b"], "KI_Bewertung": [1, 2]}, set()),
+        ({"user": ["a", "b"], "imdb": [0.31, 7.2]}, {"imdb=ignore"}),
+        ({"user": ["a", "b"], "clarity": [1, 2]}, {"clarity=rating"}),
+    ],
+)
+def test_what_is_proposed_is_a_text_where_none_is_known_and_no_tool_is_a_person(
+    columns: dict[str, list[object]], lines: set[str]
+) -> None:
+    table = from_frame(pd.DataFrame({**columns, "odd": [0.5, 0.2]}).astype(object), "t")
+    with pytest.raises(DataError) as error:
+        propose(table, {}, accept, lambda _: None, [])
+    assert error.value.problems[-1].message.endswith(
+        " ".join([*(f"--column {line}" for line in sorted(lines, reverse=True)), "--column odd=tool:odd"])
+    )
+
+
+@pytest.mark.parametrize("name", ["HITId", "task_id", "custom_id"])
+def test_an_identifier_that_repeats_is_the_item(name: str) -> None:
+    rated = {"text": ["one", "two", "one", "two"], "annotator": ["x", "x", "y", "y"], "rating": [1, 2, 1, 1]}
+    assert proposed({name: ["a", "b", "a", "b"], **rated}).roles["item_id"] == name
+    assert "item_id" not in proposed({name: ["a", "b", "c", "d"], **rated}).roles
+
+
 def test_a_column_is_what_the_user_says() -> None:
     table = {"who": ["a", "b"], "notes": ["x", "y"], "q1": [3, 4], "q2": [1, 2], "q3": [300, 400]}
     found = proposed(table, who="user_id", notes="explanation", q1="score", q2="ignore", q3="rating")
