@@ -32,7 +32,8 @@ from data.catalogue import Audience, Catalogue, with_names
 from metaeval.kinds.exposure.commands import make_pairs
 from metaeval.kinds.exposure.data.loading import log_of, save
 from metaeval.kinds.exposure.data.log_set import ITEM, OUTCOME, PROPENSITY, TIME, USER
-from metaeval.kinds.files.loading import load, summary
+from metaeval.data.units import summary
+from metaeval.kinds.reading import load
 
 if TYPE_CHECKING:
     from metaeval.kinds.exposure.data.log_set import LogSet

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from metaeval.kinds.explanations.data.loading import from_frames, save
-from metaeval.kinds.files.loading import summary
+from metaeval.data.units import summary
 
 SEED = 20240917
 USERS = 22
