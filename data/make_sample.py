@@ -30,8 +30,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from metaeval.kinds.explanations.data.loading import from_frames, save
 from metaeval.data.units import summary
+from metaeval.kinds.explanations.data.loading import from_frames, save
 
 SEED = 20240917
 USERS = 22
