@@ -11,8 +11,8 @@ import pytest
 import scipy.stats
 
 import metaeval as me
-from metaeval.kinds.explanations.data.studies.recexp import import_recexp
-from metaeval.kinds.explanations.data.tables.importer import import_table
+from metaeval.kinds.explanations.data.imports.recexp import import_recexp
+from metaeval.kinds.explanations.data.imports.table import import_table
 from tests.conftest import ROOT
 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction", "average")

@@ -17,10 +17,10 @@ from metaeval.base.progress import progress
 from metaeval.cli.messages import begin, end_lost, is_on, talk, tell, tell_json, tell_simulated
 from metaeval.cli.options import PATH, PLACE, allow_failures, flag, option, scale_option, seed, several, words
 from metaeval.cli.sheets import format_option
-from metaeval.kinds.explanations.data.tables.roles import ROLES
+from metaeval.data.proposals.roles import ROLES
 
 if TYPE_CHECKING:
-    from metaeval.kinds.explanations.data.tables.asking import Answer
+    from metaeval.data.proposals.asking import Answer
 
 
 def _fill(value: str) -> float | str:
@@ -132,7 +132,7 @@ def correlate(
 
 def _columns(given: tuple[str, ...]) -> dict[str, str]:
     """Return what columns are said to be, given as ``NAME=ROLE``."""
-    from metaeval.kinds.explanations.data.tables.roles import read_roles
+    from metaeval.data.proposals.roles import read_roles
 
     return {column: role for text in given for column, role in read_roles(text).items()}
 

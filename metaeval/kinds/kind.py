@@ -12,12 +12,12 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, one_of
 from metaeval.base.progress import progress
+from metaeval.data.labels import SIDES, LabelTable
 from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.measures import Measure, MeasuredCells
 from metaeval.engine.ranking import PeopleLine, RankedCell, Results
 from metaeval.engine.sentences import interval_sentence
 from metaeval.engine.sheet import TEXT_FORMS, Column, Sheet, is_blank
-from metaeval.kinds.files.labels import SIDES, LabelTable
 from metaeval.stats.resampling.weights import in_threads
 
 if TYPE_CHECKING:

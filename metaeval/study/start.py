@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from metaeval.base.errors import DataError, MetaevalError, sound
 from metaeval.base.records import USER_RATER
 from metaeval.base.validation import read_model
+from metaeval.data.exports.export import OWN, Export
+from metaeval.data.exports.known import recognised
+from metaeval.data.hub import any_table, is_data_set
+from metaeval.data.proposals.asking import propose
+from metaeval.data.proposals.map_text import map_text, quoted, yaml_text
+from metaeval.data.proposals.proposal import ProposedAspect
+from metaeval.data.tables.maps import TableMap, few
+from metaeval.data.units import summary
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-from metaeval.kinds.explanations.data.exports.export import OWN, Export
-from metaeval.kinds.explanations.data.exports.known import recognised
-from metaeval.kinds.explanations.data.exports.making import data_set
+from metaeval.kinds.explanations.data.imports.table import convert, data_set
 from metaeval.kinds.explanations.data.loading import refuse_if_in_the_way, save
-from metaeval.kinds.explanations.data.tables.asking import propose
-from metaeval.kinds.explanations.data.tables.importer import convert
-from metaeval.kinds.explanations.data.tables.map import TableMap, few
-from metaeval.kinds.explanations.data.tables.map_text import map_text, quoted, yaml_text
-from metaeval.kinds.explanations.data.tables.proposal import ProposedAspect
-from metaeval.kinds.files.loading import load, summary
+from metaeval.kinds.reading import load
 from metaeval.kinds.registry import recorded_names
-from metaeval.sources.hub import any_table, is_data_set
 from metaeval.study.plan import plan
 
 if TYPE_CHECKING:
-    from metaeval.kinds.explanations.data.tables.asking import Ask
+    from metaeval.data.proposals.asking import Ask
 
 MAP, STUDY, DATA = "map.yaml", "study.yaml", "data"
 _MOST = 0.8  # share of the units that an evaluator must have: units that one lacks are compared by none
@@ -69,7 +69,7 @@ def start(
     """Look at a table and write the map, the data set and the study that it is good for.
 
     The options are those of `metaeval init`; ``said`` is column → role, as far as it is known; ``ask`` and
-    ``tell`` are as for `metaeval.kinds.explanations.data.tables.asking.propose`. With ``aspects``, on
+    ``tell`` are as for `metaeval.data.proposals.asking.propose`. With ``aspects``, on
     ``scale``, nobody has rated yet: there is no study then.
     """
     if (study := Path(source) / STUDY).is_file():

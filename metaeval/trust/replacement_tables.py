@@ -16,17 +16,16 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER
+from metaeval.data.hub import FILE
 from metaeval.engine.sheet import Column, Sheet, table
 from metaeval.evaluators.annotator import Annotator
-from metaeval.kinds.files.loading import load
 from metaeval.kinds.index import kind_named
 from metaeval.kinds.kind import Scored
-from metaeval.kinds.reading import make_study
+from metaeval.kinds.reading import load, make_study
 from metaeval.kinds.registry import recorded_names
 from metaeval.kinds.scoring import score
 from metaeval.runs.command import Aspects, Names, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import open_run
-from metaeval.sources.hub import FILE
 from metaeval.stats.agreement.alternative import LEAST_UNITS, Advantages, Alignment, Replacing, advantage
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, bootstrap, each

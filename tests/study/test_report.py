@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.kinds.explanations.data.explanation_set import KEYS
+from metaeval.data.tables.maps import KEYS
 from metaeval.llm.store.replies import Store
 from tests.tiny import write_study, write_tiny
 

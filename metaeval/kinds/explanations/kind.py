@@ -9,16 +9,17 @@ import pandas as pd
 
 from metaeval.base.keys import author_key
 from metaeval.base.records import FIRST, SECOND, Kind, Scale
+from metaeval.data.labels import WINNERS
+from metaeval.data.tables.maps import KEYS
 from metaeval.engine.correlation import COLUMN
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.ranking import PeopleLine
 from metaeval.evaluators.grid import rows_of
 from metaeval.kinds.correlated import CorrelatedKind
-from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import load, load_beside, of_explanations
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.explanations.text.texts import reference_columns
-from metaeval.kinds.files.labels import WINNERS
 from metaeval.kinds.known_items import fields_text
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Explanations(CorrelatedKind):
 
     def of_table(self, table: Any, columns: Any) -> ExplanationSet:  # noqa: ANN401 - as of `metaeval.load`
         """Return a table of ratings as a data set."""
-        from metaeval.kinds.explanations.data.tables.importer import from_table
+        from metaeval.kinds.explanations.data.imports.table import from_table
 
         return from_table(table, columns)
 

@@ -16,6 +16,8 @@ from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import key_columns, noun
 from metaeval.base.records import USER_RATER, DataOfKind, DataSet, Kind, Scale, ScoreTable
+from metaeval.data.exports.known import recognised
+from metaeval.data.hub import FILE
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.engine.intervals import Bootstrap
@@ -23,15 +25,13 @@ from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.details import made_of
-from metaeval.kinds.explanations.data.exports.known import recognised
-from metaeval.kinds.explanations.data.exports.making import data_set
-from metaeval.kinds.files.loading import load
+from metaeval.kinds.explanations.data.imports.table import data_set
+from metaeval.kinds.reading import load
 from metaeval.kinds.registry import build, recorded_names
 from metaeval.kinds.scoring import known_for, score
 from metaeval.runs.command import Printed, command
 from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import CALIBRATION, SCORES, read_record
-from metaeval.sources.hub import FILE
 from metaeval.stats.resampling.significance import few_note
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.plan import column_in, column_of
