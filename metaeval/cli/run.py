@@ -180,9 +180,9 @@ def loop(study: Path, *, suffix: str, **options: Any) -> None:
 def _completed(todo: Plan, *, offline: bool = False, wait: bool = False) -> tuple[Path, Record, bool]:
     """Carry out a plan unless its run is finished; return its folder, its record, and whether it was."""
     from metaeval.runs.folder import read_record
-    from metaeval.study.pipeline import completed
+    from metaeval.study.pipeline import run_unless_finished
 
-    done = completed(todo, offline=offline, wait=wait, tell=tell)
+    done = run_unless_finished(todo, offline=offline, wait=wait, tell=tell)
     return todo.out, done.facts if done else read_record(todo.out), done is None
 
 

@@ -85,10 +85,12 @@ def run(
     todo = plan(study, out, engine, batch=batch, workers=workers, address=address)
     from metaeval.study.results import read_back
 
-    return completed(todo, offline=offline, wait=wait, tell=_log.warning) or read_back(todo.out)
+    return run_unless_finished(todo, offline=offline, wait=wait, tell=_log.warning) or read_back(todo.out)
 
 
-def completed(todo: Plan, *, offline: bool, wait: bool, tell: Callable[[str], object]) -> Run | None:
+def run_unless_finished(
+    todo: Plan, *, offline: bool, wait: bool, tell: Callable[[str], object]
+) -> Run | None:
     """Carry a plan out, and tell which other run it replaces; None if its run is finished already."""
     if todo.finished(offline=offline) is not None:
         return None
