@@ -17,9 +17,9 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import DataError
 from metaeval.base.records import Status
 from metaeval.data.exports.export import OWN, Export, Judged, Mark, number_of
-from metaeval.data.exports.origin import given_by, listed
 from metaeval.data.exports.shape import is_given, opened
 from metaeval.data.imports import Files
+from metaeval.data.origin import given_by, listed
 from metaeval.data.proposals.proposal import scale_of, shortened
 
 _INPUTS = {"question", "prompt", "input", "instruction", "user_input"}

@@ -13,7 +13,7 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem, nearest, one_of
 from metaeval.base.records import AVERAGE, USER_RATER
-from metaeval.data.proposals.origin import asks_people, looks_like, people_among
+from metaeval.data.origin import asks_people, looks_like, people_among
 from metaeval.data.proposals.proposal import (
     Proposal,
     ProposedAspect,

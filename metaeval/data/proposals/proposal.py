@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from metaeval.base.errors import DataError, sound
 from metaeval.base.records import USER_RATER
-from metaeval.data.proposals.origin import is_counter, named_for_people, rated_beside
+from metaeval.data.origin import is_counter, named_for_people, rated_beside
 from metaeval.data.proposals.roles import (
     NTH,
     OVERALL,

@@ -51,10 +51,10 @@ VALUE = re.compile(
 """What the column of the values in a long table is called."""
 RATING = re.compile(r"(.*\W)?(rating|stars?|points?|评分|note|nota|bewertung|sterne)s?", re.IGNORECASE)
 """What it is called if they are ratings and nothing else."""
-_PERSON = (
-    rf"(?:{_USER}|{_CALLED['me']}|human|people|annotator|rater|expert|coder|assessor|crowd|worker|labell?er|student"
-    r"|[arh](?=\W?\d))(?:[\W_]?(?:\d+|[a-z]))?(?:\Wrating)?"
-)
+PEOPLE = rf"(?:{_CALLED['people']})"
+"""What is named for people and nothing else, beside the user."""
+PERSON = rf"(?:{_USER}|{_CALLED['me']}|{PEOPLE})"
+_PERSON = rf"(?:{PERSON}|[arh](?=\W?\d))(?:[\W_]?(?:\d+|[a-z]))?(?:\Wrating)?"
 _THE_USER = re.compile(rf"\(?({_USER}|{_CALLED['me']})(\W*(rating|self|id))?\)?", re.IGNORECASE)
 TOOL = re.compile(_CALLED["tool"], re.IGNORECASE)
 OVERALL = "overall"
@@ -105,7 +105,12 @@ def _names(column: str) -> list[str]:
     parts = column.split(".") if _PATH.fullmatch(column) else [column]
     names = [without_place(column), *(".".join(parts[-n:]) for n in (2, 1) if n < len(parts))]
     names.append(re.sub(r"\([^)]*\)\s*$", "", column))
-    return [re.sub(r"[\W_]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).strip() for name in names]
+    return [*map(plain, names)]
+
+
+def plain(name: str) -> str:
+    """Return the words of a name, with blanks between them: of `WorkerId`, `Worker Id`."""
+    return re.sub(r"[\W_]+", " ", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)).strip()
 
 
 def read_roles(answer: str) -> dict[str, str]:

@@ -60,7 +60,7 @@ def test_a_name_of_people_and_nothing_else_is_a_persons(name: str, who: str, asp
 def test_a_number_that_nobody_is_named_for_is_no_persons_and_no_judges(name: str) -> None:
     with pytest.raises(DataError, match=f"nobody is named for {name} .*--column {name}=rating") as error:
         read(_deepeval({name: 0}, {}))
-    assert "(0, 1, 2, …; 0 to 3; 4 values)" in str(error.value)
+    assert "(0, 1, 2, …; 0 to 3; 4 different in 4 rows)" in str(error.value)
     made = read(_deepeval({name: 0, "human": 0}, {}))
     assert [*made.data.raters] == ["human"]
     assert made.data.scores is not None
