@@ -1,8 +1,8 @@
-"""What people answered one by one: batches of MTurk, and data sets of Prodigy.
+"""What people answered one by one: batches of MTurk, and data sets of Prodigy and doccano.
 
 A row is one person's: the worker's, the annotator's. The fields of a batch are its ``Input.*``, and numbers
 among them are nobody's; the answers are its ``Answer.*``. Rejected assignments are left out. The choice among
-options of a task of Prodigy is the rating.
+options of a task of Prodigy is the rating, and the one label of an example of doccano.
 """
 
 from __future__ import annotations
@@ -71,6 +71,15 @@ def _of_prodigy(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         yield Judged(task, {**fields, **own_fields(meta, first)}, marks)
 
 
+def _of_doccano(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
+    for record in records:
+        chosen, meta = opened(record.get("label")), opened(record.get("meta"))
+        chosen = chosen if isinstance(chosen, list) else [chosen]
+        fields = {"text": record.get("text"), **own_fields(meta, record)}
+        marks = [Mark("label", one, "annotator", person=True, named=False) for one in chosen]
+        yield Judged(record["id"], fields, marks, "text")
+
+
 MTURK = Export(
     *("MTurk", "the results of a batch, as CSV"),
     lambda record: {"HITId", "WorkerId", "AssignmentStatus"} <= record.keys(),
@@ -82,4 +91,10 @@ PRODIGY = Export(
     lambda record: {"_input_hash", "_task_hash", "answer"} <= record.keys(),
     shape("_input_hash", "answer"),
     _of_prodigy,
+)
+DOCCANO = Export(
+    *("doccano", "the examples of text classification, JSON lines"),
+    lambda record: {"id", "text", "label", "Comments"} <= record.keys(),
+    shape("id"),
+    _of_doccano,
 )

@@ -1,4 +1,4 @@
-"""What tools scored alone: ragas, samples of lm-evaluation-harness, AlpacaEval, and OpenAI's evals.
+"""What tools scored alone: ragas, lm-evaluation-harness, HELM, AlpacaEval, OpenAI's evals, Prometheus.
 
 Their numbers are scores of the tool. People's are columns, or fields of a document, named for people.
 """
@@ -86,6 +86,28 @@ def _of_openai(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         yield Judged(sample, fields, marks, "output", given=sampling.get("prompt"))
 
 
+def _of_helm(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
+    states = {str(r["instance"]["id"]): r for r in records if "id" in r["instance"]}
+    scored: dict[str, Sequence[Mapping[str, Any]]] = {}
+    for record in records:
+        if not record.get("perturbation"):
+            scored.setdefault(str(record.get("instance_id")), record["stats"])
+    for name, state in states.items():
+        made = [text_in(one) for one in state["result"].get("completions") or [""]]
+        given = state["instance"].get("input")
+        fields = {"item_title": text_in(given), "output": made[0], "generator": state["request"].get("model")}
+        marks = [Mark(str(s["name"].get("name")), s.get("mean"), "HELM", False) for s in scored.get(name, ())]
+        yield Judged(name, fields, marks, "output", not state["result"].get("success", True), given)
+
+
+def _of_prometheus(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
+    for n, record in enumerate(records):
+        given = record.get("orig_instruction")
+        fields = {"item_title": given, "response": record.get("orig_response"), **own_fields(record)}
+        marks = [Mark("score", record["orig_score"], "gpt-4", person=False), *named_numbers(record)]
+        yield Judged(str(n), fields, [m for m in marks if m.aspect != "orig_score"], "response", given=given)
+
+
 RAGAS = Export(
     *("ragas", "`result.to_pandas()`, with columns of people, as CSV, JSON or Parquet", _is_of_ragas),
     *(shape(), _of_ragas),
@@ -94,6 +116,18 @@ HARNESS = Export(
     *("lm-evaluation-harness", "the samples of `--log_samples`, JSON lines"),
     lambda record: {"doc_id", "doc", "filtered_resps"} <= record.keys(),
     *(shape("doc_id", doc=shape(), metrics=[str]), _of_harness),
+)
+_STAT = shape(name=shape("name"))
+HELM = Export(
+    *("HELM", "the folder of a run: `scenario_state.json` and `per_instance_stats.json`"),
+    lambda record: {"instance", "request"} <= record.keys() or {"instance_id", "stats"} <= record.keys(),
+    *(shape(instance=shape(input=shape()), request=shape(), result=shape(), stats=[_STAT]), _of_helm),
+    within=("request_states",),
+)
+PROMETHEUS = Export(
+    *("Prometheus", "data of the form of its Feedback Collection, whose scores are GPT-4's"),
+    lambda record: {"orig_instruction", "orig_response", "orig_score"} <= record.keys(),
+    *(shape("orig_score"), _of_prometheus),
 )
 ALPACA = Export(
     *("AlpacaEval", "`annotations.json`"),

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from metaeval.data.exports.argilla import ARGILLA
-from metaeval.data.exports.crowd import MTURK, PRODIGY
+from metaeval.data.exports.crowd import DOCCANO, MTURK, PRODIGY
 from metaeval.data.exports.deepeval import DEEPEVAL
 from metaeval.data.exports.export import Export
-from metaeval.data.exports.harness import ALPACA, HARNESS, OPENAI, RAGAS
+from metaeval.data.exports.harness import ALPACA, HARNESS, HELM, OPENAI, PROMETHEUS, RAGAS
 from metaeval.data.exports.inspect import INSPECT
 from metaeval.data.exports.label_studio import LABEL_STUDIO
 from metaeval.data.exports.langfuse import LANGFUSE
@@ -20,11 +20,12 @@ from metaeval.data.exports.phoenix import PHOENIX
 from metaeval.data.exports.promptfoo import PROMPTFOO
 from metaeval.data.exports.shape import content_of
 from metaeval.data.exports.trulens import TRULENS
+from metaeval.data.exports.weave import WEAVE
 
 EXPORTS: tuple[Export, ...] = (
     *(ARGILLA, LABEL_STUDIO, LANGSMITH, LANGFUSE, MLFLOW, PHOENIX),
-    *(TRULENS, DEEPEVAL, PROMPTFOO, OPENTELEMETRY, INSPECT),
-    *(MTURK, PRODIGY, RAGAS, HARNESS, ALPACA, OPENAI),
+    *(TRULENS, DEEPEVAL, PROMPTFOO, OPENTELEMETRY, INSPECT, WEAVE),
+    *(MTURK, PRODIGY, DOCCANO, RAGAS, HARNESS, HELM, ALPACA, OPENAI, PROMETHEUS),
 )
 
 

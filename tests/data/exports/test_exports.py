@@ -276,6 +276,54 @@ def _harness() -> list[dict[str, Any]]:
     ]
 
 
+def _weave() -> list[dict[str, Any]]:
+    def said(kind: str, payload: dict[str, Any], creator: str | None) -> dict[str, Any]:
+        return {"feedback_type": kind, "payload": payload, "creator": creator, "wb_user_id": "VXNlcg"}
+
+    return [
+        {
+            "id": f"c{i}",
+            "op_name": "weave:///team/films/op/Explainer.explain:v1",
+            "inputs": {"self": "weave:///team/films/object/Explainer:v1", **_of(i)},
+            "output": item["text"],
+            "exception": None,
+            "summary": {
+                "weave": {
+                    "latency_ms": 900 + i,
+                    "feedback": [
+                        said("wandb.annotation.clarity", {"value": BOTH[i][0]}, "ann"),
+                        said("wandb.annotation.clarity", {"value": BOTH[i][1]}, "ben"),
+                        said("wandb.runnable.gpt-4", {"output": {"clarity": MODEL[i]}}, None),
+                        said("wandb.note.1", {"note": "5"}, "ann"),
+                    ],
+                }
+            },
+        }
+        for i, item in enumerate(ITEMS)
+    ]
+
+
+def _doccano() -> list[dict[str, Any]]:
+    return [
+        {"id": i, "text": item["text"], "label": [str(BOTH[i][0])], "Comments": [], **_of(i)}
+        for i, item in enumerate(ITEMS)
+    ]
+
+
+def _prometheus() -> list[dict[str, Any]]:
+    return [
+        {
+            "orig_instruction": "Explain the film.",
+            "orig_response": item["text"],
+            "orig_score": str(MODEL[i]),
+            "orig_criteria": "Is it clear?",
+            "human_score": BOTH[i][0],
+            **_of(i),
+        }
+        for i, item in enumerate(ITEMS)
+    ]
+
+
 def _lines(rows: list[dict[str, Any]]) -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
@@ -305,6 +353,9 @@ CASES: dict[str, tuple[str, Callable[[], str] | None, tuple[str, ...], list[str]
     "prodigy.jsonl": ("Prodigy", lambda: _lines(_prodigy()), ("ann", "ben"), []),
     "ragas.csv": ("ragas", _ragas, ("human",), []),
     "harness.jsonl": ("lm-evaluation-harness", lambda: _lines(_harness()), ("human",), []),
+    "weave.jsonl": ("Weave", lambda: _lines(_weave()), ("ann", "ben"), []),
+    "doccano.jsonl": ("doccano", lambda: _lines(_doccano()), ("annotator",), []),
+    "prometheus.json": ("Prometheus", lambda: json.dumps(_prometheus()), ("human",), []),
     "trulens.csv": (
         "TruLens",
         _trulens,
@@ -323,7 +374,7 @@ def file_of(name: str, folder: Path) -> Path:
 
 
 def test_every_tool_is_tried() -> None:
-    alone = {"AlpacaEval", "OpenAI evals"}  # which hold nothing of people
+    alone = {"AlpacaEval", "HELM", "OpenAI evals"}  # which hold nothing of people
     assert {export.name for export in EXPORTS} == {tool for tool, *_ in CASES.values()} | alone
 
 
@@ -356,7 +407,9 @@ def test_an_export_becomes_a_study_without_a_question(
     texts = data.explanations.set_index("item_id")["explanation"]
     assert {text.strip('"') for text in texts} == {item["text"] for item in ITEMS}
     ratings = data.ratings[data.ratings["rating"].notna()]
-    aspect = "rating" if tool in {"promptfoo", "Prodigy"} else "clarity"
+    aspect = {"promptfoo": "rating", "Prodigy": "rating", "doccano": "label", "Prometheus": "score"}.get(
+        tool, "clarity"
+    )
     assert set(ratings["aspect"]) == {aspect}
     table = ratings.pivot_table("rating", "item_id", "rater")[list(people)]
     expected = pd.DataFrame(BOTH, index=[item["item_id"] for item in ITEMS]).loc[table.index]
@@ -364,7 +417,12 @@ def test_an_export_becomes_a_study_without_a_question(
     users = "user_id" in data.explanations
     assert users == (tool == "Langfuse")
     assert users or "No users are named" in said.out + said.err
-    if "label_studio_min" in name or name in {"label_studio.csv", "mturk.csv", "prodigy.jsonl"}:
+    if "label_studio_min" in name or name in {
+        "label_studio.csv",
+        "mturk.csv",
+        "prodigy.jsonl",
+        "doccano.jsonl",
+    }:
         return  # these hold no predictions
     text = (out / "study.yaml").read_text(encoding="utf-8")
     (out / "study.yaml").write_text(f"{text}bootstrap: null\ntests: null\ndetails: false\n", encoding="utf-8")
@@ -393,6 +451,30 @@ def test_whose_ratings_they_are_is_asked_for_where_no_field_says_it(
     wrong = ["--column", "text=profile"]
     assert main(["init", str(FILES / "mlflow.jsonl"), "--yes", "--out", str(out), *wrong]) == 2
     assert "MLflow exports are known" in capsys.readouterr().err
+
+
+def test_a_run_of_helm_is_scores_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    states = [
+        {
+            "instance": {"id": f"id{i}", "input": {"text": item["item_id"]}, "split": "test"},
+            "request": {"model": "team/writer", "prompt": "…"},
+            "result": {"success": True, "completions": [{"text": item["text"], "logprob": 0}]},
+        }
+        for i, item in enumerate(ITEMS)
+    ]
+    stats = [
+        {"instance_id": f"id{i}", "train_trial_index": 0, "stats": [{"name": {"name": "f1"}, "mean": v / 5}]}
+        for i, v in enumerate(MODEL)
+    ]
+    (run / "scenario_state.json").write_text(json.dumps({"request_states": states}), encoding="utf-8")
+    (run / "per_instance_stats.json").write_text(json.dumps(stats), encoding="utf-8")
+    assert main(["init", str(run), "--yes", "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "HELM" in said
+    assert "no ratings of people (scores of tools: f1)" in said
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_log_of_inspect_is_calibrated_in_one_command(capsys: pytest.CaptureFixture[str]) -> None:
