@@ -104,7 +104,9 @@ def test_a_batch_of_mturk_is_of_its_workers(real_data: Path) -> None:
     assert known is not None
     made = data_set(*known, "made")
     assert made.data.scores is None
-    assert any("nobody is named for it: gpt4_score (4, 3, 5, …; 1 to 5; 5 different in " in n for n in made.notes)
+    assert any(
+        "nobody is named for it: gpt4_score (4, 3, 5, …; 1 to 5; 5 different in " in n for n in made.notes
+    )
     said = {"system": "generator", "gpt4_score": "tool:gpt-4"}
     data = data_set(*known, "made", roles=said).data
     assert len(data.raters) == 9
