@@ -140,8 +140,10 @@ def any_table(
 ) -> Table:
     """Return a table: a file, or what `hub_table` loads; raise `DataError` with what is wrong with it.
 
-    ``split`` is that of a data set, or the sheet of a workbook; ``quote`` is that of `read_any`.
+    ``split`` is that of a data set, or the sheet of a workbook, which may also stand in ``source``:
+    ``survey.xlsx#GPT``; ``quote`` is that of `read_any`.
     """
+    source, split = in_workbook(source, split)
     name, path = hub_name(source), Path(source)
     if name is not None or path.is_dir():
         return hub_table(name or str(path), split, cache)
@@ -149,6 +151,13 @@ def any_table(
         near = [str(p) for p in path.parent.iterdir()] if path.parent.is_dir() else _beside(path)
         raise DataError(f"the table {str(path)!r} does not exist{nearest(str(path), near)}")
     return sound(read_any(path, split, quote))
+
+
+def in_workbook(source: str | os.PathLike[str], split: str | None = None) -> tuple[str, str | None]:
+    """Return the file and the sheet that ``survey.xlsx#GPT`` names; of any other source, as it is."""
+    path, _, sheet = str(source).rpartition("#")
+    named = path and not Path(source).exists() and Path(path).is_file()
+    return (path, sheet) if named else (str(source), split)
 
 
 def split_table(found: Mapping[Any, Any], split: str | None, source: str) -> Table:

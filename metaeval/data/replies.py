@@ -14,13 +14,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import DataError, MetaevalError, nearest, one_of, shown, sound
+from metaeval.base.errors import DataError, MetaevalError, nearest, one_of, shown
 from metaeval.base.frames import flat
 from metaeval.base.parallel import spread
 from metaeval.base.records import Scale, Status
 from metaeval.base.validation import model_of
+from metaeval.data.hub import any_table, in_workbook
 from metaeval.data.tables.columns import text_column
-from metaeval.data.tables.table import Table, from_frame, read_table
+from metaeval.data.tables.table import Table, from_frame
 from metaeval.llm.replies import reader
 from metaeval.llm.replies.fields import ASPECT_ALIASES, Given, Number
 from metaeval.llm.replies.patterns import ReplyPattern
@@ -149,9 +150,9 @@ def read_reply_table(path: str | os.PathLike[str]) -> Table:
     What is not text, a number or a truth value, such as a date, becomes text.
     """
     source = Path(path)
-    if not source.is_file():
+    if not Path(in_workbook(source)[0]).is_file():
         raise DataError(f"there is no file {source}")
-    table = sound(read_table(source))
+    table = any_table(source)
     for column in table.frame.columns:
         texts, cells = _texts(table, column), table.frame[column].astype(object)
         if not all(map(_is_plain, cells[cells.notna()])):

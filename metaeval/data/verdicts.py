@@ -5,7 +5,8 @@ What was shown first and second, and who won, one verdict per row::
     columns: {judge: judge, repeat: repeat, group: question, first: first, second: second, reply: reply}
     choices: {first: A, second: B, tie: C}    # the words of the verdict
 
-``winner`` in place of ``reply`` is the name of a side, or one of the words. Of two columns, the second has
+``winner`` in place of ``reply`` is the name of a side, or one of the words; ``scores: [a, b]`` are the
+scores of the two sides: the greater wins, equal ones tie. Of two columns, the second has
 the verdicts with the sides swapped. ``judge`` and ``group`` may be several columns, or none.
 ``order: time`` names a column by which the verdicts came one after the other, as Elo takes them.
 ``reply: mt-bench`` in place of ``choices`` reads replies by a pattern that has verdicts;
@@ -13,7 +14,7 @@ the verdicts with the sides swapped. ``judge`` and ``group`` may be several colu
 
 A pair whose sides have one name in all rows, and a column that says which was shown first::
 
-    units: {item_id: [subset, pair_id]}       # our key ← a column, or several, joined by `/`
+    units: {item_id: [subset, pair_id]}       # our key ← a column, or several, joined by `/`; or {row: true}
     evaluator: [judge, prompt]                # as `columns: {judge: …}`
     pair: [output 1, output 2]                # names of the sides; or {first: model_a, second: model_b}
     order: {column: swapped, first: "False", second: "True"}       # whose text was shown first
@@ -23,7 +24,7 @@ A pair whose sides have one name in all rows, and a column that says which was s
     keep: [subset]                            # further columns to keep, to count by
 
 Both forms may be mixed. A column in a nested file is a path: ``judgments.0.decision``. Words are compared
-without regard to case; an empty cell is a missing verdict.
+without regard to case; an empty cell is a missing verdict, unless `""` is among the words of a side or a tie.
 """
 
 from __future__ import annotations
@@ -41,11 +42,10 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.records import FIRST, SECOND, TIE, Status
 from metaeval.base.validation import Strict, read_model
-from metaeval.data.tables.columns import text_column
-from metaeval.data.tables.entries import FromColumn, Name, Names
-from metaeval.data.tables.formats import read_any
+from metaeval.data.hub import any_table, in_workbook
+from metaeval.data.tables.columns import number_column, text_column
+from metaeval.data.tables.entries import Constant, FromColumn, Name, Names
 from metaeval.data.tables.nested import flattened
-from metaeval.data.tables.table import read_table
 from metaeval.llm.replies.fields import Choice, Given
 from metaeval.llm.replies.patterns import ReplyPattern
 from metaeval.llm.replies.reader import Parsed, read_reply
@@ -115,7 +115,9 @@ class Choices(Sides):
     @property
     def by_side(self) -> Mapping[str, list[str]]:
         """Side → the words that mean it; an empty side is a missing verdict."""
-        return {FIRST: self.first, SECOND: self.second, TIE: self.tie, "": [*self.missing, ""]}
+        said = {FIRST: self.first, SECOND: self.second, TIE: self.tie}
+        empty = [] if any("" in words for words in (*said.values(), self.missing)) else [""]
+        return {**said, "": [*self.missing, *empty]}
 
 
 class Gold(Choices):
@@ -129,7 +131,7 @@ class UnitColumns(Strict):
     """The columns that name what a pair was written for."""
 
     user_id: Names = Field(default_factory=list)
-    item_id: Names
+    item_id: Names | Constant
 
 
 class VerdictColumns(Strict):
@@ -138,6 +140,7 @@ class VerdictColumns(Strict):
     first: Name | None = None
     second: Name | None = None
     winner: Names = Field(default_factory=list, max_length=2)
+    scores: list[Name] = Field(default_factory=list, min_length=2, max_length=2)
     reply: Names = Field(default_factory=list, max_length=2)
     judge: Names = Field(default_factory=list)
     repeat: Name | None = None
@@ -198,8 +201,11 @@ class VerdictMap(Strict):
         of = self.columns
         if not self.pair and (of.first is None or of.second is None):
             raise ValueError("columns must name 'first' and 'second', the columns of the two sides")
-        if bool(of.winner) == bool(of.reply):
-            raise ValueError("columns must name either 'winner' or 'reply', the column of the verdict")
+        if [bool(of.winner), bool(of.reply), bool(of.scores)].count(True) != 1:
+            raise ValueError(
+                "columns must name either 'winner' or 'reply', the column of the verdict, or 'scores', those "
+                "of the scores of the two sides"
+            )
         if self.order and len(of.winner or of.reply) == 2:
             raise ValueError("`order` does not go with two columns of verdicts, which hold both orders")
         if of.reply:
@@ -256,7 +262,7 @@ def import_verdicts(
     source, how = Path(path), sound(read_model(Path(map_path), VerdictMap))
     reader, of = VerdictReader(source), how.columns
     keys = {k: v for k, v in how.units if v} if how.units else {"item_id": of.group}
-    columns: dict[str, Any] = {k: reader.joined(v, "/", ALL) for k, v in keys.items()}
+    columns: dict[str, Any] = {k: reader.named(v) for k, v in keys.items()}
     columns |= {REPEAT: reader.text(of.repeat)} if of.repeat else {}
     named = how.pair or (reader.joined([str(name)], "") for name in (of.first, of.second))
     columns |= dict(zip((FIRST, SECOND), named, strict=True))
@@ -270,7 +276,7 @@ def import_verdicts(
         reader.report(same, None, lambda i: f"names {frame[FIRST].iloc[i]!r} on both sides of the pair")
     order = reader.won(how.order.column, how.order.meanings)[0] if how.order else np.full(len(frame), FIRST)
     orders = [order, np.full(len(frame), SECOND)]
-    of_orders = zip(of.winner or of.reply, orders, strict=False)
+    of_orders = zip(of.winner or of.reply or of.scores[:1], orders, strict=False)
     parts = [_with_verdicts(frame, reader, how, *one) for one in of_orders]
     frame = pd.concat(parts, ignore_index=True)
     if not of.reply and winner_of is None and (frame["by_word"] & (frame["order"] == SECOND)).any():
@@ -296,20 +302,25 @@ def _with_verdicts(
     frame: pd.DataFrame, reader: VerdictReader, how: VerdictMap, column: str, order: Texts
 ) -> pd.DataFrame:
     """Return rows of pairs with the verdicts of a column; ``by_word`` where a word, not a name, gives it."""
-    said = reader.text(column)
     told: dict[str, Any] = {}
     if how.columns.reply:
         pattern, field = how.reply, how.field
         if pattern and "choices" in how.model_fields_set:
             pattern = pattern.model_copy(update={"values": {}})
-        none = Parsed(None, Status.MISSING, "there is no reply")
+        said, none = reader.text(column), Parsed(None, Status.MISSING, "there is no reply")
         read = [read_reply(text, [field], pattern=pattern) if text else none for text in said]
         winner = np.array([str(one.values["choice"]) if one.values else "" for one in read], dtype=object)  # noqa: PD011 - of a reply
         told = {"reason": [one.reason for one in read], "reply": np.where(winner == "", said, "")}
         status = np.array([str(one.status) for one in read], dtype=object)
         by_word = np.full(len(said), True)
+    elif how.columns.scores:
+        one, other = (reader.numbers(name) for name in how.columns.scores)
+        winner = np.select([one > other, one < other, one == other], [FIRST, SECOND, TIE], "").astype(object)
+        by_word = np.full(len(winner), False)
+        status = np.where(winner == "", str(Status.MISSING), str(Status.OK))
     else:
-        winner, by_word = reader.won(column, how.choices.meanings, None if how.pair else frame)
+        names = {word(name) for name in how.pair} & {*how.choices.meanings}
+        winner, by_word = reader.won(column, how.choices.meanings, None if names else frame)
         status = np.where(winner == "", str(Status.MISSING), str(Status.OK))
     verdict: dict[str, Any] = {"order": order, "winner": winner, "status": status, "call": ""}
     return frame.assign(**verdict | told, by_word=by_word)
@@ -342,9 +353,9 @@ class VerdictReader:
     """Reads columns of a table as text, and collects their problems."""
 
     def __init__(self, path: Path) -> None:
-        if not path.is_file():
+        if not Path(in_workbook(path)[0]).is_file():
             raise DataError(f"there is no file {path}")
-        self.table = flattened(sound(read_any(path) if path.suffix == ".json" else read_table(path)))
+        self.table = flattened(any_table(path))
         self.given = [str(c) for c in self.table.frame.columns]
         self.problems: list[Problem] = []
         self._texts: dict[str, Texts] = {}
@@ -376,6 +387,20 @@ class VerdictReader:
         place = (said if numbers.isna().any() else numbers).rank(method="dense").astype(int)
         return np.array(list(map(str, place)), dtype=object)
 
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """Return a column of numbers; NaN where it is empty."""
+        self.need(column, f"; it has {', '.join(self.given)}")
+        numbers, found = number_column(self.table, column)
+        self.problems += found
+        return numbers
+
+    def named(self, columns: Sequence[str] | Constant) -> Texts:
+        """Return what a verdict is about: columns joined, or what the table lacks."""
+        if not isinstance(columns, Constant):
+            return self.joined(columns, "/", ALL)
+        rows = self.table.rows.astype(str) if columns.row else np.full(len(self.table.rows), columns.constant)
+        return rows.astype(object)
+
     def joined(self, columns: Sequence[str], separator: str, without: str = "") -> Texts:
         """Join columns to one text, ``without`` any a given one; an empty cell is a problem."""
         if not columns:
@@ -401,7 +426,7 @@ class VerdictReader:
 
 def _gold(
     gold: Gold,
-    keys: Mapping[str, Sequence[str]],
+    keys: Mapping[str, Sequence[str] | Constant],
     reader: VerdictReader,
     folder: Path,
     sides: pd.DataFrame | None,
@@ -410,7 +435,9 @@ def _gold(
     if gold.file is None:
         return reader.won(gold.column, gold.meanings, sides)[0]
     other = VerdictReader(folder / gold.file)
-    columns = [*dict.fromkeys(c for of_key in keys.values() for c in of_key)]
+    columns = [
+        *dict.fromkeys(c for of_key in keys.values() if not isinstance(of_key, Constant) for c in of_key)
+    ]
     rights = other.won(gold.column, gold.meanings)[0]
     pairs = list(zip(*map(other.text, columns), strict=True))
     found: dict[tuple[str, ...], str] = {}

@@ -15,7 +15,7 @@ from metaeval.base.records import USER_RATER
 from metaeval.base.validation import read_model
 from metaeval.data.exports.export import OWN, Export
 from metaeval.data.exports.known import recognised
-from metaeval.data.hub import any_table, is_data_set
+from metaeval.data.hub import any_table, in_workbook, is_data_set
 from metaeval.data.proposals.asking import propose
 from metaeval.data.proposals.map_text import map_text, quoted, yaml_text
 from metaeval.data.proposals.proposal import ProposedAspect
@@ -89,9 +89,7 @@ def start(
     refuse_if_in_the_way(target / DATA, force=force)  # before any question is asked
     if known := recognised(source):
         return _of_export(known, target, said, ask, tell)
-    path, _, sheet = source.rpartition("#")
-    if path and not Path(source).exists() and Path(path).is_file():  # umfrage.xlsx#GPT
-        source, split = path, sheet
+    source, split = in_workbook(source, split)
     table = any_table(source, split)
     unrated = [ProposedAspect(name, name, scale, whole=True) for name in aspects]
     made = propose(table, said, ask, tell, unrated)

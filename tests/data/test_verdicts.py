@@ -286,3 +286,31 @@ def test_verdicts_may_have_an_order(tmp_path: Path) -> None:
         (tmp_path / "m.yaml").write_text(columns % said, encoding="utf-8")
         found = import_verdicts(tmp_path / "v.csv", tmp_path / "m.yaml", winner_of="unswapped")
         assert found["played"].tolist() == ["3", "2", "1"]  # numbers are no text
+
+
+@pytest.mark.parametrize(
+    ("how", "winners"),
+    [
+        ("columns: {group: item, scores: [s, t]}", ["second", "tie", ""]),
+        ("columns: {group: item, winner: won}", ["first", "second", ""]),
+        ("columns: {winner: won}\nunits: {item_id: {row: true}}", ["first", "second", ""]),
+        ("columns: {group: item, winner: won}\nchoices: {tie: ''}", ["first", "second", "tie"]),
+    ],
+)
+@pytest.mark.parametrize("pair", ["[GPT, Human]", "{first: a, second: b}"])
+@pytest.mark.parametrize("container", ["v.csv", "v.xlsx"])
+def test_a_verdict_is_two_scores_or_a_name(
+    tmp_path: Path, how: str, winners: list[str], pair: str, container: str
+) -> None:
+    rows = {"item": ["i1", "i2", "i3"], "a": "GPT", "b": "Human", "won": ["GPT", "Human", ""]}
+    frame = pd.DataFrame(rows).assign(s=[1, 2, 3], t=[2, 2, None])
+    place = tmp_path / container
+    if place.suffix == ".csv":
+        frame.to_csv(place, sep=";", index=False)
+    else:
+        frame.to_excel(place, index=False)
+    (tmp_path / "map.yaml").write_text(f"pair: {pair}\n{how}\n", encoding="utf-8")
+    found = import_verdicts(place, tmp_path / "map.yaml")
+    assert found["winner"].tolist() == winners
+    assert found["item_id"].tolist() == (["2", "3", "4"] if "row" in how else rows["item"])
+    assert {*zip(found["first"], found["second"], strict=True)} == {("GPT", "Human")}

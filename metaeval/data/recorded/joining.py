@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -17,10 +18,11 @@ from metaeval.data.recorded.recording import ASPECT, EVALUATOR, SCORE, Recording
 from metaeval.data.tables.columns import text_column
 from metaeval.data.tables.converting import Stacker, sources_of
 from metaeval.data.tables.entries import FromColumn, fill, pattern_of, placeholders
-from metaeval.data.tables.maps import KEYS
+from metaeval.data.tables.maps import KEYS, TableMap, prepared
 from metaeval.data.tables.table import Table
 from metaeval.stats.coefficients.tables import exact_mean
 
+_STATUS = "status (of the file)"
 _MAX_HINTED = 5000  # the search for the nearest name is quadratic, so it is left out for huge sets
 
 
@@ -34,8 +36,9 @@ def join(
     about no unit, every score that is no number, every aspect that is unknown and all scores that contradict
     each other.
     """
-    table = _with_evaluator(recording, score_map)
     table_map = score_map.table_map(data, recording.entries)
+    recording, of_units = _prepared(recording, table_map, map_name)
+    table = _with_evaluator(recording, score_map)
     columns = [str(c) for c in table.frame.columns]
     named = recording.named or score_map.evaluator is not None
     sources = []
@@ -44,7 +47,7 @@ def join(
             entry = entry.model_copy(update={"evaluator": FromColumn(column=EVALUATOR)})  # noqa: PLW2901
         sources += sources_of(entry, table_map, columns, map_name)
     problems: list[Problem] = []
-    keys, labels = _keys_of(table, score_map, data, map_name, problems)
+    keys, labels = _keys_of(table, score_map, of_units, data, map_name, problems=problems)
     units = _units_of(table, keys, labels, data, problems)
     statuses = pd.Series([*(recording.statuses or [None] * len(keys))], index=keys.index, dtype=object)
     known = keys.assign(unit=units, status=statuses)
@@ -68,6 +71,19 @@ def join(
     frame = frame.sort_values([EVALUATOR, "_aspect", "unit"], kind="stable", ignore_index=True)
     unused = tuple(n for n in recording.names if n not in {s.column for s in sources})
     return frame[[*data.keys, EVALUATOR, ASPECT, SCORE, "status"]], unused
+
+
+def _prepared(recording: Recording, table_map: TableMap, map_name: str) -> tuple[Recording, dict[str, str]]:
+    """Return the scores as the map wants them, and the column of each key."""
+    table, statuses = recording.table, recording.statuses
+    if statuses is not None:  # each stays with its row
+        kept = pd.Series([*statuses], table.frame.index, dtype=object)
+        table = replace(table, frame=table.frame.assign(**{_STATUS: kept}))
+    table, of_units = prepared(table, table_map, map_name)
+    if statuses is not None:
+        statuses = [None if pd.isna(s) else s for s in table.frame[_STATUS]]
+        table = replace(table, frame=table.frame.drop(columns=_STATUS))
+    return replace(recording, table=table, statuses=statuses), of_units
 
 
 def _with_evaluator(recording: Recording, score_map: ScoreMap) -> Table:
@@ -95,7 +111,13 @@ def _with_evaluator(recording: Recording, score_map: ScoreMap) -> Table:
 
 
 def _keys_of(
-    table: Table, score_map: ScoreMap, data: DataSet, map_name: str, problems: list[Problem]
+    table: Table,
+    score_map: ScoreMap,
+    of_units: Mapping[str, str],
+    data: DataSet,
+    map_name: str,
+    *,
+    problems: list[Problem],
 ) -> tuple[pd.DataFrame, dict[str, str]]:
     """Return the key columns of each row of ``table`` as text, and their names in the file.
 
@@ -104,7 +126,7 @@ def _keys_of(
     """
     columns = [str(c) for c in table.frame.columns]
     keys: dict[str, NDArray[np.object_]] = {}
-    labels = {key: score_map.units.get(key, key) for key in data.keys}
+    labels = {key: of_units.get(key, key) for key in data.keys}
     in_id = _from_id(table, score_map.id, problems) if score_map.id is not None else {}
     for key, column in [*labels.items()]:
         values = data.units[key].unique()

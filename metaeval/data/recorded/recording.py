@@ -18,12 +18,11 @@ from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.formulas import unprotected
 from metaeval.base.records import DataSet, Status
 from metaeval.base.validation import Strict, read_model
-from metaeval.data.hub import hub_name, hub_table
+from metaeval.data.hub import any_table
 from metaeval.data.manifest import RatingScale
-from metaeval.data.tables.entries import FromColumn, Name, ScoreEntry, placeholders
-from metaeval.data.tables.formats import read_any
-from metaeval.data.tables.maps import KEYS, Aspect, TableMap
-from metaeval.data.tables.table import Table, frame_of, read_table, suffix_of
+from metaeval.data.tables.entries import Constant, FromColumn, Name, ScoreEntry, placeholders
+from metaeval.data.tables.maps import KEYS, Aspect, Preparation, TableMap
+from metaeval.data.tables.table import Table, frame_of
 
 SCORE, EVALUATOR, ASPECT = "score", "evaluator", "aspect"
 """Columns of a `Recording` that need no map."""
@@ -116,12 +115,7 @@ def read_plain(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> 
 
     See `metaeval.kinds.explanations.data.recorded.Reader`. The map says of which aspect a column is.
     """
-    name = hub_name(source)
-    if name is not None or Path(source).is_dir():
-        table = hub_table(name or source, score_map.split)
-    else:
-        path = Path(source)
-        table = sound(read_any(path) if suffix_of(path) == ".json" else read_table(path))
+    table = any_table(source, score_map.split, quote=score_map.quote)
     columns = [str(c) for c in table.frame.columns]
     if score_map.scores:
         return Recording(table, ())
@@ -154,28 +148,28 @@ class Code(Strict):
     statement: str = ""
 
 
-class ScoreMap(Strict):
+class ScoreMap(Preparation):
     """The content of a map; by default all names are those of the data set."""
 
-    units: dict[Name, Name] = Field(default_factory=dict)
+    units: dict[Name, Constant | Name] = Field(default_factory=dict)
     id: Name | None = None
     aspects: dict[Name, Code] = Field(default_factory=dict)
     evaluator: Name | None = None
     scores: list[ScoreEntry] = Field(default_factory=list)
     repeated: Literal["refuse", "mean"] = "refuse"
-    missing: list[str] = Field(default_factory=list)
-    split: Name | None = None
 
     @field_validator("aspects", mode="before")
     @classmethod
     def _code_alone(cls, aspects: object) -> object:
+        if isinstance(aspects, list):
+            return {name: {} for name in aspects}
         if not isinstance(aspects, dict):
             return aspects
         return {name: {"code": code} if isinstance(code, str) else code for name, code in aspects.items()}
 
     @field_validator("units")
     @classmethod
-    def _are_keys(cls, units: dict[str, str]) -> dict[str, str]:
+    def _are_keys(cls, units: dict[str, Constant | str]) -> dict[str, Constant | str]:
         for key in units:
             if key not in KEYS:
                 raise ValueError(f"{key!r} is no key{nearest(key, KEYS)}; allowed: {', '.join(KEYS)}")
@@ -217,9 +211,8 @@ class ScoreMap(Strict):
                 for n, s in data.aspects.items()
             },
             scale=None,
-            split=self.split,
-            missing=self.missing,
-            units={"item_id": "item_id", "generator": "generator"},
+            **{n: getattr(self, n) for n in Preparation.model_fields if n in self.model_fields_set},
+            units={"item_id": "item_id", "generator": "generator", **self.units},
             scores=list(self.scores) or list(entries),
         )
 

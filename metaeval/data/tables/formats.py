@@ -35,6 +35,7 @@ from metaeval.data.tables.table import (
 
 ALL_SUFFIXES = (*SUFFIXES, ".txt", ".ndjson", ".json", ".xlsx", ".xlsm")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_STATED = re.compile(rb"sep=(.)\r?\n")  # the first line of tables that spreadsheets are to open
 _SNIFFED = 200  # records
 _SEEN = 1_000_000  # bytes
 _ENCODINGS = ("cp1252", "gb18030", "shift_jis", "euc_kr", "big5", "cp1251", "cp1253", "cp1254", "cp1250")
@@ -67,14 +68,23 @@ def read_any(
         return _read_json(path.name, content)
     if suffix in (".parquet", ".jsonl", ".ndjson"):
         return read_content(path.name, content, suffix.replace("ndjson", "jsonl"))
-    separator = _separator(content, "\t" if suffix == ".tsv" else ",")
+    if stated := _STATED.match(content):
+        content, separator = content[stated.end() :], stated[1].decode("latin-1")
+    elif suffix == ".txt" and (cells := _between_blanks(content)):
+        content, separator = cells, " "
+    else:
+        separator = _separator(content, "\t" if suffix == ".tsv" else ",")
     table, problems = read_delimited(path.name, content, separator, quote)
+    if stated:
+        problems = [p._replace(row=p.row and p.row + 1) for p in problems]
     if table is None:
         return None, problems
+    table = replace(table, rows=table.rows + bool(stated))
     if quote is None and not problems:
         problems = _rows_in_quotation(table, content, separator)
     read_as = [f"{encoding} text"] if encoding else []
-    read_as += [f"separated by {_SEPARATORS[separator]}"] if separator != "," else []
+    names = {**_SEPARATORS, " ": "blanks"}
+    read_as += [f"separated by {names.get(separator, repr(separator))}"] if separator != "," else []
     marked = sum(int(table.frame[c].str.fullmatch('".*"').sum()) for c in table.frame)
     read_as += [f"quotation marks kept around {counted(marked, 'cell')}"] if marked else []
     table, left_out = only_data(table)
@@ -122,6 +132,14 @@ def _separator(content: bytes, usual: str) -> str:
         alike = sum(len(r) == n for r in records) / max(1, len(records))
         fits[separator] = (alike if n > 1 else 0.0, n)
     return max(fits, key=lambda s: fits[s], default=usual)
+
+
+def _between_blanks(content: bytes) -> bytes:
+    """Return a table whose fields have blanks between them with one each; empty if it is none."""
+    lines = [line.split() for line in content.splitlines() if line.strip()]
+    alike = len({len(line) for line in lines}) == 1 and len(lines[0]) > 1
+    other = re.search(rb"[,;\t|]", content.partition(b"\n")[0])
+    return b"" if other or not alike else b"".join(b" ".join(line) + b"\n" for line in lines)
 
 
 def _rows_in_quotation(table: Table, content: bytes, separator: str) -> list[Problem]:
@@ -292,7 +310,9 @@ def _repeats_names(names: Sequence[str], frame: pd.DataFrame) -> bool:
     def plain(text: object) -> str:
         return re.sub(r"[\W_]", "", str(text)).casefold()
 
-    return sum(plain(a) == plain(b) != "" for a, b in zip(names, frame.iloc[0], strict=True)) > 1
+    # One letter is none: A may stand below `a`, as one of two sides.
+    same = (len(plain(a)) > 1 and plain(a) == plain(b) for a, b in zip(names, frame.iloc[0], strict=True))
+    return sum(same) > 1
 
 
 def is_blank(values: pd.Series[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from metaeval.base.errors import DataError, Problem, nearest, sound, unknown
+from metaeval.base.validation import Strict
 from metaeval.data.manifest import About, OnScale, RatedAspect, RatingScale, about
 from metaeval.data.tables.columns import text_column
 from metaeval.data.tables.entries import (
@@ -46,18 +47,23 @@ def _said(aspects: object) -> object:
     return aspects
 
 
-class TableMap(About, OnScale):
-    """The content of a map file."""
+class Preparation(Strict):
+    """How a table is read, and what is done to it before its columns are looked at."""
 
-    kind: Literal["explanations"] = "explanations"
-    aspects: Annotated[dict[Name, Aspect], Field(min_length=1), BeforeValidator(_said)]
-    scale: RatingScale | None
     split: Name | None = None
     quote: Quote | None = None
     missing: list[str] = Field(default_factory=list)
     explode: Names = Field(default_factory=list)
     where: dict[Name, Words] = Field(default_factory=dict)
     rename: dict[Name, dict[Word, Word | None]] = Field(default_factory=dict)
+
+
+class TableMap(Preparation, About, OnScale):
+    """The content of a map file."""
+
+    kind: Literal["explanations"] = "explanations"
+    aspects: Annotated[dict[Name, Aspect], Field(min_length=1), BeforeValidator(_said)]
+    scale: RatingScale | None
     units: dict[Name, Constant | Name]
     users: dict[Name, Name] = Field(default_factory=dict)
     ratings: list[RatingEntry] = Field(default_factory=list)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 
+import pandas as pd
 import pytest
 
 import metaeval as me
@@ -172,3 +174,66 @@ def test_a_row_of_nobody_and_nothing_is_no_score(add):
 def test_json_that_is_no_number_or_text_is_refused(add, cell, said):
     row = '{"user_id": "u1", "item_id": "007", "generator": "a", "evaluator": "fine", "score": %s}'
     assert said in problems(add, f"[{row % cell}]", suffix=".json")[1]
+
+
+FIVE = [
+    {"user_id": u, "item_id": i, "generator": g, "evaluator": e, "score": s}
+    for u, i, g, e, s in [("u1", "007", "a", "x", 1.5), ("u1", "007", "b", "x", 2), ("u2", "8", "a", "x", 3)]
+]
+SCORED = {("007", "a", ""): 1.5, ("007", "b", ""): 2, ("8", "a", ""): 3}
+
+
+@pytest.mark.parametrize(
+    "container", ["a.csv", "sep=.csv", "decimal.csv", "a.txt", "a.ndjson", "a.xlsx", "b.xlsx#GPT"]
+)
+def test_scores_are_read_from_every_container_of_tables(data, tmp_path, container):
+    frame, path = pd.DataFrame(FIVE), tmp_path / container.partition("#")[0]
+    match container:
+        case "sep=.csv":
+            path.write_text("sep=;\n" + frame.to_csv(sep=";", index=False), encoding="utf-8")
+        case "decimal.csv":
+            frame.to_csv(path, sep=";", decimal=",", index=False)
+        case "a.csv" | "a.txt":
+            frame.to_csv(path, sep=" " if path.suffix == ".txt" else ";", index=False)
+        case "a.ndjson":
+            frame.to_json(path, orient="records", lines=True)
+        case _:
+            with pd.ExcelWriter(path) as book:
+                for sheet in ["People", "GPT"][path.stem == "a" :]:
+                    (frame if sheet == "GPT" else frame[["user_id"]]).to_excel(
+                        book, sheet_name=sheet, index=False
+                    )
+    made = add_scores(data, tmp_path / container, tool="table")
+    assert cells(made, "x") == SCORED
+    assert made.extra["recorded_from"]["x"]["file"] == container
+
+
+@pytest.mark.parametrize(
+    ("score_map", "found"),
+    [
+        ("where: {generator: [a]}", {("007", "a", ""): 1.5, ("8", "a", ""): 3}),
+        ("rename: {score: {'1.5': 4, '2.0': null}}", {("007", "a", ""): 4, ("8", "a", ""): 3}),
+        ("aspects: [clarity]", SCORED),
+        (
+            "units: {generator: {constant: a}}\nwhere: {generator: [a]}",
+            {("007", "a", ""): 1.5, ("8", "a", ""): 3},
+        ),
+    ],
+)
+def test_a_map_of_scores_has_the_words_of_a_map_of_ratings(add, score_map, found):
+    made = cells(add(pd.DataFrame(FIVE).to_csv(index=False), score_map), "x")
+    assert {key: score for key, score in made.items() if not math.isnan(score)} == found
+
+
+def test_lists_of_scores_become_rows(add):
+    keys = ("user_id", "item_id", "generator")
+    nested = [{k: row[k] for k in keys} | {"said": [{"by": "x", "v": row["score"]}]} for row in FIVE]
+    score_map = "explode: said\nscores: [{columns: said.v, evaluator: {column: said.by}}]"
+    assert cells(add(json.dumps(nested), score_map, ".json"), "x") == SCORED
+
+
+def test_a_row_keeps_its_reason_where_a_map_leaves_rows_out(add):
+    table = pd.DataFrame(FIVE).assign(status=["ok", "refused", "ok"])
+    table.loc[1, "score"] = None
+    made = add(table.to_csv(index=False), "where: {item_id: ['007']}")
+    assert statuses(made, "x")["007", "b", ""] == "refused"

@@ -218,3 +218,28 @@ def test_the_questions_of_qualtrics_name_its_columns(tmp_path) -> None:
     assert table.frame["How clear is it?"].tolist() == ["4", "5"]
     assert table.rows.tolist() == [4, 5]
     assert table.read_as == "a header of three rows"
+
+
+@pytest.mark.parametrize("text", ["sep=;\na;b\n1,5;x y\n2;\n", "sep=;\r\na;b\r\n1,5;x y\r\n2;\r\n"])
+def test_a_separator_that_the_first_line_states(tmp_path, text) -> None:
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    table, problems = read_any(tmp_path / "t.csv")
+    assert not problems
+    assert table.frame.fillna("").to_numpy().tolist() == [["1.5", "x y"], ["2", ""]]
+    assert table.rows.tolist() == [3, 4]
+    (tmp_path / "t.csv").write_bytes(text.replace("2;", "2;;").encode())
+    assert read_any(tmp_path / "t.csv")[1][0].row == 4
+
+
+def test_fields_between_blanks(tmp_path) -> None:
+    (tmp_path / "t.txt").write_text("item  rating\n a    1\nbc 22  \n", encoding="utf-8")
+    table, _ = read_any(tmp_path / "t.txt")
+    assert table.frame.to_numpy().tolist() == [["a", "1"], ["bc", "22"]]
+    assert table.read_as == "separated by blanks"
+    (tmp_path / "t.txt").write_text("some text\none\n", encoding="utf-8")
+    assert [*read_any(tmp_path / "t.txt")[0].frame.columns] == ["some text"]
+
+
+def test_sides_below_their_letters_are_no_second_header(tmp_path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,won\nA,B,A\nA,B,B\nB,A,A\n", encoding="utf-8")
+    assert len(read_any(tmp_path / "t.csv")[0].frame) == 3

@@ -17,7 +17,7 @@ from metaeval.base.errors import DataError, nearest, one_of
 from metaeval.base.files import replacing, to_read
 from metaeval.base.records import Status
 from metaeval.data.folder import checked_by, set_in
-from metaeval.data.hub import FILE, hub_folder, hub_name
+from metaeval.data.hub import FILE, hub_folder, hub_name, in_workbook
 from metaeval.data.manifest import FORMATS
 from metaeval.data.recorded import inspect_logs, promptfoo
 from metaeval.data.recorded.joining import join
@@ -98,9 +98,9 @@ def _joined(
 ) -> ScoreImport:
     """Return ``data`` with the scores of ``source``, and their coverage; see `add_scores`."""
     one_of(tool, READERS, "unknown tool", "allowed", error=DataError)
-    name = str(source)
+    name, (file, _) = str(source), in_workbook(source)
     remote = tool == "table" and hub_name(name) is not None
-    if not remote and not Path(name).exists():
+    if not remote and not Path(file).exists():
         folder = Path(name).parent
         near = [p.name for p in folder.iterdir()] if folder.is_dir() else []
         raise DataError(f"the file {name!r} does not exist{nearest(Path(name).name, near)}")
@@ -114,8 +114,8 @@ def _joined(
     origin = {"tool": tool, "file": name if remote else Path(name).name}
     if recording.version:
         origin["version"] = recording.version
-    if Path(name).is_file():
-        origin["sha256"] = hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    if Path(file).is_file():
+        origin["sha256"] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
     scores, extra = _merged(data, frame, names, replace=replace), _with_origin(data, names, origin)
     made = dataclasses.replace(data, scores=scores, extra=extra)
     return ScoreImport(made, tuple(_coverage(frame, data, n) for n in names), unused)
