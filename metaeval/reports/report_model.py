@@ -61,6 +61,8 @@ class Report:
     """All that a report shows of a run."""
 
     title: str
+    answer: Mapping[str, Any]
+    """What the run says to somebody who has a minute: ``sentences``, and ``judges``."""
     dataset: str
     simulated: Simulation
     """What is: the data, or which evaluators."""
@@ -97,6 +99,7 @@ class Report:
         board, second = self.board, self._second
         return {
             "title": self.title,
+            "answer": dict(self.answer),
             "metaeval": self.version,
             "dataset": {"name": self.dataset, "units": self.shown.total},
             "simulated": {"loud": self.simulated.loud, "sentence": self.simulated.sentence},
