@@ -79,8 +79,8 @@ def write_outputs(
     tables = [table for table in kind.tables if table.kept and loaded is None]
     with progress("details"):
         wanted = todo.study.details and loaded is None
-        sheets = kind.details(scored) if wanted else ()
-        views = {"generators": kind.generators(scored), "details": sheets} if wanted else {}
+        sheets = _named(kind.details(scored), record) if wanted else []
+        views = {"generators": _named(kind.generators(scored), record), "details": sheets} if wanted else {}
     if record.unread:
         record = record.having(unread=[bounded(replies, kind, scored, results) for replies in record.unread])
     record = record.having(
@@ -127,6 +127,11 @@ def write_outputs(
         return Run(todo.out, done, scores, correlations_of(table, done), board)
 
 
+def _named(sheets: Sequence[Sheet], record: Record) -> list[Sheet]:
+    """Return sheets that print the short names of evaluators."""
+    return [replace(sheet, names=record.names) for sheet in sheets]
+
+
 def _report(
     todo: Plan,
     scored: Scored[Study],
@@ -161,7 +166,7 @@ def _report(
         answer=answer.record,
         dataset=record.data.name,
         simulated=scores.simulation,
-        truth=record.truth.spec,
+        truth=record.truth.short,
         version=record.metaeval,
         facts=list(_facts(data, record)),
         glossary=_glossary(record, data, results, costs),
