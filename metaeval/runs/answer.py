@@ -193,14 +193,27 @@ class _Found:
         )
         return ahead and bool(tests.p_corrected[i, j] <= tests.policy["alpha"])
 
+    def may_be_best(self, one: str, best: str) -> bool:
+        """Say whether a tool may be the best of them: by the ranks, or else by the tests of pairs."""
+        ranks = self.tests.ranks if self.tests else None
+        possible = ranks.may_be_best_tool(one) if ranks and one in ranks.of else None
+        return not self.shown_better(best, one) if possible is None else possible
+
+    def beats(self, one: str, baseline: str) -> bool:
+        """Say whether a tool is shown to be better than a baseline."""
+        ranks = self.tests.ranks if self.tests else None
+        if ranks and baseline == ranks.baseline and one in ranks.of:
+            return bool(ranks.better_than_baseline(one))
+        return self.shown_better(one, baseline)
+
     def answer(self, line: PeopleLine | None, judges: Mapping[str, JudgeTrust]) -> Answer:
         if not len(self.rows):
             return Answer(
                 sentences=["No evaluator has an estimate here."], at=self.order, judges=dict(judges)
             )
         best = self.tools[0]
-        may = [n for n in self.tools if not self.shown_better(best, n)]
-        better = {b: [n for n in self.tools if self.shown_better(n, b)] for b in self.baselines if b != best}
+        may = [n for n in self.tools if n == best or self.may_be_best(n, best)]
+        better = {b: [n for n in self.tools if self.beats(n, b)] for b in self.baselines if b != best}
         who = self.people[0] if self.people else ""
         low, high = (None if math.isnan(v) else v for v in self.rows[best][1:])
         label = self.board.label
@@ -237,7 +250,7 @@ class _Found:
         self, best: str, may: Sequence[str], better: Mapping[str, Sequence[str]], line: PeopleLine | None
     ) -> Iterator[str]:
         label, tests = self.board.label, self.tests
-        others = [label(n) for n in may if n != best]
+        equal = [label(n) for n in may if n != best]
         first = self._first(best)
         few = 0 if tests is None else tests.policy.get("n_clusters", FEWEST_CLUSTERS)
         if tests is None or len(self.tools) == 1:
@@ -245,8 +258,8 @@ class _Found:
         elif few < FEWEST_CLUSTERS:
             who = self.record.data.nouns[self.record.data.cluster]
             yield f"{first}. Whether it is better than another cannot be told: {few_note(few, who)}"
-        elif others:
-            yield f"{first}; it may be the best together with {_few(others)}."
+        elif equal:
+            yield f"{first}; it may be the best together with {_few(equal)}."
         else:
             yield f"{first}, and is shown to be better than every other."
         if line and line.among and line.low <= 0:
@@ -257,14 +270,18 @@ class _Found:
             return
         if tests is None or few < FEWEST_CLUSTERS:
             better = {}
+        others = f"of the other {len(self.tools) - 1}"
         shown = [
-            f"better than {label(b)}: {len(n) or 'none'}{f' of the other {len(self.tools) - 1}' if n else ''}"
+            f"better than {label(b)}: {self._count(len(n))}{f' {others}' if n else ''}"
             for b, n in better.items()
         ]
         if shown:
             yield f"Shown to be {'; '.join(shown)}."
         if reached := self._people(best, line):
             yield reached
+
+    def _count(self, n: int) -> str:
+        return "all" if n == len(self.tools) - 1 else str(n or "none")
 
     def _first(self, best: str) -> str:
         """Say which tool is ahead."""
