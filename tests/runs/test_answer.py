@@ -63,7 +63,7 @@ def board(estimates: Sequence[float], kinds: Mapping[str, Kind] = SPECS, **optio
     return Board(frame.assign(**ends), (dimension,), **how | options, kinds=kinds)
 
 
-def tests_of(
+def shown(
     estimates: Sequence[float], worse: Sequence[tuple[str, str]], n: int = 20, tool: Sequence[float] = ()
 ) -> Comparisons:
     """Return tests that show the first of each pair to be worse than the second."""
@@ -89,7 +89,7 @@ def said(*args: Any, truth: str = "User()", **options: Any) -> str:
 
 
 def test_the_best_tool_what_may_be_as_good_the_baselines_and_people() -> None:
-    tests = tests_of(ESTIMATES, [*WORSE, ("ROUGE('L')", "Annotator('1')")])
+    tests = shown(ESTIMATES, [*WORSE, ("ROUGE('L')", "Annotator('1')")])
     assert said(board(ESTIMATES), tests=tests) == (
         "Of 4 tools, ROUGE-L agrees best with the users (Pearson's r .30); it may be the best together with "
         "Judge a/model. Shown to be better than Random: 1 of the other 3; better than Length: 1 of the other "
@@ -98,27 +98,28 @@ def test_the_best_tool_what_may_be_as_good_the_baselines_and_people() -> None:
 
 
 def test_people_who_are_not_shown_to_be_better_are_said_not_to_be() -> None:
-    told = said(board(ESTIMATES), tests=tests_of(ESTIMATES, WORSE))
+    told = said(board(ESTIMATES), tests=shown(ESTIMATES, WORSE))
     assert told.endswith("None reaches the .40 of Annotator 1, which is not shown to be better than ROUGE-L.")
     ahead = [0.0, 0.1, 0.5, 0.4, 0.2]
-    told = said(board(ahead), tests=tests_of(ahead, WORSE))
+    told = said(board(ahead), tests=shown(ahead, WORSE))
     assert told.endswith("ROUGE-L reaches the .40 of Annotator 1, and is not shown to be better.")
 
 
 def test_who_may_be_the_best_is_as_the_ranks_of_tools_say() -> None:
-    tests = tests_of(ESTIMATES, WORSE, tool=[0.01, 0.2, 0.8, None, 0.02])  # type: ignore[list-item]
+    tests = shown(ESTIMATES, WORSE, tool=[0.01, 0.2, 0.8, None, 0.02])  # type: ignore[list-item]
     answer = answer_of(board(ESTIMATES), AT, record(), tests=tests)
     assert answer.may_be_best == ["ROUGE-L", "Length"]
-    only = tests_of(ESTIMATES, WORSE, tool=[0.01, 0.02, 0.8, None, 0.02])  # type: ignore[list-item]
+    only = shown(ESTIMATES, WORSE, tool=[0.01, 0.02, 0.8, None, 0.02])  # type: ignore[list-item]
     assert "and is shown to be better than every other" in said(board(ESTIMATES), tests=only)
 
 
 def test_nothing_is_shown_without_tests_or_with_few_clusters() -> None:
     untested = said(board(ESTIMATES))
     assert untested == (
-        "Of 4 tools, ROUGE-L agrees best with the users (Pearson's r .30). None reaches the .40 of Annotator 1."
+        "Of 4 tools, ROUGE-L agrees best with the users (Pearson's r .30). None reaches the .40 of "
+        "Annotator 1."
     )
-    few = said(board(ESTIMATES), tests=tests_of(ESTIMATES, WORSE, n=4))
+    few = said(board(ESTIMATES), tests=shown(ESTIMATES, WORSE, n=4))
     assert "Whether it is better than another cannot be told: 4 users are too few for any test" in few
     assert "Shown" not in few
     assert "together" not in few
