@@ -187,6 +187,11 @@ class PeopleLine:
     label: str
     at: Mapping[str, str]
     estimate: float
+    low: float = math.nan
+    high: float = math.nan
+    """The ends of its interval, in the cell that orders the leaderboard."""
+    among: bool = False
+    """Whether people are compared with each other, and not with the truth."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,6 +38,8 @@ class Rank(NamedTuple):
     """That no other evaluator is better."""
     p_baseline: float | None = None
     """That it is no better than the baseline, corrected over all that are compared with that."""
+    p_best_tool: float | None = None
+    """That no other evaluator is better, people left out; None of people."""
 
     def __str__(self) -> str:
         """Return the range, such as ``3–10``; nothing where there is none."""
@@ -70,6 +72,11 @@ class Ranks:
     def may_be_best(self, evaluator: str) -> bool | None:
         """Say whether an evaluator may be the best; None where it is not compared."""
         p = self.of[evaluator].p_best
+        return None if p is None else p > self.alpha
+
+    def may_be_best_tool(self, evaluator: str) -> bool | None:
+        """Say whether an evaluator may be the best of those that are not people; None if it is one."""
+        p = self.of[evaluator].p_best_tool
         return None if p is None else p > self.alpha
 
     def better_than_baseline(self, evaluator: str) -> bool | None:
@@ -127,11 +134,20 @@ def ranks_of(
     found = rank_ranges(theta, psi, p_holm, alpha=alpha, seed=facts["seed"])
     baseline = _baseline(evaluators, theta, about)
     p_baseline = found.p_better[:, evaluators.index(baseline)] if baseline else np.full(len(theta), math.nan)
+    p_tool = found.p_best
+    tools = [e for e, name in enumerate(evaluators) if not about or about.kinds.get(name) != Kind.ANNOTATOR]
+    if len(tools) < len(evaluators):
+        p_tool = np.full(len(theta), math.nan)
+        if tools:
+            own = rank_ranges(
+                theta[tools], psi[tools], p_holm[np.ix_(tools, tools)], alpha=alpha, seed=facts["seed"]
+            )
+            p_tool[tools] = own.p_best
     ends = (found.low, found.high, found.low_all, found.high_all)
     ranks = {
         name: Rank(
             *(None if math.isnan(end[e]) else int(end[e]) for end in ends),
-            *(None if math.isnan(p[e]) else float(p[e]) for p in (found.p_best, p_baseline)),
+            *(None if math.isnan(p[e]) else float(p[e]) for p in (found.p_best, p_baseline, p_tool)),
         )
         for e, name in enumerate(evaluators)
     }

@@ -300,7 +300,7 @@ class StudyKind(ABC):
             dict(cells.record),
             figures,
             self.groups(scored) if scored.loaded is None else (),
-            people=self.people(figures),
+            people=self.people(scored, figures),
             table=cells.file_rows,
         )
 
@@ -309,9 +309,13 @@ class StudyKind(ABC):
         groups: Sequence[Groups] = scored.cells.groups(scored.data.nouns)
         return groups
 
-    def people(self, figures: Sequence[Figure]) -> Sequence[PeopleLine]:
+    def people(
+        self,
+        scored: Any,  # noqa: ANN401 - the `scored` of the kind
+        figures: Sequence[Figure],
+    ) -> Sequence[PeopleLine]:
         """Return what people reach in each cell, if a figure says it."""
-        del figures
+        del scored, figures
         return ()
 
     def details(self, scored: Scored[Any]) -> Sequence[Sheet]:

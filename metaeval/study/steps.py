@@ -138,6 +138,7 @@ def correlations_sheet(correlations: Correlations) -> Sheet:
 def leaderboard_records(board: Leaderboard) -> dict[str, Any]:
     """Return a leaderboard as plain JSON values."""
     return {
+        **({"answer": dict(board.answer)} if board.answer else {}),
         "dataset": board.dataset,
         "truth": board.truth,
         **board.simulated.record(),

@@ -97,9 +97,11 @@ class Explanations(CorrelatedKind):
 
         return figures(scored, board, names, first or {})
 
-    def people(self, drawn: Sequence[Figure]) -> list[PeopleLine]:
+    def people(self, scored: Scored[ExplanationStudy], drawn: Sequence[Figure]) -> list[PeopleLine]:
         """Return the line that the figure of the ranking has."""
-        return [
+        from metaeval.kinds.explanations.figures.ranking import with_interval
+
+        lines = [
             PeopleLine(str(line["human_who"]), {k: str(line[k]) for k in COLUMN}, line["human"])
             for figure in drawn
             if figure.sheet.name == "ranking"
@@ -107,6 +109,7 @@ class Explanations(CorrelatedKind):
             .drop_duplicates(list(COLUMN))
             .to_dict("records")
         ]
+        return [with_interval(line, scored) if line.at == scored.study.by else line for line in lines]
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""
