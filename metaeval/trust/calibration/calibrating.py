@@ -137,13 +137,17 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
         made = make_calibration(measured, maps, signatures=labelled.scores.signatures, about=about, **choice)
         write_calibration(made, how.save if how.save is not None else folder / CALIBRATION)
     intervals_note = _intervals(bootstrap, data, labelled.nouns)
-    sheets = calibration_sheets(measured, bands, how, intervals=intervals_note, left_out=left_out)
+    judges = [n for n in data.evaluators if labelled.scores.kinds.get(n) == Kind.JUDGE]
+    sheets = calibration_sheets(
+        measured, bands, how, intervals=intervals_note, left_out=left_out, judges=judges
+    )
     who = labelled.nouns.get(folds, folds)
     fitted = map_sheet(maps, who=who, seed=bootstrap.seed)
     intervals = conformal_sheet(maps, who=who)
-    judges = [n for n in data.evaluators if labelled.scores.kinds.get(n) == Kind.JUDGE]
     stated = _confidence(labelled, how, data.evaluators, judges)
-    return _made([*stated[:1], *sheets, *stated[1:], fitted, intervals], labelled, data.evaluators)
+    lead = len(stated) > 1  # else no judge states a confidence
+    made = [*stated[:lead], *sheets, *stated[lead:], fitted, intervals]
+    return _made(made, labelled, data.evaluators)
 
 
 def _made(sheets: Sequence[Sheet | None], labelled: LabelledScores, evaluators: Sequence[str]) -> Printed:

@@ -80,7 +80,7 @@ SYSTEMS = KindTable(
         *BY,
         Column("system", "System"),
         Column("value", "Mean", "decimal", "ci_low", "ci_high"),
-        Column("cluster", "Rank group", "count"),
+        Column("cluster", "Rank group", "count", keep=True),
         Column("judged", "Judged", "share"),
         Column("n_users", "Users", "count"),
         Column("n_missing", "Users without a list", "count"),
