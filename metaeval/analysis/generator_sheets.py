@@ -148,7 +148,8 @@ def _ratings_sheet(
         shown.append(
             Column(f"{aspect}_mean", aspect, "number", f"{aspect}_ci_low", f"{aspect}_ci_high"),
         )
-        shown.append(Column(f"{aspect}_rank_range", "Rank range"))
+        first = aspect == found.aspects[0]
+        shown.append(Column(f"{aspect}_rank_range", "Rank range", keep=first))
     first = f"{found.aspects[0]}_mean"
     frame = pd.DataFrame(columns).sort_values(first, ascending=False, kind="stable", ignore_index=True)
     if data.has_users:
@@ -183,7 +184,7 @@ def _evaluators_sheet(found: GeneratorRankings, data: Prepared, whose: str, simu
         Column("evaluator", "Evaluator"),
         Column("generator", "Generator"),
         Column("mean", "Mean score", "number", "ci_low", "ci_high"),
-        Column("rank_range", "Rank range"),
+        Column("rank_range", "Rank range", keep=True),
         Column("ratings_mean", "Mean rating", "number"),
         Column("ratings_rank_range", "Rank range by ratings"),
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import io
 import os
+import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import click
 from metaeval.base import __version__
 from metaeval.base.errors import MetaevalError, by_cause
 from metaeval.cli.group import Group
-from metaeval.cli.index import COMMANDS, SENTENCES
+from metaeval.cli.index import COMMANDS, GROUPS, SENTENCES
 from metaeval.cli.messages import STOPPED, show
 from metaeval.cli.options import flag
 
@@ -38,6 +39,10 @@ class Commands(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all commands, in the order of the help."""
         return [words for words in COMMANDS if " " not in words]
+
+    def headings(self, names: Iterable[str]) -> Mapping[str, Iterable[str]]:
+        """Return the groups of the index."""
+        return GROUPS
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command; None if there is no such command."""
@@ -77,6 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A shell asks for completions; click's own main, which this one replaces, would answer.
         from click.shell_completion import shell_complete
 
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a traceback would lie over the line that is typed
         return shell_complete(cli, {}, "metaeval", COMPLETE, instruction)
     try:
         with cli.make_context("metaeval", list(sys.argv[1:] if arguments is None else arguments)) as context:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import click
 from click.shell_completion import CompletionItem
 
@@ -53,8 +55,14 @@ class Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each command with its whole first sentence, which click would cut at the end of the line."""
-        with formatter.section("Commands"):
-            formatter.write_dl([*self._sentences(ctx).items()])
+        said = self._sentences(ctx)
+        for heading, names in self.headings(said).items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, said[name]) for name in names if name in said])
+
+    def headings(self, names: Iterable[str]) -> Mapping[str, Iterable[str]]:
+        """Return what stands above which commands in the help."""
+        return {"Commands": names}
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete names of commands, without loading those that are declared."""

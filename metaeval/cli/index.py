@@ -4,50 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-COMMANDS: Mapping[str, str] = {
-    "demo": "run",
-    "init": "steps",
-    "run": "run",
-    "score": "steps",
-    "correlate": "steps",
-    "leaderboard": "runs",
-    "details": "trust.analyses:details_of",
-    "ensembles": "trust.analyses:ensembles_of",
-    "generators": "trust.analyses:generators_of",
-    "power": "trust.analyses:power_of",
-    "compare": "runs",
-    "figures": "runs",
-    "view": "runs",
-    "site": "runs",
-    "golden": "golden",
-    "calibrate": "trust.calibration.calibrating:calibration_of",
-    "replace": "trust.replacement_tables:replacing_of",
-    "correct": "trust.correction:correction_of",
-    "escalate": "trust.escalation:escalation_of",
-    "plan": "trust.label_plan:plan_of",
-    "biases": "trust.bias.biases:biases_of",
-    "pairwise": "trust.verdicts.commands:pairwise_of",
-    "verdicts": "verdicts",
-    "verdicts coherence": "trust.verdicts.commands:coherence_of",
-    "verdicts accuracy": "trust.verdicts.commands:accuracy_of",
-    "disagreements": "trust",
-    "off-policy": "data",
-    "loop": "run",
-    "drift": "trust.gate.drift:drift_of",
-    "gate": "trust",
-    "reproduce": "runs",
-    "reparse": "run",
-    "runs": "runs",
-    "evaluators": "catalogue",
-    "data": "data",
-    "replies": "catalogue",
-    "prompts": "catalogue",
-    "schema": "catalogue",
-    "store": "catalogue",
-    "providers": "catalogue",
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Make a study": {
+        "demo": "run",
+        "init": "steps",
+        "run": "run",
+        "reparse": "run",
+        "loop": "run",
+        "score": "steps",
+        "correlate": "steps",
+        "off-policy": "data",
+    },
+    "Read a run": {
+        "runs": "runs",
+        "leaderboard": "runs",
+        "compare": "runs",
+        "generators": "trust.analyses:generators_of",
+        "details": "trust.analyses:details_of",
+        "ensembles": "trust.analyses:ensembles_of",
+        "power": "trust.analyses:power_of",
+        "figures": "runs",
+        "view": "runs",
+        "site": "runs",
+    },
+    "Trust in judges": {
+        "calibrate": "trust.calibration.calibrating:calibration_of",
+        "replace": "trust.replacement_tables:replacing_of",
+        "biases": "trust.bias.biases:biases_of",
+        "drift": "trust.gate.drift:drift_of",
+        "gate": "trust",
+        "pairwise": "trust.verdicts.commands:pairwise_of",
+        "verdicts": "verdicts",
+        "verdicts coherence": "trust.verdicts.commands:coherence_of",
+        "verdicts accuracy": "trust.verdicts.commands:accuracy_of",
+    },
+    "People and their labels": {
+        "golden": "golden",
+        "plan": "trust.label_plan:plan_of",
+        "escalate": "trust.escalation:escalation_of",
+        "correct": "trust.correction:correction_of",
+        "disagreements": "trust",
+    },
+    "Published results": {"reproduce": "runs"},
+    "Tools": {
+        "data": "data",
+        "evaluators": "catalogue",
+        "prompts": "catalogue",
+        "replies": "catalogue",
+        "schema": "catalogue",
+        "store": "catalogue",
+        "providers": "catalogue",
+    },
 }
-"""Words of a command → the module of this package that has it, or where it is declared, in the order
-of the help."""
+"""Heading → words of its commands → the module of this package that has each, or where it is declared; in the
+order of the help."""
+COMMANDS: Mapping[str, str] = {words: place for group in GROUPS.values() for words, place in group.items()}
+"""The same, of all headings."""
 SENTENCES: Mapping[str, str] = {
     "details": (
         "Print more of the run in RUN: measures, agreement of people, reliability, variance components."

@@ -30,6 +30,7 @@ _runs = click.argument("folders", metavar="RUN...", type=PATH, nargs=-1, require
 @_runs
 @several("--coefficient coefficient", "Show only this one; may be given again.")
 @option("--by order", "Column that ranks the evaluators and is tested.", metavar="ASPECT,LEVEL,COEFFICIENT")
+@option("--width", "Of tables in LaTeX.", metavar="column|text|LENGTH", default="text")
 @sheet_options
 @talk
 def leaderboard(
@@ -37,6 +38,7 @@ def leaderboard(
     *,
     coefficient: tuple[str, ...],
     order: str | None,
+    width: str,
     suffix: str,
     out: Path | None,
 ) -> None:
@@ -44,6 +46,7 @@ def leaderboard(
 
     Several runs stand side by side, one column per data set. They have no units in common, so nothing is
     ranked or tested.
+    A table in LaTeX is as wide as a column or the text of a paper in two columns, or a LENGTH such as 120mm.
     """
     from metaeval.reports.leaderboards import FORMATS
     from metaeval.study.results import read_board, read_boards
@@ -55,13 +58,14 @@ def leaderboard(
     board = read_boards(folders, coefficient) if others else read_board(first, coefficient, order)
     board = replace(board, name="-".join([board.name, *options_typed()]))
 
+    def written(kind: str) -> str:
+        return board.to_latex(width) if kind == "tex" else FORMATS[kind](board)
+
     def files(path: Path) -> dict[Path, str]:
         kind = path.suffix.lower().removeprefix(".")
-        return {path: board.to_page() if kind == "html" else FORMATS[kind](board)}
+        return {path: board.to_page() if kind == "html" else written(kind)}
 
-    tell_tables(
-        board.simulated, lambda: FORMATS[suffix](board), lambda: leaderboard_records(board), files, out
-    )
+    tell_tables(board.simulated, lambda: written(suffix), lambda: leaderboard_records(board), files, out)
     for folder in folders:
         tell_uncalibrated(folder)
     tell_lost(*folders)

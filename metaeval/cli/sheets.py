@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce, wraps
@@ -35,29 +36,32 @@ if TYPE_CHECKING:
     from metaeval.engine.sheet import Sheet
 
 Sheets: TypeAlias = "Sequence[Sheet]"
-_UNSEEN = {"suffix", "out", "data", "seed", "resamples"}
+_UNSEEN = {"suffix", "out", "width", "data", "seed", "resamples"}
 """Options that do not tell one table of a paper from another."""
 _SUFFIXES = ("txt", "md", "csv", "tex", "html", "json")
+_LATEX = "latex"  # may be typed for tex
 
 
 def format_option(default: str = "txt") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return ``--format`` (``suffix``), of which ``json`` is ``--json``; and ``--wide``."""
     about = "Output format; txt is as wide as the terminal."
-    suffix = option("--format suffix", about, _SUFFIXES, default=default, callback=_format)
-    columns = "All columns, also on a terminal that has no room for them side by side."
-    wide = flag("--wide", columns, callback=_fit, expose_value=False)
+    suffix = option("--format suffix", about, (*_SUFFIXES, _LATEX), default=default, callback=_format)
+    everything = "All tables, rows and columns, also on a terminal that has no room for them."
+    wide = flag("--wide --all", everything, callback=_fit, expose_value=False)
     return lambda command: suffix(wide(command))
 
 
 def _fit(context: click.Context, parameter: click.Parameter, wide: bool) -> None:
-    from metaeval.reports.cells import fitted
+    from metaeval.reports.cells import coloured, fitted
 
-    fitted.set(sys.stdout.isatty() and not wide)
+    terminal = sys.stdout.isatty()
+    fitted.set(terminal and not wide)
+    coloured.set(terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
 
 
 def _format(context: click.Context, parameter: click.Parameter, suffix: str) -> str:
     note(context, "json", suffix == "json")
-    return suffix
+    return "tex" if suffix == _LATEX else suffix
 
 
 def sheet_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -194,9 +198,10 @@ def written(
     out: Path, record: Callable[[], object], files: Callable[[Path], Mapping[Path, str]]
 ) -> Mapping[Path, str]:
     """Return the content of each file: the record for JSON, else ``files``, with all columns."""
-    from metaeval.reports.cells import fitted
+    from metaeval.reports.cells import coloured, fitted
 
     fitted.set(False)
+    coloured.set(False)
     return {out: f"{json_text(record())}\n"} if out.suffix.lower() == ".json" else files(out)
 
 

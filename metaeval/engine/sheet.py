@@ -61,6 +61,8 @@ class Column(NamedTuple):
     high: str = ""
     beside: tuple[str, ...] = ()
     """Further columns that are printed in the same cell, behind a slash each."""
+    parts: tuple[str, ...] = ()
+    """What each value of such a cell is, if LaTeX gives each a column of its own below the title."""
     optional: bool = False
     """Whether a table leaves it out where no row has a value."""
     keep: bool = False

@@ -128,7 +128,12 @@ class _Table:
                 Column("label", "Evaluator"),
                 *(
                     Column(
-                        first, a or board.noun, board.form, beside=tuple(others), keep=a == self.columns[-1]
+                        first,
+                        a or board.noun,
+                        board.form,
+                        beside=tuple(others),
+                        parts=tuple(self.numbers) if others else (),
+                        keep=a == self.columns[-1],
                     )
                     for a, (first, *others) in zip(self.columns, cells, strict=True)
                 ),

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+from metaeval.base.errors import MetaevalError
 from metaeval.base.spec import printed_name
 from metaeval.engine.sheet import NOTHING, Column, Mark, Sheet, decimals_of, value_text
 
@@ -20,8 +21,12 @@ _WORDS = re.compile(r"(?<=\s)")
 _NUMERIC = re.compile(r"([\d.,/ %-]*\d[\d.,/ %-]*)?")
 _NARROWEST = 16  # digits that a column of names keeps
 
+_POINTS = {"pt": 1.0, "mm": 72.27 / 25.4, "cm": 72.27 / 2.54, "in": 72.27}
+
 fitted: ContextVar[bool] = ContextVar("fitted", default=False)
-"""Whether columns without room are left out, as on a terminal; else they go on below."""
+"""Whether what has no room is left out and named, as on a terminal; else columns go on below."""
+coloured: ContextVar[bool] = ContextVar("coloured", default=False)
+"""Whether plain text has the colours of a terminal."""
 
 
 def cells(
@@ -54,6 +59,22 @@ def cells(
         return f"{shown} {number('[')}{number(ends[0])}, {number(ends[1])}{number(']')}"
 
     return [[cell(i, row, c) for c in sheet.columns] for i, row in enumerate(sheet.frame.to_dict("records"))]
+
+
+def points_of(width: str, named: Mapping[str, float]) -> float:
+    """Return a width on paper in LaTeX's points: one that has a name, or a length such as ``120mm``.
+
+    Raises
+    ------
+    MetaevalError
+        If it is neither.
+    """
+    if width in named:
+        return named[width]
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(pt|mm|cm|in)", width)
+    if not found or not float(found[1]):
+        raise MetaevalError(f"a width is {', '.join(named)}, or a length such as 120mm, not {width!r}")
+    return float(found[1]) * _POINTS[found[2]]
 
 
 def is_text(column: Column) -> bool:

@@ -1,39 +1,44 @@
-r"""Sheets → LaTeX: ``table*`` with booktabs rules, for ``\input`` into a paper.
+r"""Sheets → LaTeX: tables with booktabs rules, for ``\input`` into a paper.
 
-All are set in 8-point type. A table that is too wide for a page is turned on its side; one that is too wide
-for that, too, is not turned but goes on in further tables, as one that is too long does.
+A table is as wide as a column or the text of a paper in two columns, or has a stated width. It is set in type
+of 8 points, or 7 if all its columns stand side by side then; else columns without room stand below the others
+in the same float. A table that is higher than a page goes on in further floats.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
-from metaeval.engine.sheet import NOTHING, Mark, Sheet
-from metaeval.reports.cells import cells, fold, heads_of, is_text, stacked
+from metaeval.engine.sheet import NOTHING, Column, Mark, Sheet
+from metaeval.reports.cells import Part, cells, fold, heads_of, is_text, points_of, stacked, wrapped
 
 _HEAD = (
     r"% Needs \usepackage{booktabs,graphicx,textcomp} and \usepackage[T1]{fontenc};",
     "% names in scripts other than Latin need XeLaTeX or LuaLaTeX with a suitable font.",
 )
-_POINTS = 8
-_ROOM, _TURNED_ROOM = 335.0, 525.0  # points; the text of LaTeX's own classes is 345 wide, and 550 high
-_ROWS, _TURNED_ROWS, _LEAST_ROWS = 45, 28, 5
-_TURNED_LINE = 105  # characters of the notes of a table on its side
-_GAP = 6.0  # twice \tabcolsep
+WIDTHS = {"column": 221.0, "text": 452.0}
+"""Points of a column and of the text of LaTeX's article in two columns, on A4; ACM's and IEEE's are wider."""
+_WIDEST_COLUMN = 260.0  # of papers in two columns; a wider table stands across them
+_HEIGHT = 520.0  # points, of a page
+_TYPE = (8, 7)  # points
+_GAP = 5.0  # points between two columns: twice \tabcolsep
+_TO_NEXT = "\x1f"  # stands for the gap between the values of a cell
 # Widths in ems of Computer Modern at 8 points, rounded up; any other character counts as the widest.
 _WIDTHS = {
-    **dict.fromkeys(" ijl.,:;'|!", 0.36),
+    **dict.fromkeys(".,", 0.33),
+    **dict.fromkeys(" ijl:;'|!", 0.36),
     **dict.fromkeys("frst()[]/I", 0.45),
     **dict.fromkeys("0123456789abcdeghknopquvxyz*", 0.6),
     **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ-+=", 0.88),
 }
 _MOST = 1.1
 _MARKS: Mapping[Mark, str] = {"best": r"\textbf{{{}}}", "second": r"\underline{{{}}}"}
-_END = r"\end{table*}"
+_MOST_OTHER = 8  # evaluators that a note on counts names
 _MOST_WAITING = 15  # LaTeX of old holds 18 tables, that of today 52
 _MATHS = {
     "×": "times",
@@ -76,81 +81,131 @@ _APOSTROPHE = re.compile(r"(?<=[A-Za-z])'(?=s\b)")
 _PERCENT = re.compile(r"(?<=[0-9]) (?=\\%)")  # a line may not end between a number and its sign
 
 
-class Body(NamedTuple):
-    """What one ``tabular`` holds."""
+class Panel(NamedTuple):
+    """Columns of a table that stand side by side, as one ``tabular``."""
 
     alignment: str
     """A letter per column."""
-    lines: list[str]
-    """Between the outer rules."""
-    turned: bool
-    """Whether it stands on its side."""
+    title: list[str]
+    """The lines of the titles."""
+    rows: list[list[str]]
+    """The lines of each row, with what stands above it."""
 
 
-def width_of(text: str) -> float:
-    """Return how wide a text comes out at most, in points."""
-    return _POINTS * sum(_WIDTHS.get(character, _MOST) for character in text)
+def width_of(text: str, size: float = _TYPE[0]) -> float:
+    """Return how wide a text in type of a size comes out at most, in points."""
+    return sum(_GAP if c == _TO_NEXT else size * _WIDTHS.get(c, _MOST) for c in text)
 
 
 def _number(text: str) -> str:
     return escaped(text) if text == NOTHING else escaped(text).replace("-", "$-$")
 
 
-def _bodies(sheet: Sheet, words: int) -> Iterator[Body]:
-    """Yield the parts of a table, each of which fits a page.
+def _initials(column: Column) -> list[str]:
+    """Return what stands above the values of a cell: initials that differ, or whole words."""
+    letters = [part[:1].upper() for part in column.parts]
+    return letters if len({*letters}) == len(letters) else [*column.parts]
 
-    Text is wrapped, and escaped then; numbers are set as they are. The caption and the notes have as many
-    characters as ``words`` says, which take room, too.
+
+def _counts_said(sheet: Sheet) -> Sheet:
+    """Return a sheet whose counts are said in notes: the most frequent, and those of the few other rows."""
+    notes, kept, (first, *_) = list(sheet.notes), [*sheet.columns], sheet.columns
+    for column in sheet.columns:
+        if column.form == "counts":
+            counts = sheet.frame[column.name]
+            usual = counts.mode()[0]
+            names = sheet.frame.loc[counts != usual, first.name]
+            if len(names) <= _MOST_OTHER:
+                others = ", ".join(f"{counts[i]} of {name}" for i, name in names.items())
+                notes.append(f"{column.title.capitalize()}: {usual}{', but ' * bool(others)}{others}.")
+                kept.remove(column)
+    return replace(sheet, columns=tuple(kept), notes=tuple(notes))
+
+
+def _panels(sheet: Sheet, room: float, size: float) -> list[Panel]:
+    """Return the parts of a table in type of a size, each of which is no wider than there is room.
+
+    Text is wrapped, and escaped then; numbers are set as they are. Values of a cell that have names stand in
+    columns of their own.
     """
     titles, texts = [c.title for c in sheet.columns], [is_text(c) for c in sheet.columns]
-    rows, numbers = cells(sheet), cells(sheet, number=_number, marks=_MARKS)
-    heads = heads_of(sheet)
-    upright, turned = (
-        fold(titles, rows, texts, room=room - _GAP, measure=width_of, gap=_GAP)
-        for room in (_ROOM, _TURNED_ROOM)
-    )
-    on_side = len(upright) > 1 and len(turned) == 1
-    most = max(_LEAST_ROWS, _TURNED_ROWS - round(words / _TURNED_LINE)) if on_side else _ROWS
-    for part in turned if on_side else upright:
-        title = _lines([[escaped(t) for t in line] for line in part.title_lines(titles, width_of)])
-        set_rows = []
-        for i in part.rows:
-            wrapped_row = zip(part.columns, part.wrapped_row(rows[i], texts, width_of), strict=True)
-            row = [[*map(escaped, c)] if texts[j] else [numbers[i][j]] for j, c in wrapped_row]
-            set_rows.append(_lines(stacked(row)))
-        # A word above rows takes a line, too; the first one is counted with the titles.
-        above = [k > 0 and heads[i] != heads[part.rows[k - 1]] for k, i in enumerate(part.rows)]
-        heights = [len(row) + head for row, head in zip(set_rows, above, strict=True)]
-        for chunk in _chunks(heights, most):
-            lines = title + ([] if set_rows else [r"    \midrule"])
-            before = None
-            for k in chunk:
-                head = heads[part.rows[k]]
-                if head != before:
-                    lines.append(r"    \midrule")
-                    if head:
-                        across = len(part.columns)
-                        lines.append(rf"    \multicolumn{{{across}}}{{l}}{{\textit{{{escaped(head)}}}}} \\")
-                before = head
-                lines += set_rows[k]
-            yield Body("".join("l" if texts[j] else "r" for j in part.columns), lines, on_side)
+    plain, numbers = cells(sheet), cells(sheet, number=_number, marks=_MARKS)
+    columns = [[row[j] for row in plain] for j in range(len(titles))]
+    for j, column in enumerate(sheet.columns):
+        if column.parts and plain:
+            values = zip(*(text.split(" / ") for text in columns[j]), strict=True)
+            columns[j] = [_TO_NEXT.join(max(of, key=width_of) for of in values)] * len(plain)
+    rows, measure = [*zip(*columns, strict=True)] if plain else [], partial(width_of, size=size)
+    parts = fold(titles, rows, texts, room=room, measure=measure, gap=_GAP)
+    return [_panel(sheet, part, plain, numbers, measure) for part in parts]
 
 
-def _lines(stacked_cells: Iterable[Sequence[str]]) -> list[str]:
-    return [rf"    {' & '.join(line)} \\" for line in stacked_cells]
+def _panel(
+    sheet: Sheet,
+    part: Part,
+    plain: Sequence[Sequence[str]],
+    numbers: Sequence[Sequence[str]],
+    measure: Callable[[str], float],
+) -> Panel:
+    columns = [sheet.columns[j] for j in part.columns]
+    texts, heads = [is_text(c) for c in sheet.columns], heads_of(sheet)
+    many = [max(1, len(c.parts)) for c in columns]
+    above = [
+        wrapped(c.title, w, measure, words=True) + ([""] if c.parts else [])
+        for c, w in zip(columns, part.widths, strict=True)
+    ]
+    *upper, last = stacked(above, down=True)
+    title = [
+        _line(
+            rf"\multicolumn{{{n}}}{{c}}{{{escaped(t)}}}" if n > 1 else escaped(t)
+            for t, n in zip(line, many, strict=True)
+        )
+        for line in upper
+    ]
+    places = [(sum(many[:k]) + 1, sum(many[: k + 1])) for k, n in enumerate(many) if n > 1]
+    if places:
+        title.append("    " + " ".join(rf"\cmidrule(lr){{{low}-{high}}}" for low, high in places))
+    below = [_initials(c) if c.parts else [escaped(t)] for c, t in zip(columns, last, strict=True)]
+    title.append(_line(text for texts_of in below for text in texts_of))
+    lines, before = list[list[str]](), None
+    for i in part.rows:
+        wraps = zip(part.columns, part.wrapped_row(plain[i], texts, measure), strict=True)
+        row = stacked([[*map(escaped, c)] if texts[j] else [numbers[i][j]] for j, c in wraps])
+        spread = [
+            [v for t, n in zip(line, many, strict=True) for v in (t.split(" / ") if n > 1 and t else [t] * n)]
+            for line in row
+        ]
+        head = [r"    \midrule"] if heads[i] != before else []
+        if head and heads[i]:
+            head.append(rf"    \multicolumn{{{sum(many)}}}{{l}}{{\textit{{{escaped(heads[i])}}}}} \\")
+        before = heads[i]
+        lines.append([*head, *map(_line, spread)])
+    letters = ["l" if texts[j] else "r" * n for j, n in zip(part.columns, many, strict=True)]
+    return Panel("@{}" + "".join(letters) + "@{}", title, lines or [[r"    \midrule"]])
 
 
-def _chunks(heights: Sequence[int], most: int) -> Iterator[range]:
-    """Yield ranges of rows for as few tables as fit a page each, which share the rows evenly."""
-    total = sum(heights)
-    even = math.ceil(total / math.ceil(total / most)) if total else 1
-    first = high = 0
-    for i, height in enumerate(heights):
-        if high and high + height > even:
-            yield range(first, i)
-            first, high = i, 0
-        high += height
-    yield range(first, len(heights))
+def _line(texts: Iterable[str]) -> str:
+    return rf"    {' & '.join(texts)} \\"
+
+
+def _floats(panels: Sequence[Panel], most: float, on: float) -> Iterator[list[Panel]]:
+    """Yield what stands in each float: ``most`` lines in the first one, ``on`` in those after it."""
+    held, high = list[Panel](), 0.0
+    for panel in panels:
+        top, own = len(panel.title) + 1.5, list[list[str]]()
+        whole = sum(map(len, panel.rows)) + top
+        if held and high + whole > most and whole <= on:
+            yield held
+            held, high, most = [], 0.0, on
+        high += top
+        for row in panel.rows:
+            if high + len(row) > most and (held or own):
+                yield [*held, *([panel._replace(rows=own)] if own else [])]
+                held, own, high, most = [], [], top, on
+            own.append(row if own or row[0].endswith("midrule") else [r"    \midrule", *row])
+            high += len(row)
+        held.append(panel._replace(rows=own))
+    yield held
 
 
 def labels(of: str, names: Sequence[str]) -> list[str]:
@@ -175,18 +230,22 @@ def label_of(*names: str) -> str:
     return "-".join(parts)
 
 
-def paper(sheets: Sequence[Sheet], of: str = "", *, above: Iterable[str] = ()) -> str:
+def paper(sheets: Sequence[Sheet], of: str = "", *, above: Iterable[str] = (), width: str = "text") -> str:
     r"""Return the tables of sheets as one text, to be put into a paper.
 
     What they are ``of`` tells their labels from others in the paper; lines ``above`` come after those on what
-    the tables need. A page ends before LaTeX has more tables waiting than it can.
+    the tables need. ``width`` is ``column``, ``text``, or a length such as ``120mm``. A page ends before
+    LaTeX has more tables waiting than it can.
     """
-    lines, tables = [*_HEAD, *above], 0
+    room = points_of(width, WIDTHS)
+    narrow = f"% Set for a width of {room:g}pt; where there is less, the type shrinks: state it by --width."
+    lines, tables = [*_HEAD, narrow, *above], 0
     for sheet, label in zip(sheets, labels(of, [sheet.name for sheet in sheets]), strict=True):
-        for line in _tables(sheet, label):
+        for line in _tables(sheet, label, room):
             lines.append(line)
-            tables += line == _END
-            if line == _END and tables % _MOST_WAITING == 0:
+            ends = line.startswith(r"\end{table")
+            tables += ends
+            if ends and tables % _MOST_WAITING == 0:
                 lines.append(r"\clearpage")
     return "\n".join(lines) + "\n"
 
@@ -201,40 +260,51 @@ def prose(text: str) -> str:
     return _PERCENT.sub("~", escaped(_APOSTROPHE.sub("’", text)))
 
 
-def _tables(sheet: Sheet, label: str) -> Iterator[str]:
-    r"""Yield the lines of ``table*`` environments; one that is too long or too wide goes on in further ones.
+def _tables(sheet: Sheet, label: str, room: float) -> Iterator[str]:
+    r"""Yield the lines of floats; a table that is too high for one goes on in further ones.
 
     The label is what ``\ref`` calls the table, behind ``tab:``; a further one has the number of the first.
     What is simulated is said in capitals, and in a comment above unless it was said before.
     """
+    sheet = _counts_said(sheet)
     simulated, title = sheet.simulated, sheet.title.rstrip(".")
     caption, notes = sheet.caption or f"{title}.", " ".join(filter(None, [*sheet.notes, simulated.sentence]))
+    for column in sheet.columns:
+        named = " / ".join(f"{p} ({i})" for p, i in zip(column.parts, _initials(column), strict=True))
+        notes = notes.replace(" / ".join(column.parts), named) if named else notes
     loud = rf"\textbf{{{simulated.loud}}} " if simulated else ""
     if simulated and not simulated.told:
         yield f"% {simulated.loud}"
-    for i, body in enumerate(_bodies(sheet, len(caption + notes))):
+    words = 1.2 * width_of(caption + notes) / room  # lines
+    kind = "table" if room <= _WIDEST_COLUMN else "table*"
+    made = []
+    for size in _TYPE:
+        panels, high = _panels(sheet, room, size), _HEIGHT / (1.2 * size)
+        made.append((len(panels), [*_floats(panels, high - words, high)], size))
+    _, floats, size = min(made, key=lambda one: (one[0], len(one[1]) > 1, -one[2]))
+    for i, held in enumerate(floats):
         yield ""
-        yield r"\begin{table*}" + ("[p]" if body.turned else "")
+        yield rf"\begin{{{kind}}}"
         yield r"  \centering"
-        if body.turned:
-            yield rf"  \rotatebox{{90}}{{\begin{{minipage}}{{{_TURNED_ROOM:g}pt}}\centering"
         if i:
             yield r"  \addtocounter{table}{-1}"
             yield f"  \\caption{{{loud}{prose(f'{title} (continued).')}}}"
         else:
             yield f"  \\caption{{{loud}{prose(caption)}}}"
             yield f"  \\label{{tab:{label}}}"
-        yield r"  \smallskip"
-        yield rf"  \fontsize{{{_POINTS}}}{{{_POINTS * 1.2:g}}}\selectfont"
+        yield rf"  \fontsize{{{size}}}{{{size * 1.2:g}}}\selectfont"
         yield rf"  \setlength{{\tabcolsep}}{{{_GAP / 2:g}pt}}"
-        yield f"  \\begin{{tabular}}{{{body.alignment}}}"
-        yield r"    \toprule"
-        yield from body.lines
-        yield r"    \bottomrule"
-        yield r"  \end{tabular}"
+        for panel in held:
+            yield r"  \par\smallskip"
+            yield rf"  \sbox0{{\begin{{tabular}}{{{panel.alignment}}}"
+            yield r"    \toprule"
+            yield from panel.title
+            for row in panel.rows:
+                yield from row
+            yield r"    \bottomrule"
+            yield r"  \end{tabular}}%"
+            yield r"  \ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi"
         if notes and not i:
             yield r"  \par\smallskip"
-            yield f"  \\parbox{{\\linewidth}}{{\\footnotesize {prose(notes)}}}"
-        if body.turned:
-            yield r"  \end{minipage}}"
-        yield _END
+            yield rf"  \parbox{{\linewidth}}{{{prose(notes)}}}"
+        yield rf"\end{{{kind}}}"

@@ -31,7 +31,7 @@ from metaeval.reports.sheets import (
     room,
     sheet_to_html,
     sheet_to_markdown,
-    sheet_to_text,
+    sheets_to_text,
 )
 
 ROWS = 60
@@ -96,7 +96,7 @@ class Leaderboard:
         lost = " ".join([LOST, *self.lost]) if self.lost else ""
         sentences = (*self.first, self.heading, self.told.warning, lost)
         above = [f"{prose(sentence, room())}\n" for sentence in sentences if sentence]
-        return "\n".join([*above, *map(sheet_to_text, self.sheets)])
+        return "\n".join([*above, sheets_to_text(self.sheets)])
 
     def to_markdown(self) -> str:
         """Return Markdown: the ranking, and a section per table."""
@@ -108,15 +108,19 @@ class Leaderboard:
         above += [f"{markdown(paragraph)}\n" for paragraph in self.first]
         return "\n".join([*above, *map(sheet_to_markdown, self.sheets)])
 
-    def to_latex(self) -> str:
-        """Return LaTeX tables to put into a paper; they need the packages booktabs and graphicx."""
+    def to_latex(self, width: str = "text") -> str:
+        """Return LaTeX tables to put into a paper; they need the packages booktabs and graphicx.
+
+        Each is as wide as a ``column`` or the ``text`` of a paper in two columns, or as a length such as
+        ``120mm``; `MetaevalError` is raised for another ``width``.
+        """
         above = [f"% {words}" for words in (self.simulated.loud, LOST if self.lost else "") if words]
         sentences = (*self.policy, *filter(None, [self.told.sentence]), *self.lost)
         simulated = replace(self.simulated, told=True)
         tables = [replace(t, notes=(*t.notes, *sentences), simulated=simulated) for t in self.tables]
         ranking = self.ranking
         ranked = [replace(ranking, notes=(*self.first[:1], *ranking.notes))] if ranking else []
-        return paper([*ranked, *tables], self.name or self.dataset, above=above)
+        return paper([*ranked, *tables], self.name or self.dataset, above=above, width=width)
 
     def to_csv(self) -> str:
         """Return one CSV table, the numbers as printed, a row per evaluator and table."""

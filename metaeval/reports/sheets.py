@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +19,7 @@ from metaeval.reports import template
 from metaeval.reports.cells import (
     Part,
     cells,
+    coloured,
     fitted,
     fold,
     heads_of,
@@ -39,6 +41,9 @@ _GAP = 2  # characters between two columns of text
 _LEAST_WIDTH = 40  # characters; a narrower terminal wraps the lines itself
 _LEAST = ("count", "counts", "rank", "code", "usd", "seconds")  # forms of columns that go first
 _NAMED = 3  # columns without room that are named
+_LINES, _LEAST_ROWS = 50, 5  # that a terminal is shown, over all tables; of its first table
+_TITLE, _WARNING, _QUIET = "bold", "bold yellow", "dim"
+_MARKED = {re.compile(r"-?[\d.]+\*"): "bold green", re.compile(r"-?[\d.]+\+"): "underline"}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|~#$])")
 _ENTITY = re.compile(r"&(?=[#\w])")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
@@ -55,35 +60,101 @@ def prose(text: str, width: int) -> str:
     return "\n".join(wrapped(sentences, width, cell_len, words=True))
 
 
-def sheet_to_text(sheet: Sheet) -> str:
-    """Return a title, aligned columns that fit the terminal, and the notes."""
-    width, fit, heads = room(), fitted.get(), heads_of(sheet)
-    columns, body = sheet.columns, cells(sheet, marks=_TEXT)
-    parts = [prose(sentence, width) for sentence in (sheet.title, sheet.simulated.warning) if sentence]
-    kept, missing = [*range(len(columns))], list[str]()
+def look(text: str, style: str) -> str:
+    """Return lines in a style of rich, such as ``bold red``, on a terminal; elsewhere as they are."""
+    if not coloured.get():
+        return text
+    from rich.style import Style
+
+    made = Style.parse(style)
+    return "\n".join(made.render(line) if line else line for line in text.split("\n"))
+
+
+def sheets_to_text(sheets: Sequence[Sheet]) -> str:
+    """Return sheets below each other; a terminal is shown the first ones, as much as a screen or two hold."""
+    if not fitted.get():
+        return "\n".join(map(sheet_to_text, sheets))
+    shown, others, left = list[str](), list[str](), _LINES
+    for sheet in sheets:
+        rows = len(sheet.frame)
+        text = sheet_to_text(sheet)
+        while not shown and (over := text.count("\n") - left) > 0 and rows > _LEAST_ROWS:
+            rows = max(_LEAST_ROWS, rows - max(1, over * rows // text.count("\n")))
+            text = sheet_to_text(sheet, rows)
+        if shown and text.count("\n") > left:
+            others.append(sheet.title)
+        else:
+            shown.append(text)
+            left -= text.count("\n") + 1
+    if others:
+        shown.append(
+            look(prose(f"Further tables: {'; '.join(others)}. --wide shows all.", room()), _QUIET) + "\n"
+        )
+    return "\n".join(shown)
+
+
+def sheet_to_text(sheet: Sheet, most: int | None = None) -> str:
+    """Return a title, aligned columns that fit the terminal, about ``most`` rows or all, and the notes."""
+    width, fit = room(), fitted.get()
+    columns, every = sheet.columns, cells(sheet, marks=_TEXT)
+    said = ((sheet.title, _TITLE), (sheet.simulated.warning, _WARNING))
+    parts = [look(prose(sentence, width), style) for sentence, style in said if sentence]
+    kept, missing, heads = [*range(len(columns))], list[str](), heads_of(sheet)
+    rows = _first(heads, most)
 
     def table() -> str:
-        return _table([columns[j] for j in kept], [[row[j] for j in kept] for row in body], heads, width)
+        body = [[every[i][j] for j in kept] for i in rows]
+        return _table([columns[j] for j in kept], body, [heads[i] for i in rows], width)
 
     text = table()
     if fit and "\n\n" in text and any(c.beside for c in columns):  # it goes on below
-        body = cells(replace(sheet, columns=tuple(c._replace(beside=()) for c in columns)), marks=_TEXT)
+        every = cells(replace(sheet, columns=tuple(c._replace(beside=()) for c in columns)), marks=_TEXT)
         text, missing = table(), ["further values of a cell"]
-    for j in _droppable(columns, body) if fit else ():
-        if "\n\n" in text:
+    above = _above(columns, every) if fit and not sheet.heads and "\n\n" in text else None
+    if above is not None:
+        kept.remove(above)
+        heads = [row[above] for row in every]
+        rows = _first(heads, most)
+        text = table()
+    for j in _droppable(columns, every) if fit else ():
+        if j in kept and "\n\n" in text:
             kept.remove(j)
             text = table()
-    missing += [c.title for j, c in enumerate(columns) if j not in kept]
+    missing += [c.title for j, c in enumerate(columns) if j not in (*kept, above)]
     if fit and "\n\n" in text:
-        body = [[cell.partition(" [")[0] for cell in row] for row in body]
+        every = [[cell.partition(" [")[0] for cell in row] for row in every]
         text, missing = table(), ["intervals", *missing]
+    for mark, style in _MARKED.items() if sheet.marks else ():
+        text = mark.sub(lambda found, style=style: look(found[0], style), text)
     parts.append(text)
-    if missing:
-        named = "; ".join(missing[:_NAMED]) + f" and {len(missing) - _NAMED} more" * (len(missing) > _NAMED)
-        parts.append(prose(f"No room for {named}: --wide shows all.", width))
+    named = "; ".join(missing[:_NAMED]) + f" and {len(missing) - _NAMED} more" * (len(missing) > _NAMED)
+    further = f"{len(every) - len(rows)} of {len(every)} rows" * (len(rows) < len(every))
+    if lacking := [*filter(None, [named, further])]:
+        parts.append(
+            look(prose(f"No room for {', nor for '.join(lacking)}: --wide shows all.", width), _QUIET)
+        )
     if sentences := _sentences(sheet):
-        parts.append(prose(" ".join(sentences), width))
+        parts.append(look(prose(" ".join(sentences), width), _QUIET))
     return "\n\n".join(parts) + "\n"
+
+
+def _first(heads: Sequence[str], most: int | None) -> list[int]:
+    """Return about so many rows, as many below each head; all, if ``most`` is left out."""
+    if most is None:
+        return [*range(len(heads))]
+    each = max(1, most // len({*heads}))
+    return [i for i, head in enumerate(heads) if heads[:i].count(head) < each]
+
+
+def _above(columns: Sequence[Column], body: Sequence[Sequence[str]]) -> int | None:
+    """Return the column of words whose rows stand together, each value once, that may stand above them."""
+    values = [[row[j] for row in body] for j in range(len(columns))]
+    keys = keys_of(values, [*map(is_text, columns)])
+    for j in keys if len(keys) > 1 else ():
+        runs = sum(a != b for a, b in pairwise(["", *values[j]]))
+        if runs == len({*values[j]}) and 3 * runs <= len(body):
+            return j
+    return None
 
 
 def _table(columns: Sequence[Column], rows: Sequence[Sequence[str]], heads: Sequence[str], width: int) -> str:
@@ -97,12 +168,12 @@ def _table(columns: Sequence[Column], rows: Sequence[Sequence[str]], heads: Sequ
     blocks = []
     for part in fold(titles, body, left, room=width - len(indent), measure=cell_len, gap=_GAP):
         lines = [*part.title_lines(titles, cell_len), tuple("-" * int(w) for w in part.widths)]
-        block = [_line(line, part, left, indent) for line in lines]
+        block = [look(_line(line, part, left, indent), _QUIET) for line in lines]
         head = ""
         for i in part.rows:
             if heads[i] and heads[i] != head:
                 head = heads[i]
-                block.append(head)
+                block.append(look(head, _TITLE))
             lines = stacked(part.wrapped_row(body[i], left, cell_len))
             block += [_line(line, part, left, indent) for line in lines]
         blocks.append("\n".join(block))
@@ -258,6 +329,8 @@ def render(sheets: Sequence[Sheet], suffix: str, of: str = "", first: Sequence[s
         return paper(sheets, of)
     above = {"txt": lambda line: prose(line, room()), "md": markdown}.get(suffix)
     paragraphs = [f"{above(line)}\n" for line in first] if above else []
+    if suffix == "txt":
+        return "\n".join([*paragraphs, sheets_to_text(_warned_once(sheets))])
     return "\n".join([*paragraphs, *(SHEET_FORMATS[suffix](sheet) for sheet in _warned_once(sheets))])
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
+from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import MARK
@@ -260,11 +261,16 @@ def side_by_side(
 
 
 def pairs_sheet(tests: Comparisons, board: Board) -> Sheet:
-    """Return the tests of every two evaluators: sheet ``tests``, with the columns of `Comparisons.frame`."""
+    """Return the tests of every two evaluators: sheet ``tests``, with the columns of `Comparisons.frame`.
+
+    The title counts the pairs that differ significantly; these stand first.
+    """
     frame = tests.frame
     for side in ("first", "second"):
         frame[f"{side}_label"] = [board.label(name) for name in frame[side]]
     corrected = {"holm": "p_holm", "bh": "p_bh"}.get(tests.policy["correction"])
+    frame = frame.sort_values([corrected or "p", "p"], kind="stable", ignore_index=True)
+    differ, pairs = int((frame[corrected or "p"] <= tests.policy["alpha"]).sum()), counted(len(frame), "pair")
     columns = [
         Column("first_label", "evaluator"),
         Column("second_label", "against"),
@@ -279,7 +285,8 @@ def pairs_sheet(tests: Comparisons, board: Board) -> Sheet:
     notes = [f"Differences of {measure}; the better of the two stands first."]
     if len(frame):
         notes.append(tests_sentence(tests.policy))
-    return Sheet("tests", "Paired tests", frame, tuple(columns), tuple(notes), board.simulated)
+    title = f"Paired tests: {differ:,} of {pairs} {'differs' if differ == 1 else 'differ'} significantly"
+    return Sheet("tests", title, frame, tuple(columns), tuple(notes), board.simulated)
 
 
 class _Tested(NamedTuple):

@@ -144,12 +144,16 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
             told = how.evaluators or judges
             found = {name: clause for name, clause in gate_clauses(made).items() if name in told}
     intervals_note = _intervals(bootstrap, data, labelled.nouns)
-    sheets = calibration_sheets(measured, bands, how, intervals=intervals_note, left_out=left_out)
+    sheets = calibration_sheets(
+        measured, bands, how, intervals=intervals_note, left_out=left_out, judges=judges
+    )
     who = labelled.nouns.get(folds, folds)
     fitted = map_sheet(maps, who=who, seed=bootstrap.seed)
     intervals = conformal_sheet(maps, who=who)
     stated = _confidence(labelled, how, data.evaluators, judges)
-    return _made([*stated[:1], *sheets, *stated[1:], fitted, intervals], labelled, data.evaluators, found)
+    lead = len(stated) > 1  # else no judge states a confidence
+    made = [*stated[:lead], *sheets, *stated[lead:], fitted, intervals]
+    return _made(made, labelled, data.evaluators, found)
 
 
 def _made(

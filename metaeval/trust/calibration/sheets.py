@@ -89,6 +89,7 @@ def calibration_sheets(
     *,
     intervals: str = "",
     left_out: Sequence[str] = (),
+    judges: Sequence[str] = (),
 ) -> list[Sheet]:
     """Return ``calibration`` and, where there are such results, ``labels``, ``strata`` and ``confusion``.
 
@@ -103,8 +104,12 @@ def calibration_sheets(
     if all(one.words for one in whole):
         names = ["kappa", "alpha"]
     rows, strata = [], []
-    # By aspect, and in it from the best to the worst; those without a value last.
-    for one in sorted(whole, key=lambda one: (aspects.index(one.aspect), *falling(judged[id(one)][1].value))):
+
+    def place(one: Agreement) -> tuple[Any, ...]:
+        """By aspect, the judges first, from the best to the worst; those without a value last."""
+        return (aspects.index(one.aspect), one.evaluator not in judges, *falling(judged[id(one)][1].value))
+
+    for one in sorted(whole, key=place):
         measured, value, verdict = judged[id(one)]
         row: dict[str, Any] = {"evaluator": one.evaluator, "aspect": one.aspect, "n_units": one.n_units}
         row |= {"n_without": sum(one.statuses.values()), "verdict": verdict, "by": _title(measured)}
@@ -119,7 +124,9 @@ def calibration_sheets(
         strata += [row | {"verdict": verdict, "by": _title(measured)}] if one.stratum else []
     units, verdicts = Column("n_units", "Units", "count"), Column("verdict", "Verdict", keep=True)
     measures = {row["by"] for row in (*rows, *strata)}
-    bys = (Column("by", "Measure"),) if len(measures) > 1 else ()  # a single one stands in the title
+    bys = (
+        (Column("by", "Measure", keep=True),) if len(measures) > 1 else ()
+    )  # a single one stands in the title
     title = "Agreement" if bys else " ".join(["Agreement:", *measures])
     estimate = Column("estimate", title, "decimal", "low", "high", keep=True)
     columns = (

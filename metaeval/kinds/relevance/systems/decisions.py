@@ -82,7 +82,7 @@ SYSTEMS = KindTable(
         *BY,
         Column("system", "System"),
         Column("value", "Mean", "decimal", "ci_low", "ci_high"),
-        Column("rank_range", "Rank range"),
+        Column("rank_range", "Rank range", keep=True),
         Column("judged", "Judged", "share"),
         Column("n_users", "Users", "count"),
         Column("n_missing", "Users without a list", "count"),
