@@ -179,13 +179,19 @@ class Report:
 
     def _tests(self, ranked: RankedCell) -> dict[str, Any]:
         best, *_ = ranked.ranking.frame["evaluator"]
-        rows = ranked.ranking.frame.set_index("evaluator").loc[self._names]
+        rows, ranks = ranked.ranking.frame.set_index("evaluator").loc[self._names], ranked.tests.ranks
         return {
             "at": self.board.codes(ranked.at),
-            "cluster": [*map(str, rows["cluster"])],
+            "range": [*rows["rank_range"]],
+            "mayBeBest": [*map(ranks.may_be_best, self._names)],
             "pBest": numbers(rows["p_best"]),
+            "better": [*map(ranks.better_than_baseline, self._names)],
+            **{name: numbers(rows[name]) for name in ("difference", "difference_low", "difference_high")},
+            "pAgainstBest": numbers(rows["p_against_best"]),
             "best": self._names.index(str(best)),
-            "alpha": ranked.alpha,
+            "baseline": self.board.label(baseline) if (baseline := ranks.baseline) else "",
+            "alpha": ranks.alpha,
+            "refused": ranks.refused,
             "sentence": ranked.sentence,
         }
 

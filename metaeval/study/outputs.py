@@ -217,7 +217,7 @@ def _size_text(data: DataSet) -> str:
 def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFrame) -> list[tuple[str, str]]:
     ranks, failed, priced, unread = "", "", "", ""
     if results.ranked:
-        ranks = "the evaluators not significantly worse than its best; the best of the rest begins the next"
+        ranks = "those the data allow: from one more than are shown better to all but those shown worse"
     if failures := {
         s
         for e in record.evaluators.values()
@@ -235,7 +235,7 @@ def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFra
             "has people or scores of it, which raises estimates" if record.in_truth else "",
         ),
         ("unit", f"what a score is about, named by {', '.join(data.nouns[key] for key in data.keys)}"),
-        ("rank group", ranks),
+        ("rank range", ranks),
         ("interval, [low, high]", "values that fit the data, the estimate being one; a wide one: few data"),
         ("p", "how probable a difference this large is if there is none; small: not by chance alone"),
         ("missing scores", "scores not given, one per unit and aspect, among the units that people rated"),

@@ -207,11 +207,20 @@ def _tests(evaluators: int, at: Sequence[int], failing: Sequence[int]) -> dict[s
     known = [e for e in range(evaluators) if e not in failing] or [0]
     return {
         "at": at,
-        "cluster": [str(1 + known.index(e) // 3) if e in known else "" for e in range(evaluators)],
-        "pBest": [(0.2 if e % 2 else 0.0004) if e in known[1:] else None for e in range(evaluators)],
+        "range": [f"{1 + e // 3}–{evaluators}" if e in known else "" for e in range(evaluators)],
+        "mayBeBest": [e < 3 if e in known else None for e in range(evaluators)],
+        "pBest": [(0.2 if e < 3 else 0.0004) if e in known else None for e in range(evaluators)],
+        "better": [e % 2 == 0 if e in known[1:] else None for e in range(evaluators)],
+        **{
+            name: [value if e in known[1:] else None for e in range(evaluators)]
+            for name, value in (("difference", -0.1), ("difference_low", -0.25), ("difference_high", 0.05))
+        },
+        "pAgainstBest": [0.04 if e in known[1:] else None for e in range(evaluators)],
         "best": known[0],
+        "baseline": "Random",
         "alpha": 0.05,
-        "sentence": "A rank group is one. p: two-sided paired permutation tests.",
+        "refused": "",
+        "sentence": "A rank range is one. p: two-sided paired permutation tests.",
     }
 
 
