@@ -160,7 +160,7 @@ def run(studies: int = STUDIES, *, quick: bool = False) -> Iterator[dict[str, An
     yield from generator_means.run(studies, quick=quick)
     yield from rankings.run(studies, quick=quick)
     yield from system_orders.run(studies, quick=quick)
-    yield from generalizability.run(min(studies, 1_000), quick=quick)
+    yield from generalizability.run(studies, quick=quick)
     yield from trust.run(studies, quick=quick)
     yield from replacing.run(studies, quick=quick)
     yield from correcting.run(studies, quick=quick)

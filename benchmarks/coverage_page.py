@@ -41,6 +41,7 @@ _SECTIONS = (
     ("Generators", ("rankings of", "means of", "equal generators", "prediction-powered")),
     ("Orders of systems", ("order of",)),
     ("Whose order", ("whose order",)),
+    ("Families of prompts", ("family of",)),
     ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
     ("Replacing people", ("replacing",)),
     ("Correcting a judge", ("correcting",)),

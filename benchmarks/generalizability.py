@@ -1,7 +1,8 @@
-"""Coverage of intervals of how far users share an order of generators.
+"""Coverage of intervals of how far users share an order of generators, and of means of prompts.
 
 A user's effect of a generator is the common one and one of the user's own; an item of a user has a level, and
 a rating noise. Ratings are whole numbers from 1 to 5. What is estimated is found from very many users.
+The mean of a family of prompts is that of all that might have been drawn.
 """
 
 from __future__ import annotations
@@ -11,8 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.shares import row
-from metaeval.stats.regression.generalizability import OwnEffects, SharedOrder, shared_order
+from benchmarks.shares import COVERS, row
+from metaeval.stats.regression.generalizability import (
+    OwnEffects,
+    SharedOrder,
+    shared_order,
+    total_interval,
+    variance_of_mean,
+)
 from metaeval.stats.resampling.weights import one_thread
 
 if TYPE_CHECKING:
@@ -75,8 +82,34 @@ def covered(studies: int, users: int, how: Orders) -> dict[str, Any]:
     )
 
 
+def family(studies: int, clusters: int, prompts: int, own: float) -> dict[str, Any]:
+    """Return how often 95 % intervals hold the mean of all prompts, whose standard deviation is ``own``.
+
+    What a cluster adds has 0.5, and what it adds to one prompt alone 0.4.
+    """
+    from scipy.special import stdtrit
+
+    rng = np.random.default_rng([clusters, prompts, int(1000 * own)])
+    hits = np.zeros(2)
+    for _ in range(studies):
+        table = own * rng.normal(size=(prompts, 1)) + 0.5 * rng.normal(size=clusters)
+        table = table + 0.4 * rng.normal(size=(prompts, clusters))
+        values = table.mean(axis=1)
+        alone = variance_of_mean(table - values[:, None])
+        found = total_interval([values], alone, clusters - 1)
+        half = stdtrit(clusters - 1, 0.975) * np.sqrt(alone)
+        hits += found.low <= 0 <= found.high, abs(found.value) <= half
+    total, plain = (round(float(h), 4) for h in hits / studies)
+    what = f"family of {prompts} prompts that differ by {own:g}, {clusters} clusters"
+    return row(what, studies, {"coverage": total}, COVERS, **{"clusters only": plain})
+
+
 def run(studies: int, *, quick: bool = False) -> Iterator[dict[str, Any]]:
     """Yield one result after the other."""
     for users in USERS[1:2] if quick else USERS:
         for how in (SHARED, OWN):
-            yield covered(studies, users, how)
+            yield covered(min(studies, 1_000), users, how)
+    for clusters in (40,) if quick else (20, 40, 100):
+        for prompts in (3, 5):
+            for own in (0.1,) if quick else (0.03, 0.1, 0.3):
+                yield family(studies, clusters, prompts, own)

@@ -1,13 +1,16 @@
-"""What a result would be with other people, prompts or items: components of crossed samples (G-theory).
+"""What a result would be with other people, prompts or items: components of crossed samples.
 
-Brennan (2001), Generalizability Theory; Shavelson and Webb (1991). A table of two crossed samples is split
-into what belongs to its rows, to its columns, and to both together.
+Generalizability theory (Brennan 2001; Shavelson & Webb 1991) takes all of them as samples, and splits what
+varies into what belongs to each and to both together. Here: whose order of the generators it is, and the
+error of the mean of several prompts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -158,3 +161,92 @@ def difference_p(a: SharedOrder, b: SharedOrder) -> float:
     error = np.sqrt(((a.deviations - b.deviations) ** 2).sum())
     df = min(a.n_users, b.n_users) - 1
     return float(2 * stdtr(df, -abs(a.z - b.z) / error)) if error > 0 else float("nan")
+
+
+FEWEST_MEMBERS = 3
+"""Prompts (judges) below which nothing is said of others that might have been taken."""
+
+
+class TotalInterval(NamedTuple):
+    """A mean of members, and its interval with the members as a sample; NaN if they are too few."""
+
+    value: float
+    low: float
+    high: float
+    df: float
+
+
+def total_interval(
+    facets: Sequence[Floats], variance: float, df: float, confidence: float = 0.95
+) -> TotalInterval:
+    """Return the interval of a mean over clusters and over prompts (and judges), which all are samples.
+
+    V = variance + Σ s² / P over the facets, where s is the standard deviation of the P values of a facet's
+    levels. Degrees of freedom are Satterthwaite's (1946), V² / (variance² / df + Σ (s² / P)² / (P − 1)). With
+    fewer than `FEWEST_MEMBERS` levels of a facet there is no interval.
+
+    Parameters
+    ----------
+    facets
+        Of each, the value of every level: of prompts, those averaged over judges, and so on. The mean is that
+        of the first.
+    variance, df
+        Of the mean, from the clusters alone: `variance_of_mean`.
+    """
+    from scipy.special import stdtrit
+
+    terms = [(variance, df), *((v.var(ddof=1) / len(v), len(v) - 1) for v in facets if len(v) > 1)]
+    total = sum(v for v, _ in terms)
+    value = float(facets[0].mean())
+    parts = sum(v * v / f for v, f in terms)
+    free = float(total**2 / parts) if parts > 0 else df
+    half = float(stdtrit(free, (1 + confidence) / 2) * np.sqrt(total))
+    half += 0.0 if min(map(len, facets)) >= FEWEST_MEMBERS else np.nan
+    return TotalInterval(value, value - half, value + half, free)
+
+
+def variance_of_mean(contributions: Floats) -> float:
+    """Return the variance of the mean of members, from contributions of shape (members, clusters)."""
+    mean = contributions.mean(axis=0)
+    return float(mean.var(ddof=1) / len(mean))
+
+
+def crossed_variance(users: float, items: float, both: float) -> float:
+    """Return the variance of a statistic where users and items both are samples: V_u + V_i − V_ui.
+
+    What each unit adds is in the variance by users and in that by items, and is taken off once (Owen 2007,
+    The Annals of Applied Statistics 1, 386). It is at least the larger of both; of n users and m items,
+    Student's t has min(n, m) − 1 degrees of freedom.
+    """
+    return max(users + items - both, users, items)
+
+
+class Components(NamedTuple):
+    """Variance components of one cluster, of one member (prompt), and of both together."""
+
+    cluster: float
+    member: float
+    both: float
+
+    def error(self, clusters: int, members: int) -> float:
+        """Return the standard error of the mean of so many members from so many clusters (a D-study)."""
+        of_members = self.member / members + self.both / (clusters * members)
+        return float(np.sqrt(self.cluster / clusters + of_members))
+
+
+def components(values: Floats, contributions: Floats) -> Components:
+    """Split the contributions of clusters to members by the crossed analysis of variance, cut at 0.
+
+    Parameters
+    ----------
+    values
+        Of the members, shape (P,).
+    contributions
+        Of the clusters to each, centred, shape (P, n): pseudo-values of the jackknife, less their mean.
+    """
+    p, n = contributions.shape
+    of_cluster = contributions.mean(axis=0)
+    left = contributions - contributions.mean(axis=1, keepdims=True) - of_cluster + contributions.mean()
+    both = (left**2).sum() / ((p - 1) * (n - 1))
+    cluster = of_cluster.var(ddof=1) - both / p
+    return Components(max(float(cluster), 0.0), max(float(values.var(ddof=1) - both / n), 0.0), float(both))

@@ -1,4 +1,4 @@
-"""Orders that users share: closed forms, refusals, the study of recommendation explanations."""
+"""Orders that users share and errors of families: closed forms, refusals, published studies."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.generalizability import OWN, SHARED, covered
-from metaeval.stats.regression.generalizability import NoOrder, OwnEffects, difference_p, shared_order
+from benchmarks.generalizability import OWN, SHARED, covered, family
+from metaeval.stats.regression.generalizability import (
+    NoOrder,
+    OwnEffects,
+    components,
+    crossed_variance,
+    difference_p,
+    shared_order,
+    total_interval,
+    variance_of_mean,
+)
 
 RECEXP = {
     "persuasiveness": (0.74, 0.65, 0.81),
@@ -92,7 +102,7 @@ def test_the_jackknife_leaves_users_out():
         return shared_order(own).z
 
     z = np.array([without(u) for u in range(n)])
-    assert whole.deviations == pytest.approx(np.sqrt((n - 1) / n) * (z - z.mean()))
+    assert whole.deviations == pytest.approx(-np.sqrt((n - 1) / n) * (z - z.mean()))
     assert whole.low < whole.rho < whole.high
 
 
@@ -114,3 +124,77 @@ def test_intervals_hold_the_correlation(how):
     assert row["held"]
     assert row["refused"] == 0
     assert abs(row["bias_rho"]) <= 0.025
+
+
+def members(seed, p=4, n=12):
+    table = np.random.default_rng(seed).normal(size=(p, n))
+    return table.mean(axis=1), table - table.mean(axis=1, keepdims=True)
+
+
+@given(seed=st.integers(0, 1000), p=st.integers(3, 6), n=st.integers(3, 12))
+def test_the_total_error_is_that_of_clusters_and_of_members(seed, p, n):
+    values, contributed = members(seed, p, n)
+    alone = variance_of_mean(contributed)
+    assert alone == pytest.approx((contributed.mean(axis=0) ** 2).sum() / (n - 1) / n)
+    found = total_interval([values], alone, n - 1)
+    of_members = values.var(ddof=1) / p
+    assert found.df == pytest.approx(
+        (alone + of_members) ** 2 / (alone**2 / (n - 1) + of_members**2 / (p - 1))
+    )
+    assert min(p, n) - 1 <= found.df <= p + n - 2
+    half = scipy.stats.t.ppf(0.975, found.df) * np.sqrt(alone + of_members)
+    assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half))
+    judges = np.array([values.mean() - 0.1, values.mean(), values.mean() + 0.1])
+    both = total_interval([values, judges], alone, n - 1)
+    assert both.df < found.df + 2
+    assert found.value == both.value
+
+
+def test_a_family_of_two_is_refused():
+    values, contributed = members(1, p=2)
+    found = total_interval([values], variance_of_mean(contributed), 11)
+    assert np.isnan([found.low, found.high]).all()
+    assert found.value == values.mean()
+
+
+@given(seed=st.integers(0, 1000))
+def test_the_error_of_the_design_that_was_studied_is_what_was_seen(seed):
+    values, contributed = members(seed)
+    whole = contributed + values[:, None]
+    found = components(values, contributed)
+    squares = [n * whole.mean(axis=a).var(ddof=1) for a, n in ((1, 12), (0, 4))]  # of members, of clusters
+    if min(squares) >= found.both:  # else a component was cut at 0
+        expected = squares[1] / 48 + squares[0] / 48 - found.both / 48
+        assert found.error(12, 4) ** 2 == pytest.approx(expected)
+    assert found.error(24, 4) <= found.error(12, 4)
+
+
+def test_users_and_items():
+    assert crossed_variance(3.0, 2.0, 1.0) == 4.0
+    assert crossed_variance(3.0, 1.0, 2.0) == 3.0
+    assert crossed_variance(1.0, 3.0, 2.5) == 3.0
+
+
+def test_gpt_4_on_llmbar(real_data: Path):
+    verdicts = pd.read_csv(real_data / "llmbar" / "verdicts.csv")
+    gold = pd.read_json(real_data / "llmbar" / "pairs.jsonl", lines=True)[["subset", "pair_id", "gold"]]
+    verdicts = verdicts[verdicts["judge"] == "GPT-4"].merge(gold, on=["subset", "pair_id"])
+    right = verdicts.assign(right=verdicts["winner"] == verdicts["gold"])
+    table = right.pivot_table("right", "prompt", ["subset", "pair_id"]).to_numpy()
+    values = table.mean(axis=1)
+    contributed = table - values[:, None]
+    alone = variance_of_mean(contributed)
+    by_pairs = values.mean() + scipy.stats.t.ppf([0.025, 0.975], 418) * np.sqrt(alone)
+    assert by_pairs == pytest.approx([0.797, 0.856], abs=0.001)
+    assert total_interval([values], alone, 418)[1:3] == pytest.approx((0.775, 0.878), abs=0.001)
+    split = components(values, contributed)
+    designs = [split.error(*design) for design in ((419, 1), (419, 5), (1000, 1))]
+    assert designs == pytest.approx([0.043, 0.023, 0.041], abs=0.0005)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prompts", [3, 5])
+def test_total_intervals_hold_the_mean_of_all_prompts(prompts):
+    row = family(2000, 40, prompts, 0.1)
+    assert row["held"]
+    assert row["clusters only"] < 0.93
