@@ -96,7 +96,7 @@ def family(studies: int, clusters: int, prompts: int, own: float) -> dict[str, A
         table = table + 0.4 * rng.normal(size=(prompts, clusters))
         values = table.mean(axis=1)
         alone = variance_of_mean(table - values[:, None])
-        found = total_interval([values], alone, clusters - 1)
+        found = total_interval(values.mean(), alone, clusters - 1, [values])
         half = stdtrit(clusters - 1, 0.975) * np.sqrt(alone)
         hits += found.low <= 0 <= found.high, abs(found.value) <= half
     total, plain = (round(float(h), 4) for h in hits / studies)

@@ -177,7 +177,7 @@ class TotalInterval(NamedTuple):
 
 
 def total_interval(
-    facets: Sequence[Floats], variance: float, df: float, confidence: float = 0.95
+    value: float, variance: float, df: float, facets: Sequence[Floats] = (), confidence: float = 0.95
 ) -> TotalInterval:
     """Return the interval of a mean over clusters and over prompts (and judges), which all are samples.
 
@@ -187,21 +187,20 @@ def total_interval(
 
     Parameters
     ----------
+    value, variance, df
+        The mean, and its variance from the clusters alone: `variance_of_mean`.
     facets
-        Of each, the value of every level: of prompts, those averaged over judges, and so on. The mean is that
-        of the first.
-    variance, df
-        Of the mean, from the clusters alone: `variance_of_mean`.
+        Of each, the value of every level: of prompts, those averaged over judges, and so on. Without any, the
+        interval is that over clusters alone.
     """
     from scipy.special import stdtrit
 
     terms = [(variance, df), *((v.var(ddof=1) / len(v), len(v) - 1) for v in facets if len(v) > 1)]
     total = sum(v for v, _ in terms)
-    value = float(facets[0].mean())
     parts = sum(v * v / f for v, f in terms)
     free = float(total**2 / parts) if parts > 0 else df
     half = float(stdtrit(free, (1 + confidence) / 2) * np.sqrt(total))
-    half += 0.0 if min(map(len, facets)) >= FEWEST_MEMBERS else np.nan
+    half += 0.0 if min(map(len, facets), default=FEWEST_MEMBERS) >= FEWEST_MEMBERS else np.nan
     return TotalInterval(value, value - half, value + half, free)
 
 

@@ -136,7 +136,7 @@ def test_the_total_error_is_that_of_clusters_and_of_members(seed, p, n):
     values, contributed = members(seed, p, n)
     alone = variance_of_mean(contributed)
     assert alone == pytest.approx((contributed.mean(axis=0) ** 2).sum() / (n - 1) / n)
-    found = total_interval([values], alone, n - 1)
+    found = total_interval(values.mean(), alone, n - 1, [values])
     of_members = values.var(ddof=1) / p
     assert found.df == pytest.approx(
         (alone + of_members) ** 2 / (alone**2 / (n - 1) + of_members**2 / (p - 1))
@@ -145,14 +145,17 @@ def test_the_total_error_is_that_of_clusters_and_of_members(seed, p, n):
     half = scipy.stats.t.ppf(0.975, found.df) * np.sqrt(alone + of_members)
     assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half))
     judges = np.array([values.mean() - 0.1, values.mean(), values.mean() + 0.1])
-    both = total_interval([values, judges], alone, n - 1)
-    assert both.df < found.df + 2
-    assert found.value == both.value
+    both = total_interval(values.mean(), alone, n - 1, [values, judges])
+    spread = alone + of_members + judges.var(ddof=1) / 3
+    half = scipy.stats.t.ppf(0.975, both.df) * np.sqrt(spread)
+    assert both.high - both.value == pytest.approx(half)
+    plain = total_interval(values.mean(), alone, n - 1)
+    assert plain.high - plain.value == pytest.approx(scipy.stats.t.ppf(0.975, n - 1) * np.sqrt(alone))
 
 
 def test_a_family_of_two_is_refused():
     values, contributed = members(1, p=2)
-    found = total_interval([values], variance_of_mean(contributed), 11)
+    found = total_interval(values.mean(), variance_of_mean(contributed), 11, [values])
     assert np.isnan([found.low, found.high]).all()
     assert found.value == values.mean()
 
@@ -186,7 +189,7 @@ def test_gpt_4_on_llmbar(real_data: Path):
     alone = variance_of_mean(contributed)
     by_pairs = values.mean() + scipy.stats.t.ppf([0.025, 0.975], 418) * np.sqrt(alone)
     assert by_pairs == pytest.approx([0.797, 0.856], abs=0.001)
-    assert total_interval([values], alone, 418)[1:3] == pytest.approx((0.775, 0.878), abs=0.001)
+    assert total_interval(values.mean(), alone, 418, [values])[1:3] == pytest.approx((0.775, 0.878), abs=0.001)
     split = components(values, contributed)
     designs = [split.error(*design) for design in ((419, 1), (419, 5), (1000, 1))]
     assert designs == pytest.approx([0.043, 0.023, 0.041], abs=0.0005)
