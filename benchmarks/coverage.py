@@ -19,6 +19,7 @@ from benchmarks import (
     confidence_and_drift,
     correcting,
     escalating,
+    generalizability,
     generator_means,
     many_clusters,
     off_policy,
@@ -161,6 +162,7 @@ def run(studies: int = STUDIES, *, quick: bool = False) -> Iterator[dict[str, An
     yield from generator_means.run(studies, quick=quick)
     yield from rankings.run(studies, quick=quick)
     yield from system_orders.run(studies, quick=quick)
+    yield from generalizability.run(studies, quick=quick)
     yield from trust.run(studies, quick=quick)
     yield from replacing.run(studies, quick=quick)
     yield from correcting.run(studies, quick=quick)

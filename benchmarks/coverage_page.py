@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_NOT_SHARES = {"benchmark", "studies", "target", "held", "p_uniform", "without_interval"}
+_NOT_SHARES = {"benchmark", "studies", "target", "held", "p_uniform", "without_interval", "refused"}
 _NUMBERS = ("size", "size_by_holm", "width")
 _NAMES = {
     "pearson": "Pearson",
@@ -46,6 +46,8 @@ _SECTIONS = (
     ("Correlations of generators' means", ("generator level",)),
     ("Generators", ("rankings of", "means of", "equal generators", "prediction-powered")),
     ("Orders of systems", ("order of",)),
+    ("Whose order", ("whose order",)),
+    ("Families of prompts", ("family of",)),
     ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
     ("Replacing people", ("replacing",)),
     ("Correcting a judge", ("correcting",)),

@@ -230,10 +230,8 @@ class MeasuredCells(Cells):
     ) -> Comparisons:
         """Test every two evaluators, all if they are left out."""
         names = list(evaluators or self.evaluators)
-        units, measure = self.units(self.part(cell)), self.measures[cell["measure"]]
-        sums = units.sums(measure)
-        at = map(self.evaluators.index, names)
-        statistics = [ClusterSums(sums[:, e], lambda of: measure.of_sums(of)[None]) for e in at]
+        measure = self.measures[cell["measure"]]
+        [(statistics, n_clusters)] = self.statistics(cell, names)
         none = np.full((len(names), len(names)), np.nan)
         return comparisons(
             cell,
@@ -241,12 +239,20 @@ class MeasuredCells(Cells):
             lambda swaps: Tested(paired_test([statistics], swaps), none, statistics),
             tests,
             swap=self.matched.prepared.cluster_name(),
-            n_clusters=units.clusters.n,
+            n_clusters=n_clusters,
             corrected_with=corrected_with,
             swapped=self.swapped,
             about=self.matched.scores,
             higher_is_better=not measure.lower_is_better,
         )
+
+    def statistics(self, cell: Cell, names: Sequence[str]) -> Sequence[tuple[Sequence[ClusterSums], int]]:
+        """Return them by the first key alone."""
+        units, measure = self.units(self.part(cell)), self.measures[cell["measure"]]
+        sums = units.sums(measure)
+        at = map(self.evaluators.index, names)
+        found = [ClusterSums(sums[:, e], lambda of: measure.of_sums(of)[None]) for e in at]
+        return [(found, units.clusters.n)]
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Say whether two evaluators gave the same score to every unit."""

@@ -310,12 +310,14 @@ def _tested(data: Prepared, by: Cell, aspects: list[int], clusters: Clusters, sw
         if len(scored) == 1:
             p_williams[at] = _williams(scored[0], by, len(group))
 
-    def mean(e: int) -> Statistic:
-        own = [scored_alike(data, [e], a, by["level"], clusters)[0] for a in aspects]
-        return averaged([s.statistic(by["coefficient"], data.policy.undefined, addable=False) for s in own])
-
-    means = [mean(e) if e in some else None for e in range(n)]
+    means = [mean_over_aspects(data, by, e, clusters) if e in some else None for e in range(n)]
     return Tested(found, p_williams, means)
+
+
+def mean_over_aspects(data: Prepared, by: Cell, evaluator: int, clusters: Clusters) -> Statistic:
+    """Return what an evaluator is ranked by in a cell, as the last value of a statistic."""
+    own = [scored_alike(data, [evaluator], a, by["level"], clusters)[0] for a in aspects_of(by, data.aspects)]
+    return averaged([s.statistic(by["coefficient"], data.policy.undefined, addable=False) for s in own])
 
 
 def averaged(of_aspects: Sequence[Statistic]) -> Statistic:

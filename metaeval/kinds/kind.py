@@ -14,6 +14,7 @@ from metaeval.base.errors import DataError, one_of
 from metaeval.base.progress import progress
 from metaeval.data.labels import SIDES, LabelTable
 from metaeval.engine.alignment.prepared import Matched
+from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.measures import Measure, MeasuredCells
 from metaeval.engine.ranking import PeopleLine, RankedCell, Results
 from metaeval.engine.sentences import interval_sentence
@@ -321,7 +322,24 @@ class StudyKind(ABC):
     def details(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return further tables, without those that the data have nothing for."""
         own = [sheet for table in self.tables for sheet in table.sheets(scored)]
-        return [*own, *self.analyses(scored)]
+        return [*own, *self.analyses(scored), *self.families(scored)]
+
+    def families(self, scored: Scored[Any]) -> Sequence[Sheet]:
+        """Return the sheets of the families of evaluators, in the cell that orders the leaderboard."""
+        study = scored.study
+        if not study.family:
+            return []
+        from metaeval.analysis.families import family_sheets
+
+        cell = study.by or scored.board.cell()
+        return family_sheets(
+            study.family,
+            scored.cells,
+            scored.board,
+            cell,
+            cluster=scored.matched.prepared.cluster_name(),
+            confidence=(study.bootstrap or Bootstrap()).confidence,
+        )
 
     def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return sheets beside those of the ``tables``: what every kind can say of ratings."""

@@ -59,6 +59,7 @@ class Explanations(CorrelatedKind):
         """Rank the generators by the ratings and by the evaluators; baselines count only if alone."""
         from metaeval.analysis.generator_ranking import rank_generators
         from metaeval.analysis.generator_sheets import ranking_sheets
+        from metaeval.analysis.user_orders import order_sheets
 
         scores = scored.scores
         names = [n for n in scores.evaluators if scores.kinds.get(n) != Kind.BASELINE] or scores.evaluators
@@ -69,7 +70,8 @@ class Explanations(CorrelatedKind):
         truth, scale = scored.study.truth, scored.scale
         sheets = ranking_sheets(found, data, truth=truth, scale=scale, simulated=scores.simulation)
         ratings, by_evaluator, agreement = sheets
-        return [ratings, agreement, by_evaluator]  # the longest last
+        orders = order_sheets(data, simulated=scores.simulation.among(()))
+        return [ratings, *orders, agreement, by_evaluator]  # the longest last
 
     def of_units(self, frame: pd.DataFrame, aspects: Sequence[str] | None) -> ExplanationSet:
         """Return explanations without ratings."""
