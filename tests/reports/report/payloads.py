@@ -324,6 +324,8 @@ def _calls(rng: Any, units: int, evaluators: int, failing: Sequence[int]) -> dic
                     "text": "" if e in failing else f"My ratings of unit {u}: {ratings}",
                     "refusal": "",
                     "finish": "stop",
+                    "tokens": [812, None],
+                    "seconds": 1.25,
                     "model": "made-up-1",
                     "error": "transport: no route to host" if e in failing else "",
                 }
