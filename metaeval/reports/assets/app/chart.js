@@ -10,6 +10,9 @@ const QUIET = {
   debug: () => QUIET,
 }
 
+/** Charts of more pixels than these have a page of paper to themselves. */
+const TALL = 480
+
 async function draw(container, spec, rows, label) {
   const width = container.clientWidth
   const whole = {
@@ -26,6 +29,7 @@ async function draw(container, spec, rows, label) {
     renderer: 'svg',
   })
   await view.runAsync()
+  container.classList.toggle('tall', view.height() > TALL)
   return view
 }
 
