@@ -339,6 +339,9 @@ def _figure(names: Sequence[str]) -> dict[str, Any]:
     return {
         "name": "ranking",
         "title": "Estimates by evaluator",
+        "findings": {aspect: f"{names[-1]} is best for {aspect}" for aspect in ASPECTS},
+        "names": {name: name for name in names},
+        "units": {},
         "notes": ["Made up."],
         "spec": {
             "width": "container",
@@ -347,6 +350,7 @@ def _figure(names: Sequence[str]) -> dict[str, Any]:
                 "x": {"field": "estimate", "type": "quantitative"},
                 "y": {"field": "evaluator", "type": "nominal", "sort": "-x"},
                 "color": {"field": "evaluator", "type": "nominal", "legend": None},
+                "tooltip": [{"field": "evaluator"}, {"field": "estimate", "format": ".2f"}],
             },
         },
         "choices": [

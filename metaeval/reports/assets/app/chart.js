@@ -33,8 +33,8 @@ async function draw(container, spec, rows, label) {
   return view
 }
 
-/** `spec` and `rows` must be stable; `label` says what the chart shows. */
-function Chart({ spec, rows, label }) {
+/** `spec`, `rows` and `onMark`, which takes a mark that is pressed, must be stable; `label` says what is shown. */
+function Chart({ spec, rows, label, onMark }) {
   const box = useRef(null)
   const [problem, setProblem] = useState('')
   useLayoutEffect(() => {
@@ -45,7 +45,11 @@ function Chart({ spec, rows, label }) {
       if (drawn) return
       drawn = true
       draw(box.current, spec, rows, label).then(
-        (made) => (gone ? made.finalize() : (view = made)),
+        (made) => {
+          if (gone) return made.finalize()
+          view = made
+          if (onMark) made.addEventListener('click', (_, item) => onMark(item?.tooltip ? item : null))
+        },
         (error) => gone || setProblem(String(error?.message ?? error)),
       )
     }

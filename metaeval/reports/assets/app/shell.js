@@ -28,9 +28,12 @@ function PrintButtons({ whole }) {
 }
 
 function usePrinting() {
-  const [printing, setPrinting] = useState(false)
+  const [printing, setPrinting] = useState('')
   useLayoutEffect(() => {
-    const follow = ({ type }) => setPrinting((isPrinting = type === 'beforeprint'))
+    const follow = ({ type }) => {
+      isPrinting = type === 'beforeprint'
+      setPrinting(!isPrinting ? '' : printsOne ? 'view' : 'all')
+    }
     addEventListener('beforeprint', follow)
     addEventListener('afterprint', follow)
   }, [])
@@ -100,7 +103,7 @@ function App({ study }) {
   const name = known ? route.name : 'leaderboard'
   const { title, under, alone } = views[name]
   // A report prints whole; a list of units or a unit by itself.
-  const whole = usePrinting() && !alone && !printsOne
+  const whole = usePrinting() === 'all' && !alone
   const shown = Object.keys(views).filter((v) =>
     whole ? !views[v].alone && views[v].there(study) : v === name,
   )
