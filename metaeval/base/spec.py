@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import TypeAlias, Union
 
 from metaeval.base.errors import SpecError, nearest, shown
+from metaeval.base.simulation import MARK
 
 Argument: TypeAlias = Union["EvaluatorSpec", str, int, float, bool, "tuple[Argument, ...]", None]
 
@@ -80,7 +81,7 @@ class EvaluatorSpec:
     def short(self) -> str:
         """A readable name, such as ``ROUGE-L``, ``Annotator 1``, ``Annotators (mean of 2)`` or ``users``."""
         if self.name == "User":
-            return "users"
+            return USERS
         if self.parts:
             names = {part.name for part in self.parts}
             what = f"{names.pop()}s" if len(names) == 1 else "Evaluators"
@@ -98,6 +99,8 @@ class EvaluatorSpec:
         return hash((self.name, self.args, frozenset(self.kwargs.items())))
 
 
+USERS = "users"
+"""What `User()` is called."""
 _THEIR_OWN = ("Recorded", "Labels")
 """Evaluators whose first argument is a name."""
 
@@ -110,6 +113,14 @@ def short_names(specs: Mapping[str, str]) -> dict[str, str]:
     short = {name: EvaluatorSpec.parse(spec).short if name == spec else name for name, spec in specs.items()}
     times = Counter(short.values())
     return {name: shown if times[shown] == 1 else name for name, shown in short.items()}
+
+
+def printed_name(text: str, names: Mapping[str, str]) -> str:
+    """Return what is printed of a cell that names an evaluator, or two as ``A / B``; other cells stay."""
+    parts = text.removesuffix(MARK).split(" / ")
+    if not names or not all(part in names for part in parts):
+        return text
+    return " / ".join(names[part] for part in parts) + (MARK if text.endswith(MARK) else "")
 
 
 def parts_of(spec: EvaluatorSpec) -> frozenset[str]:

@@ -140,7 +140,7 @@ class CorrelationCells(Cells):
                 mask=None if data.mask is None else data.mask[at],
                 n_missing=data.n_missing[at],
             )
-        return compare_prepared(data, cell, tests, corrected_with=corrected_with)
+        return compare_prepared(data, cell, tests, corrected_with=corrected_with, about=self.matched.scores)
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Compare scores, after missing ones were filled in or dropped."""

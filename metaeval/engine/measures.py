@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +15,7 @@ from metaeval.base.errors import MetaevalError, unknown
 from metaeval.engine.board import Board, BoardDimension, Cell
 from metaeval.engine.cells import Cells
 from metaeval.engine.drilldown import GroupColumn, Groups
-from metaeval.engine.paired_tests import Comparisons, Tests, comparisons
+from metaeval.engine.paired_tests import Comparisons, Tested, Tests, comparisons
 from metaeval.engine.sentences import interval_sentence
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Estimate, bootstrap, each
@@ -234,20 +234,19 @@ class MeasuredCells(Cells):
         sums = units.sums(measure)
         at = map(self.evaluators.index, names)
         statistics = [ClusterSums(sums[:, e], lambda of: measure.of_sums(of)[None]) for e in at]
-        found = comparisons(
+        none = np.full((len(names), len(names)), np.nan)
+        return comparisons(
             cell,
             names,
-            lambda swaps: (paired_test([statistics], swaps), np.full((len(names), len(names)), np.nan)),
+            lambda swaps: Tested(paired_test([statistics], swaps), none, statistics),
             tests,
             swap=self.matched.prepared.cluster_name(),
             n_clusters=units.clusters.n,
             corrected_with=corrected_with,
             swapped=self.swapped,
+            about=self.matched.scores,
+            higher_is_better=not measure.lower_is_better,
         )
-        if not measure.lower_is_better:
-            return found
-        policy = {**found.policy, "higher_is_better": False}
-        return replace(found, p_greater=found.p_greater.T, policy=policy)
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Say whether two evaluators gave the same score to every unit."""

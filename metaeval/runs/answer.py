@@ -6,16 +6,17 @@ and messages only read it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from metaeval.base.records import Kind
-from metaeval.base.spec import EvaluatorSpec
+from metaeval.base.spec import USERS, EvaluatorSpec
 from metaeval.engine.board import ESTIMATES, Board, Cell
 from metaeval.engine.sheet import value_text
 from metaeval.runs.folder import ANSWER, read_output, read_record, rewrite_output
@@ -42,11 +43,12 @@ class JudgeTrust(Facts):
     @property
     def words(self) -> str:
         """What was found, and what to run."""
-        known = ", ".join(filter(None, self.found.values()))
-        todo = [f"`metaeval {command}`" for command, clause in self.found.items() if not clause]
+        known = "; ".join(filter(None, self.found.values()))
+        todo = [f"`{command}`" for command, clause in self.found.items() if not clause]
+        run = _listed(todo).replace("`", "`metaeval ", 1) if todo else ""
         if not known:
-            return f"run {_listed(todo)} before trusting it"
-        return f"{known}{f'; still to be run: {_listed(todo)}' if todo else ''}"
+            return f"run {run} before trusting it"
+        return f"{known}{f'; still to be run: {run}' if run else ''}"
 
 
 class Answer(Facts):
@@ -71,23 +73,23 @@ class Answer(Facts):
     people_estimate: float | None = None
     judges: dict[str, JudgeTrust] = Field(default_factory=dict)
 
-    @property
-    def trust(self) -> list[str]:
-        """A sentence on each judge, or on several of which the same is known."""
+    def trust(self, judges: Iterable[str]) -> list[str]:
+        """Return a sentence on each of some judges, or on several of which the same is known."""
         of: dict[str, list[str]] = {}
-        for judge in self.judges.values():
+        for judge in map(self.judges.__getitem__, judges):
             of.setdefault(judge.words, []).append(judge.label)
         return [f"{_few(names)}: {words}." for words, names in of.items()]
 
     @property
     def lines(self) -> list[str]:
         """All that is said: on the run, and on each judge."""
-        return [" ".join(self.sentences), *self.trust]
+        return [" ".join(self.sentences), *self.trust(self.judges)]
 
     @property
     def record(self) -> dict[str, object]:
         """All of it as plain JSON values."""
-        return self.model_dump(mode="json") | {"lines": self.lines}
+        judges = {name: {**judge.content(), "words": judge.words} for name, judge in self.judges.items()}
+        return self.model_dump(mode="json") | {"judges": judges, "lines": self.lines}
 
     @property
     def text(self) -> str:
@@ -101,19 +103,20 @@ def read_answer(folder: Path, record: Record | None = None) -> Answer:
 
 
 def add_found(folder: Path, command: str, found: Mapping[str, str]) -> Answer:
-    """Add what a command found of each judge to the answer of a finished run, and return it."""
-    names = read_record(folder).names
+    """Add what a command found of each judge to the answer of a finished run, and return it.
 
-    def change(text: str) -> str:
-        answer = Answer.model_validate_json(text)
-        judges = dict(answer.judges)
-        for name, clause in found.items():
-            known = judges.get(name) or JudgeTrust(label=names.get(name, name), found={})
-            judges[name] = known.model_copy(update={"found": {**known.found, command: clause}})
-        return answer.model_copy(update={"judges": judges}).text
-
-    rewrite_output(folder, ANSWER, change)
-    return read_answer(folder)
+    A run that may not be written keeps the answer that it has.
+    """
+    record = read_record(folder)
+    answer = read_answer(folder, record)
+    judges = dict(answer.judges)
+    for name, clause in found.items():
+        known = judges.get(name) or JudgeTrust(label=record.names.get(name, name), found={})
+        judges[name] = known.model_copy(update={"found": {**known.found, command: clause}})
+    answer = answer.model_copy(update={"judges": judges})
+    with contextlib.suppress(OSError):
+        rewrite_output(folder, ANSWER, lambda _: answer.text)
+    return answer
 
 
 def answer_of(
@@ -190,14 +193,27 @@ class _Found:
         )
         return ahead and bool(tests.p_corrected[i, j] <= tests.policy["alpha"])
 
+    def may_be_best(self, one: str, best: str) -> bool:
+        """Say whether a tool may be the best of them: by the ranks, or else by the tests of pairs."""
+        ranks = self.tests.ranks if self.tests else None
+        possible = ranks.may_be_best_tool(one) if ranks and one in ranks.of else None
+        return not self.shown_better(best, one) if possible is None else possible
+
+    def beats(self, one: str, baseline: str) -> bool:
+        """Say whether a tool is shown to be better than a baseline."""
+        ranks = self.tests.ranks if self.tests else None
+        if ranks and baseline == ranks.baseline and one in ranks.of:
+            return bool(ranks.better_than_baseline(one))
+        return self.shown_better(one, baseline)
+
     def answer(self, line: PeopleLine | None, judges: Mapping[str, JudgeTrust]) -> Answer:
         if not len(self.rows):
             return Answer(
                 sentences=["No evaluator has an estimate here."], at=self.order, judges=dict(judges)
             )
         best = self.tools[0]
-        may = [n for n in self.tools if not self.shown_better(best, n)]
-        better = {b: [n for n in self.tools if self.shown_better(n, b)] for b in self.baselines if b != best}
+        may = [n for n in self.tools if n == best or self.may_be_best(n, best)]
+        better = {b: [n for n in self.tools if self.beats(n, b)] for b in self.baselines if b != best}
         who = self.people[0] if self.people else ""
         low, high = (None if math.isnan(v) else v for v in self.rows[best][1:])
         label = self.board.label
@@ -234,7 +250,7 @@ class _Found:
         self, best: str, may: Sequence[str], better: Mapping[str, Sequence[str]], line: PeopleLine | None
     ) -> Iterator[str]:
         label, tests = self.board.label, self.tests
-        others = [label(n) for n in may if n != best]
+        equal = [label(n) for n in may if n != best]
         first = self._first(best)
         few = 0 if tests is None else tests.policy.get("n_clusters", FEWEST_CLUSTERS)
         if tests is None or len(self.tools) == 1:
@@ -242,8 +258,8 @@ class _Found:
         elif few < FEWEST_CLUSTERS:
             who = self.record.data.nouns[self.record.data.cluster]
             yield f"{first}. Whether it is better than another cannot be told: {few_note(few, who)}"
-        elif others:
-            yield f"{first}; it may be the best together with {_few(others)}."
+        elif equal:
+            yield f"{first}; it may be the best together with {_few(equal)}."
         else:
             yield f"{first}, and is shown to be better than every other."
         if line and line.among and line.low <= 0:
@@ -254,8 +270,9 @@ class _Found:
             return
         if tests is None or few < FEWEST_CLUSTERS:
             better = {}
+        others = f"of the other {len(self.tools) - 1}"
         shown = [
-            f"better than {label(b)}: {len(n) or 'none'}{f' of the other {len(self.tools) - 1}' if n else ''}"
+            f"better than {label(b)}: {self._count(len(n))}{f' {others}' if n else ''}"
             for b, n in better.items()
         ]
         if shown:
@@ -263,9 +280,12 @@ class _Found:
         if reached := self._people(best, line):
             yield reached
 
+    def _count(self, n: int) -> str:
+        return "all" if n == len(self.tools) - 1 else str(n or "none")
+
     def _first(self, best: str) -> str:
         """Say which tool is ahead."""
-        board, truth = self.board, EvaluatorSpec.parse(self.record.truth.spec)
+        board, truth = self.board, self.record.truth.short
         where = [
             d.choices[self.order[d.name]]
             for d in board.dimensions
@@ -276,7 +296,7 @@ class _Found:
         value = self.value(self.at(best))
         of = f"Of {len(self.tools)} tools, " if len(self.tools) > 1 else ""
         if board.relation == "with the truth":
-            whom = "the users" if truth.name == "User" else truth.short
+            whom = f"{'the ' if truth == USERS else ''}{truth}"
             how = f"agree{'' if several else 's'}{' best' if of else ''} with {whom}"
             said = [f"{self.measure} {value}", *where]
         else:

@@ -144,6 +144,11 @@ class TruthFacts(Facts):
     units: int = 0
     """How many units it has a value for."""
 
+    @property
+    def short(self) -> str:
+        """What a sentence calls it."""
+        return EvaluatorSpec.parse(self.spec).short
+
 
 class EvaluatorFacts(Facts):
     """One evaluator."""

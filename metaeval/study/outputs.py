@@ -79,8 +79,8 @@ def write_outputs(
     tables = [table for table in kind.tables if table.kept and loaded is None]
     with progress("details"):
         wanted = todo.study.details and loaded is None
-        sheets = kind.details(scored) if wanted else ()
-        views = {"generators": kind.generators(scored), "details": sheets} if wanted else {}
+        sheets = _named(kind.details(scored), record) if wanted else []
+        views = {"generators": _named(kind.generators(scored), record), "details": sheets} if wanted else {}
     if record.unread:
         record = record.having(unread=[bounded(replies, kind, scored, results) for replies in record.unread])
     record = record.having(
@@ -127,6 +127,11 @@ def write_outputs(
         return Run(todo.out, done, scores, correlations_of(table, done), board)
 
 
+def _named(sheets: Sequence[Sheet], record: Record) -> list[Sheet]:
+    """Return sheets that print the short names of evaluators."""
+    return [replace(sheet, names=record.names) for sheet in sheets]
+
+
 def _report(
     todo: Plan,
     scored: Scored[Study],
@@ -161,7 +166,7 @@ def _report(
         answer=answer.record,
         dataset=record.data.name,
         simulated=scores.simulation,
-        truth=record.truth.spec,
+        truth=record.truth.short,
         version=record.metaeval,
         facts=list(_facts(data, record)),
         glossary=_glossary(record, data, results, costs),
@@ -228,7 +233,7 @@ def _size_text(data: DataSet) -> str:
 def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFrame) -> list[tuple[str, str]]:
     ranks, failed, priced, unread = "", "", "", ""
     if results.ranked:
-        ranks = "the evaluators not significantly worse than its best; the best of the rest begins the next"
+        ranks = "those the data allow: from one more than are shown better to all but those shown worse"
     if failures := {
         s
         for e in record.evaluators.values()
@@ -246,7 +251,7 @@ def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFra
             "has people or scores of it, which raises estimates" if record.in_truth else "",
         ),
         ("unit", f"what a score is about, named by {', '.join(data.nouns[key] for key in data.keys)}"),
-        ("rank group", ranks),
+        ("rank range", ranks),
         ("interval, [low, high]", "values that fit the data, the estimate being one; a wide one: few data"),
         ("p", "how probable a difference this large is if there is none; small: not by chance alone"),
         ("missing scores", "scores not given, one per unit and aspect, among the units that people rated"),

@@ -85,7 +85,7 @@ def board_of(
         coefficients=coefficients,
         title=record.study.title or "",
         dataset=record.data.name,
-        truth=record.truth.spec,
+        truth=record.truth.short,
         simulated=record.data.simulated,
         name=name or record.study.name,
         signatures=record.signatures,
@@ -148,6 +148,6 @@ def read_boards(
     for name in coefficients or ():
         one_of(name, known, "the runs have no coefficient")
     shown = board.only("coefficient", coefficients) if coefficients else board
-    truth = " or ".join(dict.fromkeys(record.truth.spec for record in records))
+    truth = " or ".join(dict.fromkeys(record.truth.short for record in records))
     lost = [sentence for record in records for sentence in record.lost_sentences]
     return replace(leaderboard(shown, truth=truth, lost=lost, name="runs"), ranking=None)

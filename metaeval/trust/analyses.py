@@ -106,7 +106,7 @@ class RankingOptions(Typed):
     """Seed of the resamples."""
 
 
-@command("generators", rated=True)
+@command("generators", rated=True, answered=True)
 def generators_of(run: OpenRun, how: RankingOptions) -> Printed:
     """Rank the generators of the finished run in the folder RUN by ratings and by evaluators."""
     options = Bootstrap.read({"resamples": how.resamples, "seed": how.seed})

@@ -127,6 +127,14 @@ class ReplacingTest:
         words.append(f"too few labels to tell for {' and '.join(sorts[None])}: {needed} would")
         return "; ".join(words), more, of_twice
 
+    def replaces(self, how: ReplacingOptions) -> str:
+        """Return ``yes``, ``no``, ``undecided`` (too few labels) or ``unknown``, of all sorts of people."""
+        if not (self.panel.on_scale and self.people) or self.panel.unlike:
+            return "unknown"
+        parts = [self._of_sort(how, expert=expert) for expert in (False, True)]
+        won = {part[0] for part in parts if part}
+        return "undecided" if len(won) > 1 or None in won else "yes" if True in won else "no"
+
     def _of_sort(self, how: ReplacingOptions, *, expert: bool) -> tuple[bool | None, str] | None:
         """Return whether the judge replaces people of a sort (None: too few labels), and who they are."""
         use = np.array([(person in how.experts) == expert for person in self.people])
@@ -182,6 +190,7 @@ def replacing_sheets(
                 {
                     **head,
                     "verdict": said,
+                    "replaces": tested.replaces(how),
                     **dict(zip(("winning_rate", "published_winning_rate"), rates, strict=True)),
                     **(tested.advantage if usable else NOTHING).row("advantage"),
                     "people": len(tested.people),
@@ -311,8 +320,29 @@ def replacing_of(folder: Annotated[Path, "RUN|DATA"], how: ReplacingOptions) -> 
         one_of(name, known, "the run has no person", "it has")
     resampler = Resampler(0, how.resamples, how.seed)
     agree, *raters = raters_sheets(judged, resampler)
-    sheets = [agree, *replacing_sheets(judged, how, resampler), *raters]
-    return Printed(sheets, scored.scores.simulation.among([panel.evaluator for panel in judged]))
+    verdicts, *others = replacing_sheets(judged, how, resampler)
+    sheets = [agree, verdicts, *others, *raters]
+    simulated = scored.scores.simulation.among([panel.evaluator for panel in judged])
+    return Printed(sheets, simulated, found=_clauses(verdicts) if verdicts else {})
+
+
+def _clauses(verdicts: Sheet) -> dict[str, str]:
+    """Say in a clause whether each judge may replace a person."""
+    clauses = {}
+    for name, own in verdicts.frame.groupby("evaluator", sort=False):
+        parts = []
+        for answer, of_answer in own.groupby("replaces", sort=False):
+            more = of_answer["more_units"].max()
+            units = f"about {more:,.0f} more units" if more > 0 else "more than 16 times as many units"
+            said = {"yes": "may replace a person", "no": "may not replace a person"}.get(
+                str(answer), "whether it may replace a person cannot be said"
+            )
+            if answer == "undecided":
+                said = f"not shown to replace a person (too few labels: {units} needed)"
+            of = f" for {', '.join(of_answer['aspect'])}" if len(of_answer) < len(own) else ""
+            parts.append(f"{said}{of}")
+        clauses[str(name)] = "; ".join(parts)
+    return clauses
 
 
 def _labelled(folder: Path) -> Scored[Any]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import pandas as pd
@@ -38,6 +39,7 @@ from metaeval.study.plan import column_in, column_of
 from metaeval.trust.calibration.maps import conformal_sheet, half_widths, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     Bands,
+    gate_clauses,
     is_calibrated,
     make_calibration,
     read_calibration,
@@ -126,6 +128,8 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
         raise MetaevalError("no unit has both a rating of people and a score; there is nothing to calibrate")
     maps = map_fits(data, scale=labelled.scale, bootstrap=bootstrap, cluster=folds)
     simulated = labelled.scores.simulation.among(data.evaluators)
+    judges = [n for n in data.evaluators if labelled.scores.kinds.get(n) == Kind.JUDGE]
+    found: dict[str, str] = {}
     if how.save is not None or not of_data:
         about = {**labelled.about, "simulated": bool(simulated)}
         choice: dict[str, Any] = {
@@ -136,20 +140,29 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
         }
         made = make_calibration(measured, maps, signatures=labelled.scores.signatures, about=about, **choice)
         write_calibration(made, how.save if how.save is not None else folder / CALIBRATION)
+        if not of_data:
+            told = how.evaluators or judges
+            found = {name: clause for name, clause in gate_clauses(made).items() if name in told}
     intervals_note = _intervals(bootstrap, data, labelled.nouns)
     sheets = calibration_sheets(measured, bands, how, intervals=intervals_note, left_out=left_out)
     who = labelled.nouns.get(folds, folds)
     fitted = map_sheet(maps, who=who, seed=bootstrap.seed)
     intervals = conformal_sheet(maps, who=who)
-    judges = [n for n in data.evaluators if labelled.scores.kinds.get(n) == Kind.JUDGE]
     stated = _confidence(labelled, how, data.evaluators, judges)
-    return _made([*stated[:1], *sheets, *stated[1:], fitted, intervals], labelled, data.evaluators)
+    return _made([*stated[:1], *sheets, *stated[1:], fitted, intervals], labelled, data.evaluators, found)
 
 
-def _made(sheets: Sequence[Sheet | None], labelled: LabelledScores, evaluators: Sequence[str]) -> Printed:
+def _made(
+    sheets: Sequence[Sheet | None],
+    labelled: LabelledScores,
+    evaluators: Sequence[str],
+    found: Mapping[str, str] = MappingProxyType({}),
+) -> Printed:
     simulated = labelled.scores.simulation.among(evaluators)
     there = [sheet for sheet in sheets if sheet]
-    return Printed(there, simulated, figures=reliability_figures(there), within=half_widths(there))
+    return Printed(
+        there, simulated, figures=reliability_figures(there), within=half_widths(there), found=found
+    )
 
 
 def _confidence(

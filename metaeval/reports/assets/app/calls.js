@@ -30,7 +30,7 @@ function UnitCalls({ study, u, chosen }) {
   const judges = study.evaluators.map((_, e) => e).filter((e) => study.calls.of[e])
   if (!judges.length) return null
   const words = q.toLowerCase().split(/\s+/)
-  const found = judges.filter((e) => words.every((w) => study.evaluators[e].name.toLowerCase().includes(w)))
+  const found = judges.filter((e) => words.every((w) => study.evaluators[e].label.toLowerCase().includes(w)))
   return html`<div class="unit-calls"><h3>What the judges were asked and answered</h3>
     <${Notes} notes=${[study.calls.note]} />
     <div class="controls" role="group" aria-label="Which calls are shown">
@@ -48,7 +48,7 @@ function UnitCalls({ study, u, chosen }) {
       const replies = repliesOf(study, e, u)
       if (!replies.length)
         return html`<p class="note"
-          key=${e}><${Words}>${study.evaluators[e].name}</${Words}>: no call about this unit.</p>`
+          key=${e}><${Words}>${study.evaluators[e].label}</${Words}>: no call about this unit.</p>`
       return replies.map(
         (
           call,

@@ -49,6 +49,7 @@ function viewsOf({ sheets }) {
 
 function Header({ study, current, views }) {
   const { dataset } = study
+  const narrow = useMatch('(max-width: 48rem)')
   const skip = (event) => {
     event.preventDefault() // the address is the view, so it cannot be an anchor as well
     document.getElementById('main').focus()
@@ -63,7 +64,10 @@ function Header({ study, current, views }) {
         ${' '}${plural(study.evaluators.length, 'evaluator')} · truth <${Words}>${study.truth}</${Words}></p>
       ${
         study.simulated.loud &&
-        html`<p class="simulated"><strong>${study.simulated.loud}</strong> <${Words}>${study.simulated.sentence}</${Words}></p>`
+        (narrow
+          ? html`<details class="simulated"><summary><strong>${study.simulated.loud}</strong></summary>
+        <${Words}>${study.simulated.sentence}</${Words}></details>`
+          : html`<p class="simulated"><strong>${study.simulated.loud}</strong> <${Words}>${study.simulated.sentence}</${Words}></p>`)
       }
       ${
         study.lost.length > 0 &&

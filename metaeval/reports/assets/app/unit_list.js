@@ -126,7 +126,7 @@ function UnitList({ study, params }) {
   const { units } = study
   const { dimension } = units
   const param = ratedParam(units)
-  const { name } = study.evaluators[e]
+  const { name, label } = study.evaluators[e]
   const names = units.rated.map((x) => x.name)
   const summed = dimension?.values.some((v) => v.name === params[param]) && params[param] !== names[a]
   const set = (changes, options) => go('units', { ...params, ...changes }, options)
@@ -137,7 +137,7 @@ function UnitList({ study, params }) {
   }
   const shown = found.columns.map((c) => (c.id === 'text' ? { ...c, cell: snippet } : c))
   const statuses = units.statusNames
-  const caption = html`Truth <${Words}>${study.truth}</${Words}> and scores of <${Words}>${name}</${Words}>,
+  const caption = html`Truth <${Words}>${study.truth}</${Words}> and scores of <${Words}>${label}</${Words}>,
     ${' '}${names[a]} <${Simulated} loud=${study.simulated.loud} />`
   return html`<section class="units">
     <h2 tabindex="-1">Units</h2>
