@@ -342,6 +342,8 @@ def _calls(rng: Any, units: int, evaluators: int, failing: Sequence[int]) -> dic
                     "text": "" if e in failing else f"My ratings of unit {u}: {ratings}",
                     "refusal": "",
                     "finish": "stop",
+                    "tokens": [812, None],
+                    "seconds": 1.25,
                     "model": "made-up-1",
                     "error": "transport: no route to host" if e in failing else "",
                 }
@@ -355,6 +357,9 @@ def _figure(names: Sequence[str]) -> dict[str, Any]:
     return {
         "name": "ranking",
         "title": "Estimates by evaluator",
+        "findings": {aspect: f"{names[-1]} is best for {aspect}" for aspect in ASPECTS},
+        "names": {name: name for name in names},
+        "units": {},
         "notes": ["Made up."],
         "spec": {
             "width": "container",
@@ -363,6 +368,7 @@ def _figure(names: Sequence[str]) -> dict[str, Any]:
                 "x": {"field": "estimate", "type": "quantitative"},
                 "y": {"field": "evaluator", "type": "nominal", "sort": "-x"},
                 "color": {"field": "evaluator", "type": "nominal", "legend": None},
+                "tooltip": [{"field": "evaluator"}, {"field": "estimate", "format": ".2f"}],
             },
         },
         "choices": [

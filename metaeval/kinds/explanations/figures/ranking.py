@@ -14,8 +14,8 @@ from metaeval.base.keys import noun
 from metaeval.base.records import Kind
 from metaeval.engine.charts import DASHED, ROWS, by_kind, evaluator_axis, interval_tooltip, layered
 from metaeval.engine.correlation import COLUMN
-from metaeval.engine.figure import HUNDRED
-from metaeval.engine.sheet import Column
+from metaeval.engine.figure import HUNDRED, largest
+from metaeval.engine.sheet import Column, value_text
 from metaeval.kinds.details import made_of
 
 if TYPE_CHECKING:
@@ -89,7 +89,22 @@ def ranking(material: Material) -> Figure:
     if with_people:
         columns.append(Column("human", "What people reach", "hundred"))
     title = "How well evaluators agree with the truth"
-    return material.figure("ranking", title, frame, columns, notes, chart, COLUMN)
+    return material.figure("ranking", title, frame, columns, notes, chart, COLUMN, finding=_best)
+
+
+def _best(rows: pd.DataFrame) -> str:
+    """Say which evaluator that is no person agrees best, and what people reach."""
+    known = rows[rows["estimate"].notna()]
+    tools = known[known["kind"] != str(Kind.ANNOTATOR)]
+    if tools.empty:
+        return ""
+    best = largest(tools, "estimate")
+    of = "Of all that are no person, " if len(tools) < len(known) else ""
+    people = (
+        f"; people reach {value_text(best['human'], 'hundred')}" if best["human"] == best["human"] else ""
+    )
+    estimate = value_text(best["estimate"], "hundred")
+    return f"{of}{best['evaluator']} agrees best with the truth, {estimate}{people}"
 
 
 def forest(correlations: pd.DataFrame, kinds: Mapping[str, Kind], human: pd.DataFrame) -> pd.DataFrame:
