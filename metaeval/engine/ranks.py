@@ -16,6 +16,7 @@ from metaeval.stats.resampling.cluster_sums import is_smooth
 from metaeval.stats.resampling.rank_ranges import (
     DRAWS,
     contributions,
+    range_text,
     rank_ranges,
 )
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, freedom
@@ -40,16 +41,12 @@ class Rank(NamedTuple):
 
     def __str__(self) -> str:
         """Return the range, such as ``3–10``; nothing where there is none."""
-        return _range(self.low, self.high)
+        return range_text(self.low, self.high)
 
     @property
     def simultaneous(self) -> str:
         """The range that holds with all others."""
-        return _range(self.low_simultaneous, self.high_simultaneous)
-
-
-def _range(low: int | None, high: int | None) -> str:
-    return "" if low is None else f"{low}" if low == high else f"{low}–{high}"
+        return range_text(self.low_simultaneous, self.high_simultaneous)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +121,7 @@ def ranks_of(
     ones = np.ones((n, 1))
     sign = 1 if higher_is_better else -1
     theta = sign * np.array([math.nan if mean is None else mean.at(ones)[-1, 0] for mean in known])
-    parts = [None if mean is None else contributions(mean, n) for mean in known]
+    parts = [None if mean is None else contributions(mean, n)[-1] for mean in known]
     columns = next((len(part) for part in parts if part is not None), 0)
     psi = sign * np.stack([np.full(columns, math.nan) if part is None else part for part in parts])
     found = rank_ranges(theta, psi, p_holm, alpha=alpha, seed=facts["seed"])

@@ -12,9 +12,9 @@ Examples
 >>> right = rng.normal(size=(4, 30)) + [[1.0], [0.9], [0.2], [0.0]]  # by evaluator and user
 >>> found = rank_ranges(right.mean(axis=1), right, draws=2_000)
 >>> [f"{low:.0f}–{high:.0f}" for low, high in zip(found.low, found.high)]
-['1–2', '1–2', '3–4', '3–4']
+['1–3', '1–2', '2–4', '3–4']
 >>> found.p_best.round(2)
-array([0.6 , 0.55, 0.  , 0.  ])
+array([0.29, 0.97, 0.  , 0.  ])
 """
 
 from __future__ import annotations
@@ -75,17 +75,18 @@ class RankRanges:
 
 
 def contributions(statistic: Statistic, n: int) -> Floats:
-    """Return the contributions of clusters to the last value of a statistic, centred; at most 500.
+    """Return what clusters contribute to each value of a statistic, centred: shape (values, n, or 500).
 
-    These are its pseudo-values by the jackknife, n θ − (n − 1) θ without the cluster (Tukey 1958), or n times
+    These are pseudo-values of the jackknife, n θ − (n − 1) θ without the cluster (Tukey 1958), or n times
     the derivatives by the weights, less their mean. The mean of the contributions varies as the value does.
     More clusters are put together at random.
     """
-    deviations = jackknife_deviations(statistic, n)[-1]
-    g = len(deviations)
+    deviations = jackknife_deviations(statistic, n)
+    g = deviations.shape[1]
     if g > _MOST_BLOCKS:
         block = np.random.default_rng(0).permutation(g) % _MOST_BLOCKS
-        deviations, g = np.bincount(block, deviations, _MOST_BLOCKS), _MOST_BLOCKS
+        deviations = np.stack([np.bincount(block, row, _MOST_BLOCKS) for row in deviations])
+        g = _MOST_BLOCKS
     return np.asarray(math.sqrt(g * (g - 1)) * deviations)
 
 
@@ -154,9 +155,22 @@ def rank_ranges(
     return RankRanges(low, high, low_all, high_all, p_best, p_better, error, reach, pairs.untested)
 
 
-def ranges_of(better: Bools) -> tuple[Floats, Floats]:
-    """Return the ends of rank ranges, shape (k,), from which rows are shown better than which columns."""
-    return 1.0 + better.sum(axis=0), float(len(better)) - better.sum(axis=1)
+def ranges_of(better: Bools, compared: Bools | None = None) -> tuple[Floats, Floats]:
+    """Return the ends of rank ranges, shape (k,), from which rows are shown better than which columns.
+
+    Those that are not ``compared``, all if left out, have NaN. If all that is shown is so with probability
+    1 − α, all ranges hold at once with that.
+    """
+    there = np.ones(len(better), dtype=bool) if compared is None else compared
+    known = np.where(there, 0.0, np.nan)
+    return 1 + better.sum(axis=0) + known, there.sum() - better.sum(axis=1) + known
+
+
+def range_text(low: float | None, high: float | None) -> str:
+    """Return a range as it is printed, such as ``3–10`` or ``1``; nothing where there is none."""
+    if low is None or high is None or math.isnan(low + high):
+        return ""
+    return f"{low:.0f}" if low == high else f"{low:.0f}–{high:.0f}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

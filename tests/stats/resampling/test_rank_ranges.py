@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.resampling.bootstrap import jackknife
 from metaeval.stats.resampling.cluster_sums import Stack, WithAverage, mean_of
-from metaeval.stats.resampling.rank_ranges import contributions, rank_ranges
+from metaeval.stats.resampling.rank_ranges import contributions, range_text, ranges_of, rank_ranges
 from metaeval.stats.resampling.weights import Resamples
 from metaeval.stats.weighted.statistic import statistic
 from metaeval.stats.weighted.sums import Clusters
@@ -94,6 +94,14 @@ def test_ranges_are_of_all_and_in_order_of_names_or_not(seed, k, n, apart):
     np.testing.assert_array_equal(other.high, found.high)
 
 
+def test_ranges_count_who_is_shown_better_and_worse():
+    better = np.zeros((4, 4), dtype=bool)
+    better[0, [1, 2]] = better[1, 2] = True
+    low, high = ranges_of(better, np.array([True, True, True, False]))
+    assert [*map(range_text, low.tolist(), high.tolist())] == ["1", "2", "3", ""]
+    assert [*map(range_text, *(end.tolist() for end in ranges_of(better)))] == ["1–2", "2–3", "3–4", "1–4"]
+
+
 def test_all_ranges_at_once_come_from_holm_and_of_many_from_all_pairs():
     theta, psi = study(5, 30)
     p = np.full((5, 5), 0.5)
@@ -149,7 +157,7 @@ def test_contributions_have_the_sign_of_pseudo_values(coefficient, values, addab
     )
     theta = mean.at(np.ones((n, 1)))[-1, 0]
     pseudo = n * theta - (n - 1) * jackknife(mean, n)[-1]
-    found = contributions(mean, n)
+    found = contributions(mean, n)[-1]
     assert np.corrcoef(found, pseudo)[0, 1] > 0.99
     assert found.std() == pytest.approx(pseudo.std(), rel=0.05)
     assert abs(found.mean()) < 1e-9
@@ -158,7 +166,7 @@ def test_contributions_have_the_sign_of_pseudo_values(coefficient, values, addab
 def test_many_clusters_are_put_together():
     x = np.random.default_rng(0).normal(size=(2, 20_000))
     x[0] += 0.03
-    psi = np.stack([contributions(mean_of(row[None], np.ones_like(row)[None]), len(row)) for row in x])
+    psi = np.stack([contributions(mean_of(row[None], np.ones_like(row)[None]), len(row))[0] for row in x])
     assert psi.shape == (2, 500)
     found = rank_ranges(x.mean(axis=1), psi, draws=2000)
     assert found.error[0, 1] == pytest.approx((x[0] - x[1]).std() / np.sqrt(20_000), rel=0.1)
