@@ -15,6 +15,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks import (
+    choosing,
     coherence,
     confidence_and_drift,
     correcting,
@@ -167,6 +168,7 @@ def run(studies: int = STUDIES, *, quick: bool = False) -> Iterator[dict[str, An
     yield from replacing.run(studies, quick=quick)
     yield from correcting.run(studies, quick=quick)
     yield from escalating.run(min(studies, 1_000), quick=quick)
+    yield from choosing.run(min(studies, 1_000), quick=quick)
     yield from planning.run(min(studies, 2_000), quick=quick)
     yield from confidence_and_drift.run(studies, quick=quick)
     yield from coherence.coverage(studies, quick=quick)

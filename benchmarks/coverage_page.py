@@ -52,6 +52,7 @@ _SECTIONS = (
     ("Replacing people", ("replacing",)),
     ("Correcting a judge", ("correcting",)),
     ("Handing units on", ("escalating",)),
+    ("Choosing the best of several", ("choosing",)),
     ("Planning labels", ("planning",)),
     ("Confidence, single ratings and drift", ("confidence", "drift")),
     ("Coherence of verdicts", ("coherence",)),

@@ -68,6 +68,8 @@ class RankRanges:
     are compared with the column's."""
     error: Floats
     """Shape (k, k): standard errors of differences, by the jackknife; NaN where one does not vary."""
+    reach: Floats
+    """Shape (k,): how many standard errors another is above each by chance, at 1 − α the most."""
     untested: int
     """Pairs of unequal estimates whose difference does not vary over clusters; both stay possible."""
 
@@ -122,11 +124,11 @@ def rank_ranges(
         NaN throughout for fewer than six clusters, or two evaluators.
     """
     k, n = contributed.shape
-    low, high, low_all, high_all, p_best = np.full((5, k), np.nan)
+    low, high, low_all, high_all, p_best, reach = np.full((6, k), np.nan)
     p_better, error = np.full((2, k, k), np.nan)
     there = np.flatnonzero(np.isfinite(estimates) & np.isfinite(contributed).all(axis=1))
     if n < FEWEST_CLUSTERS or len(there) < 2:
-        return RankRanges(low, high, low_all, high_all, p_best, p_better, error, 0)
+        return RankRanges(low, high, low_all, high_all, p_best, p_better, error, reach, 0)
     square = np.ix_(there, there)
     pairs = _Pairs.of(estimates[there], contributed[there])
     families = [_Family.of_one(pairs, i) for i in range(len(there))]
@@ -138,6 +140,7 @@ def rank_ranges(
         low[i] = 1 + (p.both[family.up] <= alpha).sum()
         high[i] = len(there) - (p.both[~family.up] <= alpha).sum()
         p_best[i] = p.one[0] if len(p.one) else 1.0
+        reach[i] = np.quantile(p.largest, 1 - alpha) if len(family.rows) else 0.0
         p_better[there, i] = 1.0
         p_better[there[pairs.first[family.rows[family.up]]], i] = p.one[: family.up.sum()]
     np.fill_diagonal(p_better, np.nan)
@@ -149,7 +152,7 @@ def rank_ranges(
         shown = pairs.square(p_holm[square][pairs.first, pairs.second] <= alpha)
     if shown is not None:
         low_all[there], high_all[there] = ranges_of(shown)
-    return RankRanges(low, high, low_all, high_all, p_best, p_better, error, pairs.untested)
+    return RankRanges(low, high, low_all, high_all, p_best, p_better, error, reach, pairs.untested)
 
 
 def ranges_of(better: Bools, compared: Bools | None = None) -> tuple[Floats, Floats]:
@@ -230,30 +233,33 @@ class _Family(NamedTuple):
         rows = np.flatnonzero((pairs.first == i) | (pairs.second == i))
         return cls(rows, pairs.first[rows] != i)
 
-    def reached(self, drawn: Floats, z: Floats) -> tuple[Floats, Floats]:
+    def reached(self, drawn: Floats, z: Floats) -> tuple[Floats, Floats, Floats]:
         """Count the resamples whose largest statistic reaches z: of both directions, and of one.
+
+        The third are the largest statistics of that one, shape (resamples,).
 
         At each step that is the largest of the tests that are left, and of the directions that are never
         rejected: the other ones. In one direction, without a pair that is ``up``, it is that of all pairs.
         """
         t, z = drawn[self.rows], z[self.rows]
         against = -t[~self.up].min(axis=0, initial=np.inf)
-        both = _steps(t, z, -t.min(axis=0, initial=np.inf))
+        both, _ = _steps(t, z, -t.min(axis=0, initial=np.inf))
         if self.up.any():
-            return both, _steps(t[self.up], z[self.up], against)
-        return both, (against >= -z[-1:, None]).sum(axis=1)
+            return both, *_steps(t[self.up], z[self.up], against)
+        return both, (against >= -z[-1:, None]).sum(axis=1), against
 
 
 class _PValues(NamedTuple):
     both: Floats
     one: Floats
+    largest: Floats
 
 
-def _steps(t: Floats, z: Floats, always: Floats) -> Floats:
+def _steps(t: Floats, z: Floats, always: Floats) -> tuple[Floats, Floats]:
     largest = np.empty_like(t)
     for row in range(len(t) - 1, -1, -1):  # many times as fast as np.maximum.accumulate
         always = np.maximum(t[row], always, out=largest[row])
-    return np.asarray((largest >= z[:, None]).sum(axis=1))
+    return np.asarray((largest >= z[:, None]).sum(axis=1)), always.copy()
 
 
 def _p_values(pairs: _Pairs, families: Sequence[_Family], draws: int, seed: int) -> list[_PValues]:
@@ -262,12 +268,13 @@ def _p_values(pairs: _Pairs, families: Sequence[_Family], draws: int, seed: int)
     resamples = Resamples(n, draws, seed).blocks()
     blocks = [b[:, at : at + columns] for b in resamples for at in range(0, b.shape[1], columns)]
 
-    def counts(weights: Floats) -> list[tuple[Floats, Floats]]:
+    def counts(weights: Floats) -> list[tuple[Floats, Floats, Floats]]:
         drawn = pairs.resampled(weights)
         return [family.reached(drawn, pairs.z) for family in families]
 
     found = []
     for of_family in zip(*in_threads(counts, blocks), strict=True):
-        both, one = (np.sum(parts, axis=0) for parts in zip(*of_family, strict=True))
-        found.append(_PValues(*(np.maximum.accumulate((1 + c) / (1 + draws)) for c in (both, one))))
+        *counted, largest = zip(*of_family, strict=True)
+        both, one = (np.maximum.accumulate((1 + np.sum(c, axis=0)) / (1 + draws)) for c in counted)
+        found.append(_PValues(both, one, np.concatenate(largest)))
     return found
