@@ -270,18 +270,19 @@ class _Found:
             return
         if tests is None or few < FEWEST_CLUSTERS:
             better = {}
-        others = f"of the other {len(self.tools) - 1}"
-        shown = [
-            f"better than {label(b)}: {self._count(len(n))}{f' {others}' if n else ''}"
-            for b, n in better.items()
-        ]
+        shown = "; ".join(self._better(label(baseline), len(names)) for baseline, names in better.items())
         if shown:
-            yield f"Shown to be {'; '.join(shown)}."
+            yield f"{shown[0].upper()}{shown[1:]}."
         if reached := self._people(best, line):
             yield reached
 
-    def _count(self, n: int) -> str:
-        return "all" if n == len(self.tools) - 1 else str(n or "none")
+    def _better(self, baseline: str, n: int) -> str:
+        """Say how many of the other tools are shown to be better than a baseline."""
+        others = len(self.tools) - 1
+        if not n or others == 1:
+            return f"{'the other' if n else 'none'} is shown to be better than {baseline}"
+        how = "is" if n == 1 else "are"
+        return f"{'all' if n == others else n} of the other {others} {how} shown to be better than {baseline}"
 
     def _first(self, best: str) -> str:
         """Say which tool is ahead."""
@@ -322,7 +323,7 @@ class _Found:
             return f"{label(best)} reaches {value}, and {shown}."
         if self.tests is None or self.shown_better(who, best):
             return f"None reaches {value}."
-        return f"None reaches {value}, which is not shown to be better than {label(best)}."
+        return f"None reaches {value}; that {label(best)} is worse is not shown, nor that it is as good."
 
     def interval(self, line: PeopleLine) -> str:
         """Return what people reach, with its interval, if it has one."""
