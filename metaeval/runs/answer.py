@@ -270,19 +270,20 @@ class _Found:
             return
         if tests is None or few < FEWEST_CLUSTERS:
             better = {}
-        shown = "; ".join(self._better(label(baseline), len(names)) for baseline, names in better.items())
-        if shown:
-            yield f"{shown[0].upper()}{shown[1:]}."
+        if better:
+            (baseline, first), *more = ((label(b), len(names)) for b, names in better.items())
+            verb = "are" if first > 1 else "is"
+            further = "".join(f", {self._count(n)} than {b}" for b, n in more)
+            yield f"{self._count(first).capitalize()} {verb} shown to be better than {baseline}{further}."
         if reached := self._people(best, line):
             yield reached
 
-    def _better(self, baseline: str, n: int) -> str:
-        """Say how many of the other tools are shown to be better than a baseline."""
+    def _count(self, n: int) -> str:
+        """Say how many of the other tools."""
         others = len(self.tools) - 1
         if not n or others == 1:
-            return f"{'the other' if n else 'none'} is shown to be better than {baseline}"
-        how = "is" if n == 1 else "are"
-        return f"{'all' if n == others else n} of the other {others} {how} shown to be better than {baseline}"
+            return "the other" if n else "none"
+        return f"{'all' if n == others else n} of the other {others}"
 
     def _first(self, best: str) -> str:
         """Say which tool is ahead."""
