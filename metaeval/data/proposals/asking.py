@@ -183,7 +183,9 @@ def _nobody(made: Proposal) -> list[Problem]:
 def _looks(made: Proposal) -> dict[str, str]:
     """Return what the columns that are not known look like; it is proposed, and decides nothing."""
     roles = dict.fromkeys(made.unknown, "ignore")
-    if "explanation" not in made.roles and (texts := {c for c in roles if " " in "".join(made.texts[c])}):
+    rows = len(made.table.frame)
+    texts = {c for c in roles if len(made.texts[c]) == rows and " " in "".join(made.texts[c])}
+    if "explanation" not in made.roles and texts:
         # The text that differs most, and of those the longest, is no input of the others.
         roles[max(texts, key=lambda c: (len({*made.texts[c]}), len("".join(made.texts[c]))))] = "explanation"
     return roles | {cell.column: _as_it_looks(made, cell) for cell in made.undecided}
@@ -401,7 +403,7 @@ def _find_units(made: Proposal) -> None:
 def _find_doubles(made: Proposal) -> None:
     repeats = NTH in "".join(made.explode)
     rows = pd.Series(made.table.rows, made.table.frame.index)
-    keys = [*dict.fromkeys(made.roles[k] for k in KEYS if k in made.roles)]
+    keys = [*dict.fromkeys(made.roles[k] for k in (*KEYS, "rater", "aspect") if k in made.roles)]
     units = rows.groupby([made.table.frame[k].astype(str) for k in keys], sort=False)
     twice = units.transform("nunique" if made.explode and not repeats else "size") > 1
     if twice.any():

@@ -261,6 +261,7 @@ def by_names(made: Proposal, said: Mapping[str, str]) -> Proposal:
     said = {c: role.partition(":")[0] for c, role in said.items()}
     roles = roles_of([*made.texts], numbers.keys(), said)
     _inputs(made, roles, said)
+    _writers(made, roles, said)
     values = [c for c in made.texts if roles.get(c, "rating" if c in numbers else "") in ("rating", "score")]
     for column in (c for c in made.texts if c not in values):
         role = roles.get(column, "" if made.texts[column] else "ignore")
@@ -368,3 +369,13 @@ def _inputs(made: Proposal, roles: dict[str, str], said: Mapping[str, str]) -> N
         repeat.sort(key=lambda c: frame.groupby(c)[text].nunique().mean())
     if repeat:
         roles[repeat[0]] = "item_id"
+
+
+def _writers(made: Proposal, roles: dict[str, str], said: Mapping[str, str]) -> None:
+    """Take back the role of a generator that stands beside the same text for every item, as a judge does."""
+    by = {role: column for column, role in roles.items()}
+    wrote, text, item = by.get("generator"), by.get("explanation"), by.get("item_id", by.get("item_title"))
+    if wrote and text and item and wrote not in said:
+        of_item = made.table.frame.astype(str).groupby(item)
+        if (of_item[text].nunique() == 1).all() and (of_item[wrote].nunique() > 1).all():
+            del roles[wrote]

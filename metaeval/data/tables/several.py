@@ -10,6 +10,7 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, sound
 from metaeval.data.tables.columns import NUMBER, text_column
+from metaeval.data.tables.nested import flattened
 from metaeval.data.tables.table import Table
 
 OF = "file"
@@ -20,8 +21,10 @@ def as_one(tables: Sequence[Table], names: Sequence[str]) -> Table:
     """Return tables of the same columns below each other, ``names`` in the column `OF`; others side by side.
 
     Side by side stand rows that agree in all columns that two tables share; a row without a counterpart
-    stays. Rows of tables below each other are counted on from file to file. `DataError` is raised if it is
-    not clear which rows belong together.
+    stays. Where several rows of both agree, those of the second become one, if one column tells them apart,
+    such as the model that judged: its values then begin the names of the columns that differ. Rows of tables
+    below each other are counted on from file to file. `DataError` is raised if it is not clear which rows
+    belong together.
     """
     first, *others = tables
     if all({*table.frame.columns} == {*first.frame.columns} for table in others):
@@ -48,10 +51,11 @@ def _beside(one: Table, other: Table) -> Table:
             f"{both} share no column that says which rows belong together; give one the same name"
         )
     left, right = (
-        t.frame.assign(**{c: sound(text_column(t, c)) for c in shared}, _row=t.rows) for t in (one, other)
+        t.frame.assign(**{c: sound(text_column(t, c)) for c in shared}, _row=t.rows)
+        for t in (one, flattened(other, whole=True))
     )
     if left.duplicated(shared).any() and right.duplicated(shared).any():
-        raise DataError(f"{both} share {', '.join(shared)}, which name no row of either; add what does")
+        right = _spread(right, shared, both)
     frame = left.merge(right, how="outer", on=shared, suffixes=("", "_other"), indicator="_of")
     frame = frame.sort_values(["_row", "_row_other"], kind="stable", ignore_index=True)
     lone, lone_other = (frame[frame["_of"] == side] for side in ("left_only", "right_only"))
@@ -65,3 +69,24 @@ def _beside(one: Table, other: Table) -> Table:
             )
     rows = frame["_row"].fillna(frame["_row_other"]).to_numpy(dtype=np.int64)
     return Table(one.name, frame.drop(columns=["_row", "_row_other", "_of"]), rows)
+
+
+def _spread(frame: pd.DataFrame, shared: Sequence[str], both: str) -> pd.DataFrame:
+    """Return a frame with one row for all that agree in ``shared``: ``gpt-4 clarity`` for its ``clarity``."""
+    texts = frame.drop(columns=["_row", *shared]).map(str)
+    columns = [*map(str, texts)]
+    words = [c for c in columns if not any(map(NUMBER.fullmatch, texts[c]))]
+    apart = [c for c in words if not frame[shared].join(texts[c]).duplicated().any()]
+    if len(apart) != 1:
+        raise DataError(
+            f"{both} share {', '.join(shared)}, of which both have several rows"
+            + (f", told apart by {' or '.join(apart)}" if apart else "")
+            + "; leave all but one column out that tells them apart, or add it to the other file"
+        )
+    differing = texts.groupby([frame[c] for c in shared]).nunique().max()
+    same = [c for c in words if differing[c] == 1]
+    kept = frame.drop_duplicates(shared)[[*shared, *same, "_row"]]
+    for value, rows in frame.groupby(apart[0], sort=False):
+        names = {c: f"{value} {c.rpartition('.')[2]}" for c in columns if c not in (*same, *apart)}
+        kept = kept.merge(rows[[*shared, *names]].rename(columns=names), how="left", on=[*shared])
+    return kept

@@ -136,6 +136,13 @@ def test_an_identifier_that_repeats_is_the_item(name: str) -> None:
     assert "item_id" not in proposed({name: ["a", "b", "c", "d"], **rated}).roles
 
 
+def test_who_stands_beside_the_same_texts_wrote_none_of_them() -> None:
+    rows = {"item": ["a", "a", "b", "b"], "model": ["x", "y", "x", "y"], "human": [1, 2, 1, 1]}
+    wrote = proposed({**rows, "text": [*"stuv"]})
+    assert wrote.roles["generator"] == "model"
+    assert "generator" not in proposed({**rows, "text": [*"sstt"]}).roles
+
+
 def test_a_column_is_what_the_user_says() -> None:
     table = {"who": ["a", "b"], "notes": ["x", "y"], "q1": [3, 4], "q2": [1, 2], "q3": [300, 400]}
     found = proposed(table, who="user_id", notes="explanation", q1="score", q2="ignore", q3="rating")

@@ -113,3 +113,41 @@ def test_labels_of_people_beside_a_file_of_judges(tmp_path: Path, monkeypatch: p
     assert data.ratings["rating"].tolist() == [1, 2, 3, 4, 5, 1]
     assert data.scores is not None
     assert {*data.scores["evaluator"]} == {"gpt-4", "claude"}
+
+
+def test_three_people_and_two_judges_of_nested_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    labels = [
+        (f"t{n}", who, 1 + (n + i) % 5) for n in range(6) for i, who in enumerate(("lena", "marc", "otto"))
+    ]
+    write(tmp_path, labels=pd.DataFrame(labels, columns=["custom_id", "annotator", "clarity"]))
+    said = [
+        {
+            "custom_id": f"t{n}",
+            "model": model,
+            "made": {"text": f"text {n}"},
+            "judgement": {"clarity": 1 + n % 5},
+        }
+        for n in range(6)
+        for model in ("gpt-4o", "claude")
+    ]
+    Path("judges.jsonl").write_text("".join(json.dumps(s) + "\n" for s in said), encoding="utf-8")
+    options = ["--yes", "--out", "s", "--column", "made.text=explanation"]
+    assert main(["init", "labels.csv", "judges.jsonl", *options]) == 0
+    data = me.load("s")
+    assert len(data) == 6
+    assert [*data.raters] == ["lena", "marc", "otto"]  # type: ignore[attr-defined]
+    assert data.scores is not None
+    found = data.scores.groupby("evaluator")["score"].apply(list).to_dict()
+    assert found == {judge: [1, 2, 3, 4, 5, 1] for judge in ("claude", "gpt-4o")}
+    capsys.readouterr()
+    two = [{**one, "run": n % 4} for n, one in enumerate(said)]
+    Path("judges.jsonl").write_text("".join(json.dumps(s) + "\n" for s in two), encoding="utf-8")
+    both = [from_frame(pd.read_csv("labels.csv", sep=";"), "one"), from_frame(pd.DataFrame(two), "other")]
+    assert as_one(both, ["one", "other"]).frame["gpt-4o clarity"].notna().all()
+    for one in two:
+        one["prompt"] = one["model"]
+    with pytest.raises(DataError, match="told apart by model or prompt; leave all but one column out"):
+        as_one([both[0], from_frame(pd.DataFrame(two), "other")], ["one", "other"])
