@@ -99,6 +99,20 @@ def test_several_runs_of_a_test_differ_or_are_averaged(data, tmp_path):
     assert cells(add_scores(data, same, tool="promptfoo"), "echo judge")["007", "a", "clarity"] == 0.5
 
 
+def test_a_csv_with_providers_side_by_side(data, tmp_path):
+    group = "Status,Score,Named Scores,Grader Reason"
+    rows = [
+        f"user_id,item_id,generator,[echo] p,{group},[shaky] p,{group}",
+        """u1,007,a,text,PASS,1,"{""clarity"":0.5}",,text,FAIL,0,"{""clarity"":0.2}",""",
+        """u1,007,b,text,FAIL,0,"{""clarity"":0.1}",,,ERROR,0,,no answer""",
+    ]
+    (tmp_path / "r.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    made = add_scores(data, tmp_path / "r.csv", tool="promptfoo")
+    assert cells(made, "echo") == {("007", "a", "clarity"): 0.5, ("007", "b", "clarity"): 0.1}
+    assert cells(made, "shaky")["007", "a", "clarity"] == 0.2
+    assert statuses(made, "shaky")["007", "b", "clarity"] == "transport"
+
+
 BAD = {
     "not JSON": (b"user_id,score\nu1,4\n", 1, "is not a JSON object"),
     "cut off": (PROMPTFOO.read_bytes()[:-40], 6, "is not a JSON object"),

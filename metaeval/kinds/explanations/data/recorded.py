@@ -16,10 +16,11 @@ import pandas as pd
 from metaeval.base.errors import DataError, nearest, one_of
 from metaeval.base.files import replacing, to_read
 from metaeval.base.records import Status
+from metaeval.data.exports import promptfoo
 from metaeval.data.folder import checked_by, set_in
 from metaeval.data.hub import FILE, hub_folder, hub_name, in_workbook
 from metaeval.data.manifest import FORMATS
-from metaeval.data.recorded import inspect_logs, promptfoo
+from metaeval.data.recorded import inspect_logs
 from metaeval.data.recorded.joining import join
 from metaeval.data.recorded.recording import (
     ASPECT,
