@@ -97,12 +97,16 @@ def import_recexp(source: Path, out: Path, force: bool) -> None:
 
 
 @import_.command("table")
-@click.argument("file", type=PLACE)
+@click.argument("files", metavar="FILE...", type=PLACE, nargs=-1, required=True)
 @option("--map map_file", "YAML file: what each column means.", PATH, required=True)
 @out_folder
 @force
-def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
-    """Import FILE (CSV, TSV, JSONL, Parquet, or the name of a hub data set) by a column map."""
+def import_table(files: tuple[str, ...], map_file: Path, out: Path, force: bool) -> None:
+    """Import FILE (CSV, TSV, JSONL, Parquet, or the name of a hub data set) by a column map.
+
+    Several files of the same columns are below each other, with the column `file`; others are joined by the
+    columns that they share.
+    """
     from metaeval.data.folder import kind_of
     from metaeval.data.units import summary
 
@@ -110,12 +114,12 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
     kind = one_of(str(kind_of(map_file)), kinds, "no map is of kind", "allowed")
     if kind != "explanations":
         run_map = import_module(f"metaeval.kinds.{kind}.data.imports.table").import_table
-        _tell(run_map(file, map_file, out, force=force))
+        _tell(run_map(files, map_file, out, force=force))
         return
     from metaeval.data.tables.maps import few
     from metaeval.kinds.explanations.data.imports.table import import_table as run
 
-    result = run(file, map_file, out, force=force)
+    result = run(files, map_file, out, force=force)
     names = f": {few(result.unmapped)}" if result.unmapped else ""
     click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map{names}")
 

@@ -6,7 +6,7 @@ import glob
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from metaeval.base.errors import DataError, nearest, one_of, sound
 from metaeval.base.files import to_read
 from metaeval.base.parallel import within
 from metaeval.data.tables.formats import ALL_SUFFIXES, read_any
+from metaeval.data.tables.several import as_one
 from metaeval.data.tables.table import Quote, Table, arrow_frame, from_frame
 
 _PREFIX = re.compile(r"hf:/+(datasets/)?")  # a `Path` made of hf://owner/name has one slash
@@ -130,6 +131,17 @@ def hub_table(source: str, split: str | None = None, cache: Path | None = None) 
         raise DataError(_not_loaded(source, error, "folder" if local else "hub data set") + such) from error
     one = isinstance(found, datasets.Dataset)
     return dataset_table(found, source) if one else split_table(found, split, source)
+
+
+def any_tables(
+    sources: Sequence[str | os.PathLike[str]],
+    split: str | None = None,
+    cache: Path | None = None,
+    quote: Quote | None = None,
+) -> Table:
+    """Return one or several tables as one; see `any_table` and `metaeval.data.tables.several`."""
+    names = [Path(file).stem if sheet is None else sheet for file, sheet in map(in_workbook, sources)]
+    return as_one([any_table(source, split, cache, quote) for source in sources], names)
 
 
 def any_table(

@@ -13,7 +13,7 @@ from pydantic import Field
 from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.validation import Line, Strict, read_model
 from metaeval.data.folder import DataFolder
-from metaeval.data.hub import any_table
+from metaeval.data.hub import any_tables
 from metaeval.data.tables.table import Table, read_headerless, read_table
 from metaeval.data.units import summary
 
@@ -84,16 +84,17 @@ def table_importer(
     """
 
     def decorate(read: Callable[..., Files]) -> Callable[..., Imported[D]]:
-        def read_mapped(source: str | os.PathLike[str], place: Path) -> Files:
+        def read_mapped(source: str | os.PathLike[str] | Sequence[str], place: Path) -> Files:
             table_map: Any = sound(read_model(place, model))
             header, quote = getattr(table_map, "header", None), table_map.quote
-            bare = read_headerless(Path(source), header, quote=quote or "") if header else None
-            table = sound(bare) if bare else any_table(source, table_map.split, quote=quote)
+            sources = [source] if isinstance(source, str | os.PathLike) else source
+            bare = read_headerless(Path(sources[0]), header, quote=quote or "") if header else None
+            table = sound(bare) if bare else any_tables(sources, table_map.split, quote=quote)
             beside = {str(k): _beside(place.parent, file) for k, file in table_map.tables.items()}
             return read(table, table_map, place.name, beside)
 
         def import_table(
-            source: str | os.PathLike[str],
+            source: str | os.PathLike[str] | Sequence[str],
             map_file: str | os.PathLike[str],
             out: str | os.PathLike[str],
             *,
@@ -105,7 +106,7 @@ def table_importer(
             ----------
             source
                 A CSV, TSV, JSONL or Parquet file, a local folder that the ``datasets`` library can load, or
-                the name of a data set on the hub.
+                the name of a data set on the hub; or several, see `metaeval.data.tables.several`.
             map_file
                 What each column means, a YAML file.
             out

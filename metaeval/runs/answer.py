@@ -270,18 +270,20 @@ class _Found:
             return
         if tests is None or few < FEWEST_CLUSTERS:
             better = {}
-        others = f"of the other {len(self.tools) - 1}"
-        shown = [
-            f"better than {label(b)}: {self._count(len(n))}{f' {others}' if n else ''}"
-            for b, n in better.items()
-        ]
-        if shown:
-            yield f"Shown to be {'; '.join(shown)}."
+        if better:
+            (baseline, first), *more = ((label(b), len(names)) for b, names in better.items())
+            verb = "are" if first > 1 else "is"
+            further = "".join(f", {self._count(n)} than {b}" for b, n in more)
+            yield f"{self._count(first).capitalize()} {verb} shown to be better than {baseline}{further}."
         if reached := self._people(best, line):
             yield reached
 
     def _count(self, n: int) -> str:
-        return "all" if n == len(self.tools) - 1 else str(n or "none")
+        """Say how many of the other tools."""
+        others = len(self.tools) - 1
+        if not n or others == 1:
+            return "the other" if n else "none"
+        return f"{'all' if n == others else n} of the other {others}"
 
     def _first(self, best: str) -> str:
         """Say which tool is ahead."""
@@ -322,7 +324,7 @@ class _Found:
             return f"{label(best)} reaches {value}, and {shown}."
         if self.tests is None or self.shown_better(who, best):
             return f"None reaches {value}."
-        return f"None reaches {value}, which is not shown to be better than {label(best)}."
+        return f"None reaches {value}; that {label(best)} is worse is not shown, nor that it is as good."
 
     def interval(self, line: PeopleLine) -> str:
         """Return what people reach, with its interval, if it has one."""

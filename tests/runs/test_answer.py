@@ -92,14 +92,16 @@ def test_the_best_tool_what_may_be_as_good_the_baselines_and_people() -> None:
     tests = shown(ESTIMATES, [*WORSE, ("ROUGE('L')", "Annotator('1')")])
     assert said(board(ESTIMATES), tests=tests) == (
         "Of 4 tools, ROUGE-L agrees best with the users (Pearson's r .30); it may be the best together with "
-        "Judge a/model. Shown to be better than Random: 1 of the other 3; better than Length: 1 of the other "
-        "3. None reaches the .40 of Annotator 1."
+        "Judge a/model. 1 of the other 3 is shown to be better than Random, 1 of the other 3 than Length. "
+        "None reaches the .40 of Annotator 1."
     )
 
 
 def test_people_who_are_not_shown_to_be_better_are_said_not_to_be() -> None:
     told = said(board(ESTIMATES), tests=shown(ESTIMATES, WORSE))
-    assert told.endswith("None reaches the .40 of Annotator 1, which is not shown to be better than ROUGE-L.")
+    assert told.endswith(
+        "None reaches the .40 of Annotator 1; that ROUGE-L is worse is not shown, nor that it is as good."
+    )
     ahead = [0.0, 0.1, 0.5, 0.4, 0.2]
     told = said(board(ahead), tests=shown(ahead, WORSE))
     assert told.endswith("ROUGE-L reaches the .40 of Annotator 1, and is not shown to be better.")
@@ -159,10 +161,10 @@ def test_a_judge_has_a_line_of_trust_and_what_is_still_to_be_run(tmp_path: Path)
     assert answer.lines[0] == " ".join(answer.sentences)
     names = list(answer.judges)
     assert all(": run `metaeval calibrate`" in line for line in answer.lines[1:])
-    changed = add_found(run, "calibrate", {names[0]: "cannot serve as a gate (not measuring it)"})
+    changed = add_found(run, "calibrate", {names[0]: "cannot serve as a gate: agrees too little"})
     assert read_answer(run) == changed
     (line,) = changed.trust(names[:1])
-    assert ": cannot serve as a gate (not measuring it); still to be run: `metaeval" in line
+    assert ": cannot serve as a gate: agrees too little; still to be run: `metaeval" in line
     assert Answer.model_validate_json((run / ANSWER).read_text()).best == answer.best
     assert read_record(run).outputs[ANSWER]
     assert (run / RECORD).is_file()

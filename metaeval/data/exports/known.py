@@ -29,16 +29,17 @@ EXPORTS: tuple[Export, ...] = (
 )
 
 
-def recognised(place: str) -> tuple[Export, list[Any]] | None:
-    """Return which tool's export a file is, and its records; None if it is no known one.
+def recognised(*places: str) -> tuple[Export, list[Any]] | None:
+    """Return which tool's export a file is, or several, and the records; None if it is no known one.
 
     `DataError` is raised if it is one, and a record does not have the shape of the tool's.
     """
-    path = Path(place)
-    if path.suffix.lower() == ".parquet" and not any(e.records_in(content_of(path, 1)) for e in EXPORTS):
-        return None  # a table, which may be large
-    content = content_of(path)
+    paths = [*map(Path, places)]
+    for path in (p for p in paths if p.suffix.lower() == ".parquet"):
+        if not any(e.records_in(content_of(path, 1)) for e in EXPORTS):
+            return None  # a table, which may be large
+    content = [found for path in paths for found in content_of(path)]
     for export in EXPORTS:
         if records := export.records_in(content):
-            return export, export.shaped(records, path.name)
+            return export, export.shaped(records, " + ".join(path.name for path in paths))
     return None

@@ -246,7 +246,7 @@ def _ask_for_raters(made: Proposal, ask: Ask, said: Mapping[str, str]) -> None:
         known = dict.fromkeys(people, "rating") | {r: "score" for r in raters if TOOL.search(r)} | dict(said)
         models = [r for r in raters if known.get(r) == "score"]
 
-        if len(models) == len(raters):
+        if len(models) == len(raters) and not in_people:
             column = f"{made.roles['rater']!r} of {made.table.name}"
             raise DataError(
                 f"{column} names models alone ({_shown(raters)}), and the truth is what people said; if one "
@@ -255,7 +255,7 @@ def _ask_for_raters(made: Proposal, ask: Ask, said: Mapping[str, str]) -> None:
 
         def read(answer: str) -> list[str]:
             if answer:
-                return _listed(answer, raters, most=len(raters) - 1)
+                return _listed(answer, raters, most=len(raters) - (not in_people))
             words = {"score": "tool", "rating": "rating"}
             options = [shlex.quote(f"{r}={words[known.get(r, 'rating')]}") for r in raters]
             unknown = [r for r in raters if r not in known]
@@ -270,7 +270,7 @@ def _ask_for_raters(made: Proposal, ask: Ask, said: Mapping[str, str]) -> None:
         models = ask(question, likely if sure else "", read, proposal=likely)
         made.models = models
         made.tools += [c for c in made.people if c.who in models]
-        raters = [r for r in raters if r not in models]
+        raters = [*in_people, *(r for r in raters if r not in models)]
     if raters == [USER_RATER] or (long and USER_RATER in in_people):
         made.users = [USER_RATER]
     else:
@@ -340,7 +340,7 @@ def _ratings(made: Proposal) -> tuple[dict[str, list[float]], dict[str, list[str
         aspects = [cell.aspect] * len(values) if column is None else made.cells(column)
         for at, (aspect, value) in enumerate(zip(aspects, values, strict=True)):
             number = value is not None and re.fullmatch(r"[+-]?\d+(\.\d+)?", str(value))
-            if number and (by is None or by[at] not in made.models):
+            if number and (cell.who or by is None or by[at] not in made.models):
                 numbers.setdefault(aspect, []).append(float(str(value)))
         for aspect in {*aspects}:
             words.setdefault(aspect, []).extend(w for w, n in labels.items() if n is not None)

@@ -17,13 +17,14 @@ _PLAIN = re.compile(r"[^\W\d][\w.-]*(?: \w[\w.-]*)*")
 _RESERVED = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"])
 
 
-def map_text(made: Proposal, file: str, split: str | None, folder: str, name: str) -> str:
+def map_text(made: Proposal, files: Sequence[str], split: str | None, folder: str, name: str) -> str:
     """Return the text of the map file."""
     again = (
-        f"{shlex.quote(file)} --map {shlex.quote(f'{folder}/map.yaml')} --out {shlex.quote(f'{folder}/data')}"
+        f"{shlex.join(files)} --map {shlex.quote(f'{folder}/map.yaml')} --out {shlex.quote(f'{folder}/data')}"
     )
     one = len({(a.scale, a.whole) for a in made.aspects}) == 1
-    ratings = _entries(made, made.people, "rater")
+    models = bool(made.models) and {*made.raters} == {*made.models}
+    ratings = _entries(made, [c for c in made.people if c.who or not models], "rater")
     scores = _entries(made, made.tools, "evaluator")
     rename = _renames(made, [*ratings, *scores])
     if made.models:
@@ -52,7 +53,7 @@ def map_text(made: Proposal, file: str, split: str | None, folder: str, name: st
         ("scores", [entry for entry, _ in scores], "of tools; each evaluator is Recorded('name')"),
     ]
     lines = [
-        f"# Which column of {file} is what. Change it, and import the table again:",
+        f"# Which column of {', '.join(files)} is what. Change it, and import the table again:",
         f"#   metaeval data import table {again} --force",
     ]
     for key, value, comment in parts:

@@ -286,10 +286,12 @@ def by_names(made: Proposal, said: Mapping[str, str]) -> Proposal:
         made.undecided = [whole(c, USER_RATER) for c in people if c not in long[:1]]
         people = []
     elif rater:  # ratings that do not stand beside the rater are of the user
-        made.people = [whole(c, "" if c.startswith(beside) else USER_RATER) for c in people]
-        if len(people) == 1 and VALUE.fullmatch(people[0]):
-            made.people = [made.people[0]._replace(aspect=OVERALL, pattern=people[0])]
-        people = []
+        own = [] if named_for_people(rater) else [c for c in people if named_for_people(c)]
+        given = [c for c in people if c not in own]
+        made.people = [whole(c, "" if c.startswith(beside) else USER_RATER) for c in given]
+        if len(given) == 1 and VALUE.fullmatch(given[0]):
+            made.people = [made.people[0]._replace(aspect=OVERALL, pattern=given[0])]
+        people = own
     cells = cells_of([*people, *tools], tools)
     made.people += [cells[c] for c in people]
     made.people = [_by(cell, named) for cell in made.people]

@@ -171,7 +171,11 @@ def gate_clauses(calibration: Calibration) -> dict[str, str]:
         elif usable:
             clauses[name] = f"can serve as a gate for {', '.join(usable)} alone"
         else:
-            clauses[name] = f"cannot serve as a gate ({' or '.join(sorted(others))})"
+            clauses[name] = (
+                "cannot serve as a gate: agrees too little with people, or there are too few labels"
+            )
+            if others == {NOT_MEASURING}:
+                clauses[name] = "cannot serve as a gate: agrees too little with people"
     return clauses
 
 

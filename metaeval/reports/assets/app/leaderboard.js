@@ -15,6 +15,8 @@ function Leaderboard({ study, params }) {
   const offered = board.dimensions.filter((d) => mode === 'column' || !board.columns.includes(d))
   const shared = { study, rows, params, view, set }
   const narrow = useMatch('(max-width: 48rem)')
+  const judged = study.answer.lines.slice(1).map((line) => html`<li key=${line}><${Words}><${Coded} text=${line} /></${Words}></li>`)
+  const few = judged.length > 0 && judged.length <= (narrow ? 1 : 3)
   const choices = html`<div class="controls" role="group" aria-label="What is shown">
     ${
       modes.length > 1 &&
@@ -29,13 +31,14 @@ function Leaderboard({ study, params }) {
   return html`<section class="leaderboard">
     <h2 tabindex="-1">Leaderboard</h2>
     <p class="answer"><${Words}>${typeset(study.answer.sentences.join(' '))}</${Words}></p>
+    ${few && html`<ul class="judged">${judged}</ul>`}
     ${narrow ? html`<details class="choices"><summary>Choose what is shown</summary>${choices}</details>` : choices}
     ${mode === 'column' ? html`<${OneColumn} ...${shared} />` : html`<${AllCells} ...${shared} />`}
     ${
       narrow &&
-      study.answer.lines.length > 1 &&
-      html`<details class="call"><summary>What is known of the judges</summary>
-      <ul>${study.answer.lines.slice(1).map((line) => html`<li key=${line}><${Words}><${Coded} text=${line} /></${Words}></li>`)}</ul></details>`
+      judged.length > 0 &&
+      !few &&
+      html`<details class="call"><summary>What is known of the judges</summary><ul>${judged}</ul></details>`
     }
     <${Glossary} study=${study} />
   </section>`
@@ -67,7 +70,10 @@ const nameColumn = {
   cell: ({ evaluator }) =>
     html`<${Name} evaluator=${evaluator} /> <small class="kind">${evaluator.kindTitle}
       <${Marks} evaluator=${evaluator} /></small>
-      ${evaluator.trust && html`<small class="trust"><${Coded} text=${capital(evaluator.trust)} />.</small>`}`,
+      ${
+        evaluator.trust &&
+        html`<small class="trust" title=${evaluator.trust}><${Coded} text=${capital(evaluator.trust.split('; ')[0])} />.</small>`
+      }`,
 }
 
 /** From an estimate down to the groups it is made of; without groups, to the units. */

@@ -15,7 +15,7 @@ from metaeval.base.errors import DataError, sound
 from metaeval.base.validation import model_of, read_model
 from metaeval.data.exports.export import Export
 from metaeval.data.exports.making import files_of
-from metaeval.data.hub import any_table, dataset_table, split_table
+from metaeval.data.hub import any_table, any_tables, dataset_table, split_table
 from metaeval.data.imports import Imported
 from metaeval.data.tables.converting import converted
 from metaeval.data.tables.maps import KEYS, TableMap
@@ -39,7 +39,7 @@ class TableImport:
 
 
 def import_table(
-    source: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Sequence[str],
     map_file: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
@@ -52,7 +52,7 @@ def import_table(
     ----------
     source
         A CSV, TSV, XLSX, JSON, JSONL or Parquet file, a local folder that the ``datasets`` library can load,
-        or the name of a data set on the hub.
+        or the name of a data set on the hub; or several, see `metaeval.data.tables.several`.
     map_file
         What each column means, a YAML file.
     out
@@ -67,7 +67,8 @@ def import_table(
     """
     refuse_if_in_the_way(Path(out), force=force)
     table_map = sound(read_model(Path(map_file), TableMap))
-    table = any_table(source, table_map.split, cache, table_map.quote)
+    sources = [source] if isinstance(source, str | os.PathLike) else source
+    table = any_tables(sources, table_map.split, cache=cache, quote=table_map.quote)
     result = convert(table, table_map, Path(map_file).name)
     save(result.data, out, force=force)
     return result
