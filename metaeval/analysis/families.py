@@ -54,18 +54,20 @@ class Family:
         by = by if min(size for _, size in by) >= FEWEST_CLUSTERS else by[:1]
         (own, n), *_ = by
         value = np.array([statistic.at(np.ones((n, 1)))[-1, 0] for statistic in own])
-        every = [np.stack([contributions(s, size) for s in of]) for of, size in by]
+        every = [np.stack([contributions(s, size)[-1] for s in of]) for of, size in by]
         alone, *others = map(variance_of_mean, every)
-        smooth = 0.0 if all(map(is_smooth, own)) else float("nan")
-        mean, few = float(value.mean()), float(freedom(min(size for _, size in by[:2]))) + smooth
+        mean, few = float(value.mean()), min(size for _, size in by[:2])
+        df, df_of_both = (float(freedom(size if all(map(is_smooth, own)) else 0)) for size in (n, few))
         both = crossed_variance(alone, *others) if others else alone
+        split = components(value, every[0])
+        share = n / every[0].shape[1] + 0 * df  # clusters that were put together, if they are many
         return cls(
             name,
             len(members),
             n,
-            total_interval(mean, alone, float(freedom(n)) + smooth, confidence=confidence),
-            total_interval(mean, both, few, [value], confidence),
-            components(value, every[0]),
+            total_interval(mean, alone, df, confidence=confidence),
+            total_interval(mean, both, df_of_both, [value], confidence),
+            Components(split.cluster * share, split.member + 0 * df, split.both * share),
             len(by) > 1,
         )
 
@@ -129,8 +131,10 @@ def family_sheets(
         Column("df", "df", "number"),
     )
     sampled = f"{users} and items" if any(f.items for f in found) else users
+    rough = any(np.isnan(f.total.df) and f.n_clusters >= FEWEST_CLUSTERS for f in found)
     notes = (
-        *(f.advice(users, board.form) for f in found),
+        *(f.advice(users, board.form) for f in found if not np.isnan(f.total.df)),
+        *(["No interval: the order of few means does not change smoothly with the data."] * rough),
         f"The mean of the members of each family: {of}. Brackets hold {100 * confidence:g} % intervals.",
         f"Total: members, such as prompts, count as a sample of those that might have been, as {sampled} do.",
         *(f"{name}: {'; '.join(members)}." for name, members in families.items()),

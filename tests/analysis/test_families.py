@@ -93,5 +93,14 @@ def test_orders_of_means_have_no_interval() -> None:
     found = Family.of(
         "one", ["one 0", "one 1", "one 2"], cells, correlation_cell("fit", "generator", "kendall"), 0.95
     )
-    assert np.isnan([found.alone.low, found.total.low]).all()
+    assert np.isnan([found.alone.low, found.total.low, *found.split]).all()
     assert not np.isnan(found.total.value)
+
+
+def test_many_clusters_are_put_together() -> None:
+    cells, cell = cells_of(*study(3, users=1200, items=2)), correlation_cell("fit")
+    found = Family.of("one", ["one 0", "one 1", "one 2"], cells, cell, 0.95)
+    error = (found.alone.high - found.alone.low) / 2 / 1.965
+    split = found.split
+    assert found.n_clusters == 1200
+    assert np.sqrt(split.cluster / 1200 + split.both / 3600) == pytest.approx(error, rel=0.01)

@@ -29,6 +29,8 @@ def test_a_judge_with_several_prompts_is_a_family() -> None:
     assert named.family == {"mini": [f"mini, prompt {p}" for p in THREE]}
     listed = with_prompts(study_of(evaluators=["Judge('a/b', prompt='*-aspect')"]))
     assert list(listed.evaluators) == [f"Judge('a/b', prompt='{p}-aspect')" for p in ("multi", "single")]
+    words = with_prompts(study_of(evaluators={"words": "Judge('a/b', prompt='multi-aspect*')"}))
+    assert words.family == {"words": [f"words, prompt multi-aspect{of}" for of in ("", "-b", "-c", "-d")]}
     plain = study_of(evaluators=["Judge('a/b', prompt='rubric')", "no spec"])
     assert with_prompts(plain) is plain
 

@@ -126,7 +126,8 @@ class PromptTemplate:
 
 def bundled_prompts() -> dict[str, Path]:
     """Return name → file of the prompts that ship with the package, sorted by name."""
-    return {p.stem: p for p in sorted(bundled("prompts").glob(f"*{_SUFFIX}")) if p.stem != "README"}
+    files = sorted(bundled("prompts").glob(f"*{_SUFFIX}"), key=lambda path: path.stem)
+    return {path.stem: path for path in files if path.stem != "README"}
 
 
 def load_prompt(name_or_path: str | os.PathLike[str]) -> PromptTemplate:
