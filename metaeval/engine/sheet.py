@@ -167,7 +167,7 @@ _DECIMALS = {"hundredths": ".2f", "decimal": ".4f", "rank": "g"}
 def value_text(value: Any, form: Form, decimals: int | None = None) -> str:  # noqa: ANN401 - whatever the cell of a frame holds
     """Return a value as it is printed; `NOTHING` for one that is missing.
 
-    A number of the form ``number`` has so many ``decimals``, if they are given.
+    A number has so many ``decimals``, if they are given.
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NOTHING
@@ -179,13 +179,13 @@ def value_text(value: Any, form: Form, decimals: int | None = None) -> str:  # n
         case "count":
             text = f"{round(value):,}"
         case "hundred":
-            text = f"{100 * value:.2f}"
+            text = f"{100 * value:.{2 if decimals is None else decimals}f}"
         case "share":
             text = f"{100 * value:.1f} %"
         case "number":
             text = _four_digits(value) if decimals is None else f"{value:,.{decimals}f}"
         case "hundredths" | "decimal" | "rank":
-            text = format(value, _DECIMALS[form])
+            text = format(value, _DECIMALS[form] if decimals is None else f".{decimals}f")
         case "p":
             text = "< 0.001" if value < 0.001 else f"{value:.3f}"
         case "usd":
@@ -199,12 +199,20 @@ def value_text(value: Any, form: Form, decimals: int | None = None) -> str:  # n
 def decimals_of(form: Form, *values: Any) -> int | None:  # noqa: ANN401 - as `value_text`
     """Return how many decimals a number, the lower and the upper end of its interval have in print.
 
-    They show three digits of half of the interval's width, and no more than four of the number. None for what
-    is printed in its own form: other forms, no interval, and one that is very narrow.
+    Of the form ``number`` they show three digits of half of the interval's width, and no more than four of
+    the number; of others a digit of the end that is near zero, if the interval leaves zero out and would not
+    look so. None for what is printed in its own form: no interval, and one that is very narrow.
     """
-    if form != "number" or not all(isinstance(v, float) and math.isfinite(v) for v in values):
+    if not all(isinstance(v, float) and math.isfinite(v) for v in values):
         return None
     value, low, high = values
+    if form in ("hundred", "hundredths", "decimal"):
+        end = low if low > 0 else high if high < 0 else 0.0
+        zero = end and not any(c in "123456789" for c in value_text(end, form))
+        size = 100 * abs(end) if form == "hundred" else abs(end)
+        return min(-math.floor(math.log10(size)), _MOST_DECIMALS) if zero else None
+    if form != "number":
+        return None
     sizes = (5 * (high - low), abs(value))
     decimals = min((3 - math.floor(math.log10(size)) for size in sizes if size > 0), default=0)
     return max(0, decimals) if low < high and decimals <= _MOST_DECIMALS else None

@@ -185,6 +185,8 @@ class _Found:
         tests = self.tests
         if tests is None or not {one, other} <= {*tests.evaluators}:
             return False
+        if self.alone == one:
+            return True
         i, j = (tests.evaluators.index(name) for name in (one, other))
         ahead = (
             self.at(one) > self.at(other)
@@ -192,6 +194,13 @@ class _Found:
             else self.at(one) < self.at(other)
         )
         return ahead and bool(tests.p_corrected[i, j] <= tests.policy["alpha"])
+
+    @property
+    def alone(self) -> str:
+        """The only evaluator that may be the best by the ranks, people among them; empty if there is none."""
+        ranks = self.tests.ranks if self.tests else None
+        best = [name for name in ranks.of if ranks.may_be_best(name)] if ranks else []
+        return best[0] if len(best) == 1 else ""
 
     def may_be_best(self, one: str, best: str) -> bool:
         """Say whether a tool may be the best of them: by the ranks, or else by the tests of pairs."""

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.cli.messages import talk
 from metaeval.cli.sheets import sheet_options, tell_sheets
-from metaeval.engine.sheet import NOTHING, Column, Form, Sheet, value_text
+from metaeval.engine.sheet import NOTHING, Column, Form, Sheet, decimals_of, value_text
 from metaeval.reports.cells import cells
 from metaeval.reports.sheets import SHEET_FORMATS, files, render
 
@@ -128,6 +128,16 @@ def test_a_number_has_the_digits_that_its_interval_deserves(value: float, below:
     for text, exact in zip(texts, frame.loc[0], strict=True):
         assert abs(float(text) - exact) <= unit / 2 * (1 + 1e-6)
     assert "-0" not in {t.rstrip("0").rstrip(".") for t in texts}
+
+
+@given(
+    form=st.sampled_from(["hundredths", "decimal", "hundred"]), end=st.floats(2e-6, 2), more=st.floats(0, 2)
+)
+def test_an_interval_without_zero_is_printed_without_it(form: Form, end: float, more: float) -> None:
+    for ends in ((end, end + more), (-end - more, -end)):
+        decimals = decimals_of(form, sum(ends) / 2, *ends)
+        assert all(re.search("[1-9]", value_text(x, form, decimals)) for x in ends)
+    assert decimals_of(form, 0.5, 0.0, 1.0) is None
 
 
 @pytest.mark.parametrize(

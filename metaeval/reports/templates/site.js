@@ -3,6 +3,8 @@
 const tables = [...document.querySelectorAll("table.board")];
 const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
 const search = document.getElementById("search");
+const most = 20; // rows of a table, until all are wanted or one is looked for
+const all = document.getElementById("all");
 const selects = [...document.querySelectorAll("select[data-of]")];
 document.documentElement.classList.add("js");
 
@@ -15,18 +17,22 @@ function value(row, column) {
 
 function filter() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  let shown = 0;
-  for (const row of rows) {
-    const text = row.textContent.toLowerCase();
-    const fits = words.every((word) => text.includes(word))
-      && selects.every((select) => !select.value || row.dataset[select.dataset.of] === select.value);
-    row.hidden = !fits;
-    shown += fits;
-  }
+  const whole = words.length || all.getAttribute("aria-pressed") === "true" ? Infinity : most;
+  let [shown, left] = [0, 0];
   for (const table of tables) {
-    table.closest("section").hidden = [...table.tBodies[0].rows].every((row) => row.hidden);
+    const fitting = [...table.tBodies[0].rows].filter((row) => {
+      const text = row.textContent.toLowerCase();
+      row.hidden = true;
+      return words.every((word) => text.includes(word))
+        && selects.every((select) => !select.value || row.dataset[select.dataset.of] === select.value);
+    });
+    fitting.forEach((row, i) => { row.hidden = i >= whole; });
+    shown += Math.min(fitting.length, whole);
+    left += Math.max(0, fitting.length - whole);
+    table.closest("section").hidden = !fitting.length;
   }
   document.getElementById("count").textContent = `${shown} of ${rows.length} evaluators`;
+  all.hidden = !left && whole !== Infinity;
 }
 
 function sort(table, head, column) {
@@ -42,6 +48,7 @@ function sort(table, head, column) {
     return down ? -by : by;
   });
   body.append(...sorted);
+  filter();
 }
 
 for (const table of tables) [...table.tHead.rows[0].cells].forEach((head, column) => {
@@ -53,5 +60,9 @@ for (const table of tables) [...table.tHead.rows[0].cells].forEach((head, column
 });
 search.form.addEventListener("submit", (event) => event.preventDefault());
 search.addEventListener("input", filter);
+all.addEventListener("click", () => {
+  all.setAttribute("aria-pressed", all.getAttribute("aria-pressed") !== "true");
+  filter();
+});
 for (const select of selects) select.addEventListener("change", filter);
 filter();

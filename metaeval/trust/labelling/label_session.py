@@ -276,11 +276,19 @@ class LabelSession:
             "skipped": [u for u, mark in enumerate(marks) if mark == "s"],
             "labels": self.n_labels,
             "marks": marks,
-            "undo": bool(self._done),
+            "undo": self._undoing(),
             "decided": self._decided(),
             "agreement": list(self._agreement()) if agreement else None,
             "unit": None if at is None else self._unit(at),
         }
+
+    def _undoing(self) -> str:
+        """Return what an undo takes back; empty for nothing."""
+        if not self._done:
+            return ""
+        last = self._done[-1]
+        what = "skip" if last["do"] == "skip" else f"{last['aspect']}: {last['label']:g}"
+        return f"{what}, of {self.noun} {self._at[tuple(last['unit'])] + 1}"
 
     def _unit(self, at: int) -> dict[str, Any]:
         key = self.units[at]

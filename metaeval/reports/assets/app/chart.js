@@ -30,6 +30,8 @@ async function draw(container, spec, rows, label) {
   })
   await view.runAsync()
   container.classList.toggle('tall', view.height() > TALL)
+  // Groups of marks without a name: what they hold has names.
+  for (const marks of container.querySelectorAll('[role="graphics-symbol"]:not([aria-label])')) marks.removeAttribute('role')
   return view
 }
 

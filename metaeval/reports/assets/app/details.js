@@ -26,6 +26,13 @@ function roomOf(rows, c) {
   return longest > 48 ? 'snippet' : longest <= 20 ? 'nowrap' : ''
 }
 
+/** The sentence that says what a table is, and those that say more. */
+function leadOf(notes) {
+  const [first = '', ...others] = notes
+  const [lead, ...more] = first.split(/(?<=[.?!])\s+(?=\p{Lu})/u)
+  return { lead, rest: [more.join(' '), ...others] }
+}
+
 /** The places of columns as they stand; on a phone a row's name comes first, then the verdict and the first number. */
 function orderOf(columns, named) {
   const places = columns.map((_, c) => c)
@@ -47,6 +54,9 @@ function SheetTable({ study, sheet }) {
   const kept = (r) => (!long || whole || r < MANY_ROWS ? (cut && r >= PRINTED_ROWS ? 'beyond' : '') : 'more')
   const sides = useMemo(() => columns.map(({ form }, c) => (form === 'text' ? `text ${c === named ? '' : roomOf(rows, c)}` : '')), [sheet])
   const order = orderOf(columns, named)
+  const { lead, rest } = useMemo(() => leadOf(sheet.notes), [sheet])
+  /** A sentence that the row above has, too, is not said again. */
+  const told = (text, c, above) => (text.length > 48 && above?.[c] === text ? 'as above' : text)
   const cell = (text, c) =>
     c === named
       ? html`<th scope="row" key=${c} class=${sides[c]}><${RowName} study=${study} text=${text} /></th>`
@@ -62,11 +72,11 @@ function SheetTable({ study, sheet }) {
         onChange=${(value) => setChosen({ ...chosen, [c]: value })} />`)}</div>`
     }
     <${Wide} label=${title}><table>
-      <caption><span>${title} <${Simulated} loud=${sheet.simulated} /></span></caption>
+      <caption><span>${title} <${Simulated} loud=${sheet.simulated} />${lead && html`<small class="lead"><${Coded} text=${lead} /></small>`}</span></caption>
       <thead><tr>${order.map((c) => html`<th scope="col" key=${c}
         class=${sides[c]}>${columns[c].title.replaceAll('-', '\u2011')}</th>`)}</tr></thead>
       <tbody>${shown.map(
-        (row, r) => html`<tr key=${r} class=${kept(r)}>${order.map((c) => cell(row[c], c))}</tr>`,
+        (row, r) => html`<tr key=${r} class=${kept(r)}>${order.map((c) => cell(told(row[c], c, shown[r - 1]), c))}</tr>`,
       )}${!shown.length && html`<tr><td colspan=${columns.length}>Nothing is left: change a choice.</td></tr>`}</tbody>
     </table></${Wide}>
     ${cut && html`<p class="printed">The first ${PRINTED_ROWS} of ${count(shown.length)} rows are printed; the page has all.</p>`}
@@ -75,16 +85,18 @@ function SheetTable({ study, sheet }) {
       html`<button type="button" class="unfold" aria-expanded=${whole} onClick=${() => setWhole(!whole)}>
         ${whole ? 'Show fewer' : `Show all ${count(shown.length)} rows`}<span class="hidden"> of ${title}</span></button>`
     }<${Download} name=${title} table=${() => [columns.map((column) => column.title), ...shown]} /></p>
-    <${Notes} notes=${sheet.notes} />
+    <${Notes} notes=${rest} />
   </section>`
 }
 
 /** Made once for each name, so that a view which is shown stays the same component. */
 const sheetView = once((name) => {
+  const command = { calibration: 'calibrate' }[name] ?? name
   const title = capital(name)
   const sheetsOf = ({ sheets }) => sheets.filter(({ view }) => view === name)
   const view = ({ study, params }) => {
-    const sheets = sheetsOf(study)
+    const sheets = useMemo(() => sheetsOf(study), [study])
+    const leads = Object.values(study.answer.judges).filter(({ found }) => found?.[command])
     const parts = sheets.map((sheet) => ({
       id: `sheet-${sheet.name}`,
       href: hrefOf(name, { sheet: sheet.name }),
@@ -92,9 +104,10 @@ const sheetView = once((name) => {
     }))
     return html`<section>
       <h2 tabindex="-1">${title}</h2>
+      ${leads.map(({ label, found }) => html`<p class="answer" key=${label}><${Words}>${label}: ${typeset(found[command])}.</${Words}></p>`)}
       <${Contents} label="Tables" parts=${parts} first=${params.sheet && `sheet-${params.sheet}`} />
       ${sheets.map((sheet) => html`<${SheetTable} key=${sheet.name} study=${study} sheet=${sheet} />`)}
-      <${Glossary} study=${study} />
+      <${Glossary} study=${study} view=${sheets} />
     </section>`
   }
   return { title: () => title, view, there: (study) => sheetsOf(study).length > 0 }

@@ -146,10 +146,11 @@ function Figures({ study, params }) {
     href: hrefOf('figures', { ...params, figure: name }),
     title,
   }))
+  const figures = useMemo(() => study.figures.map(({ title, notes, columns, findings }) => [title, notes, columns, findings]), [study])
   return html`<section>
     <h2 tabindex="-1">Figures</h2>
     <${Contents} label="Figures" parts=${parts} first=${params.figure && `figure-${params.figure}`} />
     ${study.figures.map((figure) => html`<${FigureView} key=${figure.name} study=${study} figure=${figure} params=${params} />`)}
-    <${Glossary} study=${study} />
+    <${Glossary} study=${study} view=${figures} />
   </section>`
 }
