@@ -63,8 +63,8 @@ def test_own_data(
     for command in given:
         assert main(command) == 0, (command, capsys.readouterr().err)
     board = (tmp_path / "results" / "study" / "leaderboard.md").read_text(encoding="utf-8")
-    assert "Recorded('gpt')" in board
-    assert "Annotator('anna')" in board
+    assert "| gpt |" in board
+    assert "Annotator anna" in board
 
 
 def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
