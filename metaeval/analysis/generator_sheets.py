@@ -147,8 +147,7 @@ def _ratings_sheet(
         shown.append(
             Column(f"{aspect}_mean", aspect, "number", f"{aspect}_ci_low", f"{aspect}_ci_high"),
         )
-        first = aspect == found.aspects[0]
-        shown.append(Column(f"{aspect}_cluster", "Rank group", "count", keep=first))
+        shown.append(Column(f"{aspect}_cluster", "Rank group", "count", keep=a == 0))
     first = f"{found.aspects[0]}_mean"
     frame = pd.DataFrame(columns).sort_values(first, ascending=False, kind="stable", ignore_index=True)
     if data.has_users:

@@ -146,8 +146,8 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
     intervals = conformal_sheet(maps, who=who)
     stated = _confidence(labelled, how, data.evaluators, judges)
     lead = len(stated) > 1  # else no judge states a confidence
-    made = [*stated[:lead], *sheets, *stated[lead:], fitted, intervals]
-    return _made(made, labelled, data.evaluators)
+    sheets = [*stated[:lead], *sheets, *stated[lead:]]
+    return _made([*sheets, fitted, intervals], labelled, data.evaluators)
 
 
 def _made(sheets: Sequence[Sheet | None], labelled: LabelledScores, evaluators: Sequence[str]) -> Printed:
