@@ -15,14 +15,17 @@ import numpy as np
 from scipy import stats
 
 from benchmarks import (
+    choosing,
     coherence,
     confidence_and_drift,
     correcting,
     escalating,
+    generalizability,
     generator_means,
     many_clusters,
     off_policy,
     planning,
+    rank_ranges,
     rankings,
     replacing,
     system_orders,
@@ -156,13 +159,16 @@ def run(studies: int = STUDIES, *, quick: bool = False) -> Iterator[dict[str, An
             yield paired(studies, 40, level, coefficient, likert=True)
         if not quick:
             yield paired(studies, 10, level, "pearson", likert=False)
+    yield from rank_ranges.run(min(studies, 1_000), quick=quick)
     yield from generator_means.run(studies, quick=quick)
     yield from rankings.run(studies, quick=quick)
     yield from system_orders.run(studies, quick=quick)
+    yield from generalizability.run(studies, quick=quick)
     yield from trust.run(studies, quick=quick)
     yield from replacing.run(studies, quick=quick)
     yield from correcting.run(studies, quick=quick)
     yield from escalating.run(min(studies, 1_000), quick=quick)
+    yield from choosing.run(min(studies, 1_000), quick=quick)
     yield from planning.run(min(studies, 2_000), quick=quick)
     yield from confidence_and_drift.run(studies, quick=quick)
     yield from coherence.coverage(studies, quick=quick)

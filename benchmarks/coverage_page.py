@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_NOT_SHARES = {"benchmark", "studies", "target", "held", "p_uniform", "without_interval"}
+_NOT_SHARES = {"benchmark", "studies", "target", "held", "p_uniform", "without_interval", "refused"}
+_NUMBERS = {
+    "size": "may be best",
+    "size_by_holm": "not worse than the best, Holm",
+    "width": "ranks in a range",
+}
+"""Means over studies, of evaluators or ranks."""
 _NAMES = {
     "pearson": "Pearson",
     "spearman": "Spearman",
@@ -31,19 +37,27 @@ _NAMES = {
     "gap": "too sure by",
     "near_one": "Pearson near 1",
     "rare": "rare share",
+    "best_in_set": "the best may be the best",
+    "rank_range": "rank range",
+    "all_ranges": "all rank ranges",
+    "interval": "interval",
 }
 
 
 _SECTIONS = (
     ("Correlations within groups and over all units", ("percentile intervals", "bca intervals")),
     ("Paired tests", ("paired tests",)),
+    ("Ranks of evaluators", ("ranks", "differences")),
     ("Correlations of generators' means", ("generator level",)),
     ("Generators", ("rankings of", "means of", "equal generators", "prediction-powered")),
     ("Orders of systems", ("order of",)),
+    ("Whose order", ("whose order",)),
+    ("Families of prompts", ("family of",)),
     ("Whether a judge can be trusted", ("calibration", "shares of", "biases", "gate", "panel")),
     ("Replacing people", ("replacing",)),
     ("Correcting a judge", ("correcting",)),
     ("Handing units on", ("escalating",)),
+    ("Choosing the best of several", ("choosing",)),
     ("Planning labels", ("planning",)),
     ("Confidence, single ratings and drift", ("confidence", "drift")),
     ("Coherence of verdicts", ("coherence",)),
@@ -71,11 +85,11 @@ def tables(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
         shares = _shares(row)
         if shares != columns:
             columns = shares
-            titles = [_NAMES.get(c, c) for c in columns]
+            titles = [{**_NAMES, **_NUMBERS}.get(c, c) for c in columns]
             yield ""
             yield f"| what | {' | '.join(titles)} | target | |"
             yield f"| :--- |{' ---: |' * len(titles)} ---: | :--- |"
-        values = [f"{100 * row[c]:.1f}" for c in columns]
+        values = [f"{row[c]:.1f}" if c in _NUMBERS else f"{100 * row[c]:.1f}" for c in columns]
         low, high = (100 * float(end) for end in row["target"].split(" to "))
         target = "" if (low, high) == (0, 100) else f"{low:g} – {high:g}"
         yield f"| {row['benchmark']} | {' | '.join(values)} | {target} | {'' if row['held'] else '✗'} |"

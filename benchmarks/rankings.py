@@ -88,16 +88,16 @@ def agreement(studies: int, generators: int, users: int, evaluator: Evaluator) -
 
 
 @one_thread()
-def clusters(studies: int, generators: int, users: int) -> dict[str, Any]:
-    """Return how often generators that are all equal are put into several rank clusters."""
+def ranges(studies: int, generators: int, users: int) -> dict[str, Any]:
+    """Return how often a generator among equal ones has a rank range that lacks a rank."""
     rng = np.random.default_rng([generators, users, 4])
     frame = Frame.of(study(rng, generators, users, STRONG))
     apart = 0
     for i in range(studies):
         s = study(rng, generators, users, STRONG)
         level = replace(s, y=s.y - s.true[1][s.generator])
-        apart += int(frame.ranked(level, i).ratings.cluster.max() > 1)
-    what = f"equal generators in several rank clusters, {generators} generators, {users} users"
+        apart += int(frame.ranked(level, i).ratings.rank_low.max() > 1)
+    what = f"equal generators with different rank ranges, {generators} generators, {users} users"
     return row(what, studies, {"false_positives": apart / studies}, AT_MOST)
 
 
@@ -129,6 +129,6 @@ def run(studies: int, *, quick: bool = False) -> Iterator[dict[str, Any]]:
     for generators, users in ((8, 40),) if quick else ((6, 20), (6, 100), (8, 40), (12, 20), (12, 100)):
         for evaluator in (STRONG, WEAK):
             yield from agreement(studies, generators, users, evaluator)
-        yield clusters(studies, generators, users)
+        yield ranges(studies, generators, users)
     for users, rated, judge in ((60, 24, 0.9), (60, 24, 0.3), (200, 12, 0.6)):
         yield prediction_powered(studies, users, rated, judge)

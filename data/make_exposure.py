@@ -29,10 +29,11 @@ import pandas as pd
 from scipy.special import expit
 
 from data.catalogue import Audience, Catalogue, with_names
+from metaeval.data.units import summary
 from metaeval.kinds.exposure.commands import make_pairs
 from metaeval.kinds.exposure.data.loading import log_of, save
 from metaeval.kinds.exposure.data.log_set import ITEM, OUTCOME, PROPENSITY, TIME, USER
-from metaeval.kinds.files.loading import load, summary
+from metaeval.kinds.reading import load
 
 if TYPE_CHECKING:
     from metaeval.kinds.exposure.data.log_set import LogSet

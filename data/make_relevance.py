@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from data.catalogue import Audience, Catalogue, with_names
-from metaeval.kinds.files.loading import summary
+from metaeval.data.units import summary
 from metaeval.kinds.relevance.data.collection import ITEM, USER
 from metaeval.kinds.relevance.data.loading import collection_of, save
 

@@ -30,8 +30,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from metaeval.data.units import summary
 from metaeval.kinds.explanations.data.loading import from_frames, save
-from metaeval.kinds.files.loading import summary
 
 SEED = 20240917
 USERS = 22

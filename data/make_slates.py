@@ -28,7 +28,7 @@ import pandas as pd
 
 from data.catalogue import ITEM, STARS, USER, Audience, Catalogue, with_names
 from metaeval.base.records import FIRST, SECOND
-from metaeval.kinds.files.loading import summary
+from metaeval.data.units import summary
 from metaeval.kinds.slates.data.loading import save, slate_set_of
 from metaeval.kinds.slates.data.sampling import GAIN, UTILITIES, Sampling, draw_duels, rescaled
 from metaeval.kinds.slates.data.slate_set import KEYS, SlateSet, units_of

@@ -12,18 +12,18 @@ from metaeval.base import __version__
 
 if TYPE_CHECKING:
     from metaeval.base.records import ScoreTable
+    from metaeval.data.replies import read_replies, read_reply
     from metaeval.engine.frames import compare, correlate
     from metaeval.integrations import evaluate_module
     from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
     from metaeval.kinds.explanations.data.hf_datasets import from_datasets, scores_from_dataset, to_datasets
+    from metaeval.kinds.explanations.data.imports.table import from_table
     from metaeval.kinds.explanations.data.loading import from_frames
-    from metaeval.kinds.explanations.data.tables.importer import from_table
-    from metaeval.kinds.files.loading import load
     from metaeval.kinds.functions import of_frame
+    from metaeval.kinds.reading import load
     from metaeval.kinds.relevance.systems.topics import order_systems, read_topics
     from metaeval.kinds.scoring import score
     from metaeval.reports.leaderboards import leaderboard
-    from metaeval.sources.replies import read_replies, read_reply
     from metaeval.study.pipeline import run
     from metaeval.study.steps import save
 
@@ -35,13 +35,13 @@ _HOME = {
     "evaluate_module": "metaeval.integrations",
     "from_datasets": "metaeval.kinds.explanations.data.hf_datasets",
     "from_frames": "metaeval.kinds.explanations.data.loading",
-    "from_table": "metaeval.kinds.explanations.data.tables.importer",
+    "from_table": "metaeval.kinds.explanations.data.imports.table",
     "leaderboard": "metaeval.reports.leaderboards",
-    "load": "metaeval.kinds.files.loading",
+    "load": "metaeval.kinds.reading",
     "of_frame": "metaeval.kinds.functions",
     "order_systems": "metaeval.kinds.relevance.systems.topics",
-    "read_replies": "metaeval.sources.replies",
-    "read_reply": "metaeval.sources.replies",
+    "read_replies": "metaeval.data.replies",
+    "read_reply": "metaeval.data.replies",
     "read_topics": "metaeval.kinds.relevance.systems.topics",
     "run": "metaeval.study.pipeline",
     "save": "metaeval.study.steps",

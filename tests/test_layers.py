@@ -21,7 +21,7 @@ FLOORS = {
             "base",
             "stats",
             "llm",
-            "sources",
+            "data",
             "evaluators",
             "judging",
             "engine",
@@ -124,7 +124,7 @@ def test_stats_and_llm_know_nothing_of_explanations() -> None:
         if room(file) == "stats":
             assert {other for _, other in imported_rooms(file)} <= {"stats", "base"}, file
         if room(file) == "llm":
-            assert not {o for _, o in imported_rooms(file)} & {"sources", "evaluators"}, file
+            assert not {o for _, o in imported_rooms(file)} & {"data", "evaluators"}, file
 
 
 def test_importing_the_package_loads_no_heavy_library() -> None:

@@ -7,12 +7,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 
 import metaeval as me
-from metaeval.kinds.explanations.data.studies.recexp import import_recexp
-from metaeval.kinds.explanations.data.tables.importer import import_table
+from metaeval.kinds.explanations.data.imports.recexp import import_recexp
+from metaeval.kinds.explanations.data.imports.table import import_table
 from tests.conftest import ROOT
 
 ASPECTS = ("persuasiveness", "transparency", "accuracy", "satisfaction", "average")
@@ -55,6 +56,28 @@ def test_recexp(real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [(c.name, *c.beside) for c in shown] == [tuple(f"{a} {v}" for v in levels) for a in ASPECTS]
     for evaluator, published in TABLE_1.items():
         assert printed[evaluator] == published.split()
+    ranks = done.leaderboard.ranking.frame.set_index("evaluator")
+    assert ranks["rank_range"].tolist() == [
+        "1–5",
+        "1–10",
+        "2–10",
+        "1–7",
+        "1–10",
+        "1–10",
+        "2–10",
+        *["3–10"] * 3,
+        "11",
+    ]
+    assert ranks["p_best"].tolist()[:7] == pytest.approx(
+        [1, 0.23, 0.02, 0.155, 0.053, 0.025, 0.015], abs=0.006
+    )
+    assert ranks["better_than_baseline"].iloc[:10].all()
+    # The best of another column: contributions with the wrong sign have five.
+    truth = pd.read_parquet(done.folder / "truth.parquet")
+    how = {"missing": {"truth": 3, "score": 0}, "permutations": 50, "level": "pair", "coefficient": "kendall"}
+    kendall = me.compare(done.scores, truth, **how).ranks
+    best = {name for name in kendall.of if kendall.may_be_best(name)}
+    assert best == {"ChrF()", "ROUGE('2')", "Annotator('2')", "Mean(Annotator('1'), Annotator('2'))"}
     compare(done.folder, "recexp")
 
 
@@ -99,7 +122,7 @@ def test_hanna_generator_ranks_are_those_of_exact_arithmetic(
     ).frame.set_index(["evaluator", "aspect"])["estimate"]
 
     ratings = data.ratings[data.ratings["generator"] != "Human"]
-    sums = ratings.groupby(["aspect", "generator"])["rating"].sum().unstack()  # whole numbers: exact
+    sums = ratings.pivot_table("rating", "aspect", "generator", "sum")  # whole numbers: exact
     scores = scores[scores["generator"] != "Human"]
     broken = 0
     for (evaluator, aspect), frame in scores.groupby(["evaluator", "aspect"]):

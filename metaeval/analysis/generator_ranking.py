@@ -17,7 +17,7 @@ from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.intervals import Bootstrap
 from metaeval.stats.coefficients.grouped import kendall
 from metaeval.stats.coefficients.tables import Floats, Ints, squarable
-from metaeval.stats.ranking.orders import rank_clusters, soft_pairwise_accuracy, weighted_kendall
+from metaeval.stats.ranking.orders import soft_pairwise_accuracy, weighted_kendall
 from metaeval.stats.regression.true_means import (
     NoInterval,
     NoisyMeans,
@@ -27,6 +27,7 @@ from metaeval.stats.regression.true_means import (
     interval_of_draws,
 )
 from metaeval.stats.regression.variance import top_agreement
+from metaeval.stats.resampling.rank_ranges import ranges_of
 from metaeval.stats.resampling.significance import freedom, holm
 from metaeval.stats.resampling.weights import (
     EQUAL,
@@ -133,8 +134,10 @@ class Ranking:
     """Adjusted mean, on the scale of the source; NaN where the generator has no unit."""
     low: Floats
     high: Floats
-    cluster: Ints
-    """1 is the best; 0 where there is no mean."""
+    rank_low: Floats
+    """1 + the number that is shown better; NaN where there is no mean."""
+    rank_high: Floats
+    """The number of generators less those that are shown worse; all ranges hold at once."""
     n_units: Ints
     n_clusters: Ints
     """Resampled users (or items) that have a unit of the generator."""
@@ -189,7 +192,7 @@ def rank_generators(
     bootstrap
         Resamples, confidence and seed; its cluster and method have no effect. Intervals are percentiles.
     alpha
-        Level of the rank clusters.
+        Level of the rank ranges.
 
     Raises
     ------
@@ -245,13 +248,12 @@ def _ranking(draws: Draws, confidence: float, alpha: float) -> Ranking:
     few = 0.0 * freedom(draws.n_clusters)
     low, high = (end + few for end in percentile_interval(draws.replicates, confidence))
     p = np.stack([_p_better(m, r) for m, r in zip(draws.mean, draws.replicates, strict=True)])
-    cluster = np.stack(
-        [
-            rank_clusters(m, holm(_p_worse(m, r, n)), alpha)
-            for m, r, n in zip(draws.mean, draws.replicates, draws.n_clusters, strict=True)
-        ]
-    )
-    return Ranking(draws.mean, low, high, cluster, draws.n_units, draws.n_clusters, p)
+    ranges = [
+        ranges_of(holm(_p_worse(m, r, n)) <= alpha, ~np.isnan(m))
+        for m, r, n in zip(draws.mean, draws.replicates, draws.n_clusters, strict=True)
+    ]
+    best, worst = (np.stack(ends) for ends in zip(*ranges, strict=True))
+    return Ranking(draws.mean, low, high, best, worst, draws.n_units, draws.n_clusters, p)
 
 
 def _p_better(mean: Floats, replicates: Floats) -> Floats:

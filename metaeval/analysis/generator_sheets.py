@@ -16,6 +16,7 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.stats.regression.true_means import NoInterval
+from metaeval.stats.resampling.rank_ranges import range_text
 
 
 def trusted(table: ScoreTable, names: Sequence[str] = ()) -> list[str]:
@@ -85,7 +86,7 @@ def _sampling(found: GeneratorRankings) -> str:
 
 def _testing(found: GeneratorRankings) -> list[str]:
     return [
-        "A rank group holds the generators not significantly worse than its best.",
+        "A rank range has the ranks that the data allow; all of a column hold at once.",
         (
             f"One-sided tests at {100 * found.alpha:g} %: Student's t with standard errors from the same "
             "resamples, Holm over ordered pairs."
@@ -123,9 +124,9 @@ def _ranked(ranking: Ranking, found: GeneratorRankings, aspect: int, prefix: str
         f"{prefix}mean": ranking.mean[aspect],
         f"{prefix}ci_low": ranking.low[aspect],
         f"{prefix}ci_high": ranking.high[aspect],
-        f"{prefix}cluster": pd.array(
-            np.where(ranking.cluster[aspect] > 0, ranking.cluster[aspect], np.nan), dtype="Int64"
-        ),
+        f"{prefix}rank_range": [
+            *map(range_text, ranking.rank_low[aspect].tolist(), ranking.rank_high[aspect].tolist())
+        ],
         f"{prefix}n_units": ranking.n_units[aspect],
         f"{prefix}n_{found.bootstrap.cluster}s": ranking.n_clusters[aspect],
     }
@@ -147,7 +148,7 @@ def _ratings_sheet(
         shown.append(
             Column(f"{aspect}_mean", aspect, "number", f"{aspect}_ci_low", f"{aspect}_ci_high"),
         )
-        shown.append(Column(f"{aspect}_cluster", "Rank group", "count", keep=a == 0))
+        shown.append(Column(f"{aspect}_rank_range", "Rank range", keep=a == 0))
     first = f"{found.aspects[0]}_mean"
     frame = pd.DataFrame(columns).sort_values(first, ascending=False, kind="stable", ignore_index=True)
     if data.has_users:
@@ -182,12 +183,12 @@ def _evaluators_sheet(found: GeneratorRankings, data: Prepared, whose: str, simu
         Column("evaluator", "Evaluator"),
         Column("generator", "Generator"),
         Column("mean", "Mean score", "number", "ci_low", "ci_high"),
-        Column("cluster", "Rank group", "count", keep=True),
+        Column("rank_range", "Rank range", keep=True),
         Column("ratings_mean", "Mean rating", "number"),
-        Column("ratings_cluster", "Rank group by ratings", "count"),
+        Column("ratings_rank_range", "Rank range by ratings"),
     )
     notes = (
-        "Scores are on the scale of each evaluator, ratings on that of the raters; compare the rank groups.",
+        "Scores are on the scale of each evaluator, ratings on that of the raters; compare the rank ranges.",
         "Both use the same units; means and tests are those of the table by ratings.",
         *_score_policy(data, found),
     )

@@ -199,7 +199,7 @@ class AxiomTally:
 
 
 class _Count(NamedTuple):
-    """The same of some groups."""
+    """One axiom, counted in some groups of verdicts."""
 
     axiom: str
     unit: Ints

@@ -17,10 +17,9 @@ from metaeval.analysis.verdict_axioms import IRREFLEXIVITY, PARTS, AxiomTally, J
 from metaeval.base.progress import progress
 from metaeval.base.records import FIRST, SECOND
 from metaeval.base.simulation import REAL, Simulation
+from metaeval.data.verdicts import ALL, OTHER, REPEAT
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import pair_keys
-from metaeval.sources.verdict_map import REPEAT
-from metaeval.sources.verdicts import ALL, OTHER
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import mean_of

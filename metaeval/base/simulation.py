@@ -43,6 +43,10 @@ class Simulation:
         names = {*names}
         return Simulation(self.data, tuple(e for e in self.evaluators if {e, self.label(e)} & names))
 
+    def named(self, names: Mapping[str, str]) -> Simulation:
+        """Return the same with the names that are printed, for sentences."""
+        return Simulation(self.data, tuple(names.get(e, e) for e in self.evaluators), self.told)
+
     def label(self, evaluator: str) -> str:
         """Return the name of an evaluator as it is printed."""
         return f"{evaluator}{MARK}" if evaluator in self.evaluators else evaluator

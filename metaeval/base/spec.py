@@ -10,12 +10,14 @@ import ast
 import keyword
 import math
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias, Union
 
 from metaeval.base.errors import SpecError, nearest, shown
+from metaeval.base.simulation import MARK
 
 Argument: TypeAlias = Union["EvaluatorSpec", str, int, float, bool, "tuple[Argument, ...]", None]
 
@@ -75,12 +77,50 @@ class EvaluatorSpec:
 
         return [*among([*self.args, *self.kwargs.values()])]
 
+    @property
+    def short(self) -> str:
+        """A readable name, such as ``ROUGE-L``, ``Annotator 1``, ``Annotators (mean of 2)`` or ``users``."""
+        if self.name == "User":
+            return USERS
+        if self.parts:
+            names = {part.name for part in self.parts}
+            what = f"{names.pop()}s" if len(names) == 1 else "Evaluators"
+            return f"{what} ({self.name.lower()} of {len(self.parts)})"
+        first, *more = [*map(str, self.args), *(str(v) for k, v in self.kwargs.items() if k != "seed"), ""]
+        joint = "-" if self.name.isupper() else " "
+        head = first if self.name in _THEIR_OWN else f"{self.name}{joint * bool(first)}{first}"
+        return ", ".join(filter(None, [head, *more]))
+
     def __str__(self) -> str:
         parts = [_text(a) for a in self.args] + [f"{k}={_text(v)}" for k, v in self.kwargs.items()]
         return f"{self.name}({', '.join(parts)})"
 
     def __hash__(self) -> int:
         return hash((self.name, self.args, frozenset(self.kwargs.items())))
+
+
+USERS = "users"
+"""What `User()` is called."""
+_THEIR_OWN = ("Recorded", "Labels")
+"""Evaluators whose first argument is a name."""
+
+
+def short_names(specs: Mapping[str, str]) -> dict[str, str]:
+    """Return name of each evaluator → the name that is printed: a short one where the spec is the name.
+
+    The spec stays where two would be called the same.
+    """
+    short = {name: EvaluatorSpec.parse(spec).short if name == spec else name for name, spec in specs.items()}
+    times = Counter(short.values())
+    return {name: shown if times[shown] == 1 else name for name, shown in short.items()}
+
+
+def printed_name(text: str, names: Mapping[str, str]) -> str:
+    """Return what is printed of a cell that names an evaluator, or two as ``A / B``; other cells stay."""
+    parts = text.removesuffix(MARK).split(" / ")
+    if not names or not all(part in names for part in parts):
+        return text
+    return " / ".join(names[part] for part in parts) + (MARK if text.endswith(MARK) else "")
 
 
 def parts_of(spec: EvaluatorSpec) -> frozenset[str]:

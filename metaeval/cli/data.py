@@ -52,8 +52,8 @@ def fetch() -> None:
 @force
 def fetch_recexp(out: Path, force: bool) -> None:
     """Fetch the explanation study of RecSys 2024."""
-    from metaeval.kinds.explanations.data.studies.recexp import fetch_recexp as run
-    from metaeval.kinds.files.loading import summary
+    from metaeval.data.units import summary
+    from metaeval.kinds.explanations.data.imports.recexp import fetch_recexp as run
 
     click.echo(summary(run(out, force=force)))
 
@@ -96,8 +96,8 @@ def read_replies(file: Path, *, aspect: str | None, aspect_column: str | None, o
     if (aspect is None) == (aspect_column is None):
         raise click.UsageError("give either --aspect or --aspect-column")
     begin()
-    from metaeval.sources.replies import read_replies as run
-    from metaeval.sources.replies import read_reply_table
+    from metaeval.data.replies import read_replies as run
+    from metaeval.data.replies import read_reply_table
     from metaeval.study.steps import check_writable, write_frame
     from metaeval.study.unread import unread_scores
 
@@ -118,7 +118,7 @@ def read_replies(file: Path, *, aspect: str | None, aspect_column: str | None, o
 @talk
 def check(folder: Path) -> None:
     """Check the data set FOLDER, row by row; exit with 1 if anything is wrong."""
-    from metaeval.kinds.files.loading import inspect
+    from metaeval.kinds.reading import inspect
 
     inspection = inspect(folder)
     for line in inspection.lines():

@@ -20,7 +20,7 @@ from metaeval.runs.command import Command, Typed
 def command_of(words: str) -> click.Command:
     """Load a declared command, by the words by which it is typed."""
     declared: Command = resolve_name(f"metaeval.{COMMANDS[words]}")
-    function = prints_sheets(uncalibrated=declared.calibrated)(declared.made)
+    function = prints_sheets(uncalibrated=declared.calibrated, answered=declared.answered)(declared.made)
     function = options_of(declared.options)(function)
     for name, (_, metavar) in reversed(declared.places.items()):
         function = click.argument(name, type=PATH, metavar=metavar)(function)

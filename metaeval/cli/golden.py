@@ -16,7 +16,7 @@ from metaeval.cli.messages import is_on, show, talk, tell, tell_json, tell_pages
 from metaeval.cli.options import PATH, PLACE, flag, option, seed, served, several
 
 if TYPE_CHECKING:
-    from metaeval.kinds.files.manifest import Format
+    from metaeval.data.manifest import Format
 
 _asked = several("--aspect aspects", "Aspect to ask for.  [default: all]")
 _rater = option("--rater", "Name of the person who labels.", required=True, metavar="NAME")
@@ -92,7 +92,7 @@ def label(
     Without --host only this computer can see the page. Each label is saved before the next unit is shown. The
     same command continues where you stopped.
     """
-    from metaeval.kinds.files.folder import set_in
+    from metaeval.data.folder import set_in
     from metaeval.trust.labelling.pages import label_sets, label_units
 
     sessions = label_sets(folder, raters, **options)

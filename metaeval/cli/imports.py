@@ -28,7 +28,7 @@ from metaeval.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from metaeval.kinds.files.loading import Imported
+    from metaeval.data.imports import Imported
 
 
 class _Lists(click.Command):
@@ -90,32 +90,36 @@ _scale = partial(option, "--scale", read=_rising, metavar="MIN:MAX")
 @force
 def import_recexp(source: Path, out: Path, force: bool) -> None:
     """Import the explanation study of RecSys 2024 from the folder SOURCE of its released files."""
-    from metaeval.kinds.explanations.data.studies.recexp import import_recexp as run
-    from metaeval.kinds.files.loading import summary
+    from metaeval.data.units import summary
+    from metaeval.kinds.explanations.data.imports.recexp import import_recexp as run
 
     click.echo(summary(run(source, out, force=force)))
 
 
 @import_.command("table")
-@click.argument("file", type=PLACE)
+@click.argument("files", metavar="FILE...", type=PLACE, nargs=-1, required=True)
 @option("--map map_file", "YAML file: what each column means.", PATH, required=True)
 @out_folder
 @force
-def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
-    """Import FILE (CSV, TSV, JSONL, Parquet, or the name of a hub data set) by a column map."""
-    from metaeval.kinds.files.folder import kind_of
-    from metaeval.kinds.files.loading import summary
+def import_table(files: tuple[str, ...], map_file: Path, out: Path, force: bool) -> None:
+    """Import FILE (CSV, TSV, JSONL, Parquet, or the name of a hub data set) by a column map.
+
+    Several files of the same columns are below each other, with the column `file`; others are joined by the
+    columns that they share.
+    """
+    from metaeval.data.folder import kind_of
+    from metaeval.data.units import summary
 
     kinds = ("explanations", "slates", "exposure")
     kind = one_of(str(kind_of(map_file)), kinds, "no map is of kind", "allowed")
     if kind != "explanations":
         run_map = import_module(f"metaeval.kinds.{kind}.data.imports.table").import_table
-        _tell(run_map(file, map_file, out, force=force))
+        _tell(run_map(files, map_file, out, force=force))
         return
-    from metaeval.kinds.explanations.data.tables.importer import import_table as run
-    from metaeval.kinds.explanations.data.tables.map import few
+    from metaeval.data.tables.maps import few
+    from metaeval.kinds.explanations.data.imports.table import import_table as run
 
-    result = run(file, map_file, out, force=force)
+    result = run(files, map_file, out, force=force)
     names = f": {few(result.unmapped)}" if result.unmapped else ""
     click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map{names}")
 
@@ -130,7 +134,7 @@ def import_table(file: str, map_file: Path, out: Path, force: bool) -> None:
 @force
 def import_qrels(people: Path, *, out: Path, **options: Any) -> None:
     """Import people's labels from FILE, and judges' labels, in TREC's qrels format."""
-    _run("qrels", "explanations.data.studies.qrels", people, out, options)
+    _run("qrels", "explanations.data.imports.qrels", people, out, options)
 
 
 def _names(given: Sequence[str]) -> dict[int, str]:

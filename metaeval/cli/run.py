@@ -71,7 +71,7 @@ def demo(kind: str, out: Path | None, suffix: str) -> None:
         table = "" if suffix == "json" else FORMATS[suffix](board)
     if not (is_on("quiet") or is_on("json")):
         click.echo(table)
-    _tell_done(folder, record, already=already)
+    _tell_done(folder, record, already=already, printed=True)
 
 
 @click.command()
@@ -180,15 +180,27 @@ def loop(study: Path, *, suffix: str, **options: Any) -> None:
 def _completed(todo: Plan, *, offline: bool = False, wait: bool = False) -> tuple[Path, Record, bool]:
     """Carry out a plan unless its run is finished; return its folder, its record, and whether it was."""
     from metaeval.runs.folder import read_record
-    from metaeval.study.pipeline import completed
+    from metaeval.study.pipeline import run_unless_finished
 
-    done = completed(todo, offline=offline, wait=wait, tell=tell)
+    done = run_unless_finished(todo, offline=offline, wait=wait, tell=tell)
     return todo.out, done.facts if done else read_record(todo.out), done is None
 
 
-def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_failures: bool = False) -> None:
+def _tell_done(
+    folder: Path,
+    record: Record,
+    *,
+    already: bool = False,
+    allow_failures: bool = False,
+    printed: bool = False,
+) -> None:
+    """Say what a run found, unless that was ``printed``, and where it lies."""
+    from metaeval.runs.answer import read_answer
     from metaeval.runs.folder import REPORT
 
+    answer = read_answer(folder, record)
+    if not printed:
+        tell("\n".join(answer.lines))
     if already:
         tell(f"Finished already, {record.finished}; nothing has changed since.")
     tell(
@@ -207,7 +219,12 @@ def _tell_done(folder: Path, record: Record, *, already: bool = False, allow_fai
 
         tell(LEFT_OUT)
     tell_simulated(record.simulation)
-    report = {"folder": str(folder), "report": str(folder / REPORT), "already_finished": already}
+    report = {
+        "folder": str(folder),
+        "report": str(folder / REPORT),
+        "already_finished": already,
+        "answer": answer.record,
+    }
     tell_json({**report, **record.content()})
     if sys.stdout.isatty():
         run = shlex.quote(str(folder))

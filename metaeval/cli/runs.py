@@ -83,7 +83,7 @@ def leaderboard(
     "RUN whose policy, intervals and tests are used, if they differ.  [default: the first]",
     metavar="RUN",
 )
-@prints_sheets("runs.comparison:compare_runs")
+@prints_sheets("runs.comparison:compare_runs", answered=True)
 def compare() -> None:
     """Compare evaluators of the finished run in the folder RUN, or of several runs, by paired tests.
 

@@ -73,14 +73,15 @@ def sheet_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def prints_sheets(
-    source: str = "", *, uncalibrated: bool = False
+    source: str = "", *, uncalibrated: bool = False, answered: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let a command print the sheets of its function, then which calls of the run were lost.
 
     ``source`` is a function ``module:name`` that takes all options; the decorated one, if left out. It may
     return a `Printed`, too. With
     ``uncalibrated`` it also says which judges have changed since they were calibrated. It ends with exit code
-    3 if the first sheet has a judge of whose verdicts too many were not read.
+    3 if the first sheet has a judge of whose verdicts too many were not read. An ``answered`` one begins with
+    what its runs say, another with what it found of judges.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,7 +92,11 @@ def prints_sheets(
             made = make(**options)
             found = getattr(made, "sheets", made)
             sheets: Sheets = found if isinstance(found, list | tuple) else [found]
-            tell_sheets(sheets, suffix, out)
+            answer = getattr(made, "answer", None)
+            lines, answers = (answer.trust(made.found), answer.record) if answer else ([], None)
+            if answered:
+                lines, answers = _answers(_given())
+            tell_sheets(sheets, suffix, out, lines=lines, answer=answers)
             if uncalibrated:
                 tell_uncalibrated(*_given())
             tell_lost(*_given())
@@ -110,6 +115,18 @@ def prints_sheets(
     return decorate
 
 
+def _answers(folders: Sequence[Path]) -> tuple[list[str], Mapping[str, object]]:
+    """Return what runs say first, and as JSON: of several, by their folders."""
+    from metaeval.runs.answer import read_answer
+
+    answers = {str(folder): read_answer(folder) for folder in folders}
+    if len(answers) == 1:
+        ((_, answer),) = answers.items()
+        return answer.lines[:1], answer.record
+    records = {folder: answer.record for folder, answer in answers.items()}
+    return [f"{folder}: {answer.lines[0]}" for folder, answer in answers.items()], records
+
+
 def _writable(path: Path) -> Path:
     """Check that sheets can be written to a path, before the work is done."""
     suffix, known = path.suffix.lower(), [f".{s}" for s in _SUFFIXES]
@@ -121,17 +138,32 @@ def _writable(path: Path) -> Path:
     return path
 
 
-def tell_sheets(sheets: Sheets, suffix: str = "txt", out: Path | None = None, record: object = None) -> None:
-    """Print sheets in a format, or write them to a file; as JSON the record, or else the rows by name."""
+def tell_sheets(
+    sheets: Sheets,
+    suffix: str = "txt",
+    out: Path | None = None,
+    record: object = None,
+    *,
+    lines: Sequence[str] = (),
+    answer: Mapping[str, object] | None = None,
+) -> None:
+    """Print sheets in a format, or write them to a file; as JSON the record, or else the rows by name.
+
+    Text begins with ``lines``, and JSON with an ``answer``.
+    """
     from metaeval.base.frames import json_rows
     from metaeval.reports.sheets import files, render
 
     infinite, of = [float("inf"), float("-inf")], _label_words()
     tell_tables(
         reduce(or_, (sheet.simulated for sheet in sheets), REAL),
-        lambda: render(sheets, suffix, of),
-        lambda: record or {s.name: json_rows(s.frame.replace(infinite, float("nan"))) for s in sheets},
-        lambda path: files(sheets, path, of),
+        lambda: render(sheets, suffix, of, lines),
+        lambda: (
+            record
+            or ({"answer": answer} if answer else {})
+            | {s.name: json_rows(s.frame.replace(infinite, float("nan"))) for s in sheets}
+        ),
+        lambda path: files(sheets, path, of, lines),
         out,
     )
 

@@ -17,10 +17,10 @@ from metaeval.base.progress import progress
 from metaeval.cli.messages import begin, end_lost, is_on, talk, tell, tell_json, tell_simulated
 from metaeval.cli.options import PATH, PLACE, allow_failures, flag, option, scale_option, seed, several, words
 from metaeval.cli.sheets import format_option
-from metaeval.kinds.explanations.data.tables.roles import ROLES
+from metaeval.data.proposals.roles import ROLES
 
 if TYPE_CHECKING:
-    from metaeval.kinds.explanations.data.tables.asking import Answer
+    from metaeval.data.proposals.asking import Answer
 
 
 def _fill(value: str) -> float | str:
@@ -132,13 +132,13 @@ def correlate(
 
 def _columns(given: tuple[str, ...]) -> dict[str, str]:
     """Return what columns are said to be, given as ``NAME=ROLE``."""
-    from metaeval.kinds.explanations.data.tables.roles import read_roles
+    from metaeval.data.proposals.roles import read_roles
 
     return {column: role for text in given for column, role in read_roles(text).items()}
 
 
 @click.command()
-@click.argument("table", type=PLACE)
+@click.argument("tables", metavar="TABLE...", type=PLACE, nargs=-1, required=True)
 @option("--out", "The folder to write.  [default: as the table is called]", PATH)
 @flag("--yes -y", "Take what is proposed; ask nothing.")
 @several("--column said", f"What a column is: {', '.join(ROLES)}.", read=_columns, metavar="NAME=ROLE")
@@ -148,14 +148,15 @@ def _columns(given: tuple[str, ...]) -> dict[str, str]:
 @flag("--force", "Replace the files of an earlier call.")
 @talk
 def init(
-    table: str, out: Path | None, *, yes: bool, scale: tuple[float, float] | None, **options: Any
+    tables: tuple[str, ...], out: Path | None, *, yes: bool, scale: tuple[float, float] | None, **options: Any
 ) -> None:
     """Make a study from TABLE, which holds people's ratings of explanations and scores of tools.
 
     TABLE is a CSV file (any separator and encoding), TSV, XLSX, JSON, JSONL or Parquet, a folder of the
     datasets library, or hf://OWNER/NAME. Writes a map (which column is what), the data set and a study file,
     each with comments, and says how to run it. Of a data set that is there already, it writes the study. With
-    --aspect it writes the map and the data set, which people then label.
+    --aspect it writes the map and the data set, which people then label. Several tables of the same columns
+    are below each other, with the column `file`; others are joined by the columns that they share.
     """
     from metaeval.kinds.registry import recorded_names
     from metaeval.study.start import DATA, start
@@ -182,13 +183,13 @@ def init(
         )
         return answered
 
-    place = Path(table).resolve()
+    place = Path(tables[0]).resolve()
     # "data" says nothing of a table, nor of a data set that init itself wrote; the folder around it does.
     name = (place.parent.name if place.stem == DATA else "") or place.stem
     folder = out or Path(f"{name}-study" if place.is_dir() else name)
     if scale and not options["aspects"]:
         raise click.UsageError("--scale is that of --aspect; name what people are to rate, or leave it out")
-    made = start(table, folder, ask=ask, tell=tell, scale=scale or (1, 5), **options)
+    made = start(tables, folder, ask=ask, tell=tell, scale=scale or (1, 5), **options)
     for note in made.notes:
         tell(f"Note: {note}")
     tell(f"Wrote {folder}: {made.told}")

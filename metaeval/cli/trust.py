@@ -83,13 +83,21 @@ def gate(
         raise click.exceptions.Exit(_EXIT[result.verdict])
 
 
+def _first(result: GateResult) -> list[str]:
+    return [f"{result.verdict.capitalize()}. {' '.join(result.first)}".rstrip()]
+
+
 def _tell(
     result: GateResult, suffix: str, out: Path | None, *, junit: Path | None, summary: Path | None
 ) -> None:
     sheet = gate_sheet(result)
-    printed = "" if out is not None or is_on("json") else render([sheet], suffix)
+    printed = "" if out is not None or is_on("json") else render([sheet], suffix, first=_first(result))
     tell_simulated(result.simulated, printed)
-    texts = {} if out is None else dict(written(out, lambda: gate_record(result), partial(files, [sheet])))
+    texts = (
+        {}
+        if out is None
+        else dict(written(out, lambda: gate_record(result), partial(files, [sheet], first=_first(result))))
+    )
     texts |= {} if junit is None else {junit: junit_xml(result)}
     texts |= {} if summary is None else {summary: gate_markdown(result)}
     for path, text in texts.items():

@@ -10,7 +10,7 @@ import numpy as np
 
 from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, nearest, shown
-from metaeval.base.simulation import REAL, Simulation
+from metaeval.base.simulation import MARK, REAL, Simulation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,11 +120,14 @@ class Board:
     simulated: Simulation = REAL
     in_truth: tuple[str, ...] = ()
     """Evaluators that share people or scores with the truth, which raises their estimates."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Evaluator → the name that is printed, if that is another."""
 
     def label(self, evaluator: str) -> str:
         """Return the name of an evaluator as it is printed, with its marks."""
         mark = " (part of the truth)" if evaluator in self.in_truth else ""
-        return f"{self.simulated.label(evaluator)}{mark}"
+        simulated = MARK if evaluator in self.simulated.evaluators else ""
+        return f"{self.names.get(evaluator, evaluator)}{simulated}{mark}"
 
     def __post_init__(self) -> None:
         """See that the frame and the dimensions fit."""
@@ -247,7 +250,7 @@ class Board:
         return cls(frame, **known, kinds=kinds, simulated=simulated)
 
 
-_NOT_RECORDED = ("frame", "kinds", "simulated", "in_truth")
+_NOT_RECORDED = ("frame", "kinds", "simulated", "in_truth", "names")
 
 
 def read_cell(wanted: str | Cell | Sequence[str] | None, default: Cell) -> dict[str, str]:

@@ -8,16 +8,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from metaeval.base.keys import ITEM, noun
 from metaeval.base.records import AVERAGE
 from metaeval.engine.alignment.prepared import Matched, Prepared
 from metaeval.engine.board import Board, Cell
 from metaeval.engine.correlation import Correlations, correlated, correlation_board
-from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared
+from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared, mean_over_aspects
+from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.engine.intervals import Bootstrap
+    from metaeval.stats.resampling.cluster_sums import Statistic
 
 _MOST_PERMUTATIONS = 10_000  # in columns other than the one that orders the leaderboard
 _MOST_TESTED = 32  # evaluators, above which only that column is tested
@@ -53,6 +58,14 @@ class Cells(ABC):
         corrected_with: int = 0,
     ) -> Comparisons:
         """Test every two evaluators, all if they are left out; see `metaeval.engine.paired_tests`."""
+
+    @abstractmethod
+    def statistics(self, cell: Cell, names: Sequence[str]) -> Sequence[tuple[Sequence[Statistic], int]]:
+        """Return the statistic of each evaluator in a cell, and of how many clusters it is.
+
+        Its last value is the estimate. Where users and items both are there, users come first, and then the
+        same of items and of their pairs.
+        """
 
     @abstractmethod
     def same(self, cell: Cell, one: str, other: str) -> bool:
@@ -140,7 +153,18 @@ class CorrelationCells(Cells):
                 mask=None if data.mask is None else data.mask[at],
                 n_missing=data.n_missing[at],
             )
-        return compare_prepared(data, cell, tests, corrected_with=corrected_with)
+        return compare_prepared(data, cell, tests, corrected_with=corrected_with, about=self.matched.scores)
+
+    def statistics(self, cell: Cell, names: Sequence[str]) -> Sequence[tuple[Sequence[Statistic], int]]:
+        """Return them by users, items and pairs, or by the first key alone."""
+        data = self._with(cell["level"], cell["coefficient"])
+        by = [data.clusters(data.cluster_name())]
+        if data.has_users and ITEM in map(noun, data.keys):
+            items = data.clusters(ITEM)
+            pairs = Clusters(by[0].of_unit * items.n + items.of_unit, by[0].n * items.n)
+            by += [items, pairs.among(np.logical_or.reduce(data.entering, axis=(0, 1)))]
+        at = [data.evaluators.index(name) for name in names]
+        return [([mean_over_aspects(data, cell, e, clusters) for e in at], clusters.n) for clusters in by]
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Compare scores, after missing ones were filled in or dropped."""

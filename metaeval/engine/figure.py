@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +95,7 @@ WIDTH = 560
 
 _DIGITS = 5
 _CHARACTER = 5.6  # mean width of a character of the caption, in pixels
+_LARGE = 8.4  # and of the title
 _CAPTION = {"orient": "bottom", "anchor": "start", "fontSize": 11, "fontWeight": "normal", "offset": 12}
 
 
@@ -109,6 +111,12 @@ class Figure:
     """Column of the frame → value that is shown first. One value at a time is shown."""
     caption_width: int = WIDTH + 200
     """About how wide a file comes out, in pixels: where its caption breaks."""
+    finding: Callable[[pd.DataFrame], str] | None = None
+    """Rows of the chosen values → what they show, in a short sentence without full stop, or nothing."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What the column ``evaluator`` prints → the evaluator's name."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """Columns whose values name units → the key column that has them."""
 
     @property
     def vega_lite(self) -> dict[str, Any]:
@@ -133,6 +141,17 @@ class Figure:
             one_of(value, self.values_of(column), f"figure {self.sheet.name!r} has no {column}", "it has")
         return {**self.choices, **(wanted or {})}
 
+    def rows(self, chosen: Mapping[str, str]) -> pd.DataFrame:
+        """Return the rows of the chosen values."""
+        frame = self.sheet.frame
+        for column, value in chosen.items():
+            frame = frame[frame[column].astype(str) == value]
+        return frame
+
+    def title(self, chosen: Mapping[str, str]) -> str:
+        """Return what the chosen rows show; what the figure is about where nothing is said."""
+        return (self.finding(self.rows(chosen)) if self.finding else "") or self.sheet.title
+
     def spec(
         self, chosen: Mapping[str, str] | None = None, *, width: int = WIDTH, bare: bool = False
     ) -> dict[str, Any]:
@@ -154,9 +173,7 @@ class Figure:
             If a column or a value is not to be chosen from.
         """
         sheet, shown = self.sheet, self.chosen(chosen)
-        frame = sheet.frame
-        for column, value in shown.items():
-            frame = frame[frame[column].astype(str) == value]
+        frame = self.rows(shown)
         columns = {str(c): plain(frame[c]) for c in frame.columns}
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         # Titles say which coefficient is shown.
@@ -178,17 +195,19 @@ class Figure:
         if shown:
             values = {c: COEFFICIENT_NAMES.get(v, v) if c == "coefficient" else v for c, v in shown.items()}
             subtitle.insert(0, " · ".join(f"{column}: {value}" for column, value in values.items()))
+        title = self.title(shown)
+        subtitle[:0] = [sheet.title] if title != sheet.title else []
         # Two charts, one in the other, since each has a single title: the inner one's is the caption, which
         # has one line at least, since a title without text would be no title.
         caption = self._wrapped(" ".join(sheet.notes)) or [" "]
         return {
             **whole,
-            "title": {"text": sheet.title, "subtitle": subtitle},
+            "title": {"text": self._wrapped(title, _LARGE), "subtitle": subtitle},
             "vconcat": [{"title": {"text": caption, **_CAPTION}, **chart}],
         }
 
-    def _wrapped(self, text: str) -> list[str]:
-        return textwrap.wrap(text, int(self.caption_width / _CHARACTER))
+    def _wrapped(self, text: str, character: float = _CHARACTER) -> list[str]:
+        return textwrap.wrap(text, int(self.caption_width / character))
 
 
 def figure_payload(figure: Figure) -> dict[str, Any]:
@@ -209,9 +228,15 @@ def figure_payload(figure: Figure) -> dict[str, Any]:
                 "words": [COEFFICIENT_NAMES.get(v, v) for v in values],
             }
         )
+    every = itertools.product(*(figure.values_of(column) for column in figure.choices))
     return {
         "name": sheet.name,
         "title": sheet.title,
+        "findings": {"|".join(v): figure.title(dict(zip(figure.choices, v, strict=True))) for v in every}
+        if figure.finding
+        else {},
+        "names": dict(figure.names),
+        "units": dict(figure.units),
         "notes": list(sheet.notes),
         "simulated": sheet.simulated.loud,
         "spec": {**figure.vega_lite, "data": {"name": DATA}},
@@ -219,6 +244,11 @@ def figure_payload(figure: Figure) -> dict[str, Any]:
         "columns": [{"name": c.name, "title": c.title, "form": c.form} for c in sheet.columns],
         "rows": {str(c): plain(sheet.frame[c]) for c in sheet.frame.columns},
     }
+
+
+def largest(rows: pd.DataFrame, column: str) -> dict[str, Any]:
+    """Return the first row of those with the largest value of a column."""
+    return {str(k): v for k, v in rows.nlargest(1, column).iloc[0].items()}
 
 
 def plain(column: pd.Series[Any]) -> list[Any]:

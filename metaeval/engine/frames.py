@@ -184,4 +184,5 @@ def compare(
         scores = files.frame()
     else:
         refuse_duckdb(engine)
-    return compare_prepared(prepare(scores, in_memory(truth, "the truth"), policy), cell, tests)
+    data = prepare(scores, in_memory(truth, "the truth"), policy)
+    return compare_prepared(data, cell, tests, about=scores if isinstance(scores, ScoreTable) else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +15,7 @@ from metaeval.base.errors import MetaevalError, unknown
 from metaeval.engine.board import Board, BoardDimension, Cell
 from metaeval.engine.cells import Cells
 from metaeval.engine.drilldown import GroupColumn, Groups
-from metaeval.engine.paired_tests import Comparisons, Tests, comparisons
+from metaeval.engine.paired_tests import Comparisons, Tested, Tests, comparisons
 from metaeval.engine.sentences import interval_sentence
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Estimate, bootstrap, each
@@ -73,7 +73,7 @@ class MeasuredUnits:
     truth: Floats
     """Shape (n,)."""
     clusters: Clusters
-    """Those that these units are in."""
+    """The cluster of each of the n units."""
 
     def among(self, chosen: Bools) -> MeasuredUnits:
         """Return some of the units, in as many clusters; ``chosen`` has shape (n,)."""
@@ -230,24 +230,29 @@ class MeasuredCells(Cells):
     ) -> Comparisons:
         """Test every two evaluators, all if they are left out."""
         names = list(evaluators or self.evaluators)
+        measure = self.measures[cell["measure"]]
+        [(statistics, n_clusters)] = self.statistics(cell, names)
+        none = np.full((len(names), len(names)), np.nan)
+        return comparisons(
+            cell,
+            names,
+            lambda swaps: Tested(paired_test([statistics], swaps), none, statistics),
+            tests,
+            swap=self.matched.prepared.cluster_name(),
+            n_clusters=n_clusters,
+            corrected_with=corrected_with,
+            swapped=self.swapped,
+            about=self.matched.scores,
+            higher_is_better=not measure.lower_is_better,
+        )
+
+    def statistics(self, cell: Cell, names: Sequence[str]) -> Sequence[tuple[Sequence[ClusterSums], int]]:
+        """Return them by the first key alone."""
         units, measure = self.units(self.part(cell)), self.measures[cell["measure"]]
         sums = units.sums(measure)
         at = map(self.evaluators.index, names)
-        statistics = [ClusterSums(sums[:, e], lambda of: measure.of_sums(of)[None]) for e in at]
-        found = comparisons(
-            cell,
-            names,
-            lambda swaps: (paired_test([statistics], swaps), np.full((len(names), len(names)), np.nan)),
-            tests,
-            swap=self.matched.prepared.cluster_name(),
-            n_clusters=units.clusters.n,
-            corrected_with=corrected_with,
-            swapped=self.swapped,
-        )
-        if not measure.lower_is_better:
-            return found
-        policy = {**found.policy, "higher_is_better": False}
-        return replace(found, p_greater=found.p_greater.T, policy=policy)
+        found = [ClusterSums(sums[:, e], lambda of: measure.of_sums(of)[None]) for e in at]
+        return [(found, units.clusters.n)]
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Say whether two evaluators gave the same score to every unit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,13 +18,19 @@ from metaeval.base.validation import ByKey, Count, Line, Options, Seed, Share
 from metaeval.engine.alignment.policy import Coefficient
 from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.board import Cell
+from metaeval.engine.ranks import Ranks, ranks_of
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import Floats, GroupSums, squarable
+from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
 from metaeval.stats.resampling.paired import AspectScores, Paired, paired_permutation
 from metaeval.stats.resampling.significance import benjamini_hochberg, holm, williams
 from metaeval.stats.resampling.weights import Swaps
 from metaeval.stats.weighted.sums import Clusters
+
+if TYPE_CHECKING:
+    from metaeval.base.records import ScoreTable
+    from metaeval.stats.resampling.cluster_sums import Statistic
 
 _MOST = 200_000  # permutations at most, however many pairs there are
 
@@ -57,32 +63,46 @@ class Comparisons:
     """Two-sided, corrected over all pairs."""
     p_williams: Floats
     """Williams' test, two-sided, which takes units as independent; NaN where it does not apply."""
+    half: Floats
+    """Half the width of the difference's interval at 1 − alpha, by the jackknife; symmetric."""
     policy: Mapping[str, Any]
-    """What was swapped, how often, and the correction; ``higher_is_better``, if it is not."""
+    """What was swapped, how often, and the correction; ``higher_is_better``, if it is not; ``ranks``."""
 
-    NUMBERS: ClassVar = ("difference", "p", "p_greater", "p_holm", "p_bh", "p_williams")
+    NUMBERS: ClassVar = ("difference", "p", "p_greater", "p_holm", "p_bh", "p_williams", "ci_low", "ci_high")
     """The columns of `frame` that hold numbers."""
+
+    @property
+    def ranks(self) -> Ranks:
+        """The ranks that evaluators may have, and who may be the best."""
+        return Ranks.of_record(self.policy["ranks"])
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether higher estimates are better."""
+        return bool(self.policy.get("higher_is_better", True))
 
     @property
     def frame(self) -> pd.DataFrame:
         """A row per pair, the better evaluator first; p-values single and corrected by both methods."""
         first, second = np.triu_indices(len(self.evaluators), 1)
-        better = 1 if self.policy.get("higher_is_better", True) else -1
+        better = 1 if self.higher_is_better else -1
         swap = better * self.difference[first, second] < 0
         first, second = np.where(swap, second, first), np.where(swap, first, second)
-        p = self.p[first, second]
+        p, difference, half = (m[first, second] for m in (self.p, self.difference, self.half))
         names = np.array(self.evaluators, dtype=object)
         return pd.DataFrame(
             {
                 "first": names[first],
                 "second": names[second],
                 **self.by,
-                "difference": self.difference[first, second],
+                "difference": difference,
                 "p": p,
                 "p_greater": self.p_greater[first, second],
                 "p_holm": holm(p),
                 "p_bh": benjamini_hochberg(p),
                 "p_williams": self.p_williams[first, second],
+                "ci_low": difference - half,
+                "ci_high": difference + half,
             }
         )
 
@@ -121,31 +141,43 @@ class Comparisons:
             matrix("p_greater", lambda p: np.full_like(p, np.nan)),  # of the worse it was not kept
             matrix(corrected),
             matrix("p_williams"),
+            (matrix("ci_high") - matrix("ci_low")) / 2,
             policy,
         )
+
+
+class Tested(NamedTuple):
+    """What is known of evaluators before it is corrected for the number of tests."""
+
+    paired: Paired
+    p_williams: Floats
+    means: Sequence[Statistic | None]
+    """The last value of each is what evaluators are ranked by; None for one that is not compared."""
 
 
 def comparisons(
     by: Cell,
     evaluators: Sequence[str],
-    test: Callable[[Swaps], tuple[Paired, Floats]],
+    test: Callable[[Swaps], Tested],
     tests: Tests,
     *,
     swap: str,
     n_clusters: int,
     corrected_with: int = 0,
     swapped: str = "",
+    about: ScoreTable | None = None,
+    higher_is_better: bool = True,
 ) -> Comparisons:
-    """Choose the permutations of paired tests, test, and correct for the number of tests.
+    """Choose the permutations of paired tests, test, correct for the number of tests, and rank.
 
     Parameters
     ----------
-    test
-        Swaps → the tests, and p-values of Williams' test.
     swap, n_clusters
         What is swapped, and how many of them there are.
     swapped
         What changes places within them; standardized scores, if left out.
+    about
+        Scores, which say what each evaluator is; without, none is the baseline.
     """
     n = len(evaluators)
     pairs = n * (n - 1) // 2
@@ -156,18 +188,25 @@ def comparisons(
     useful = tests.correction == "holm" and together * least <= tests.alpha
     needed = math.ceil(2 * together / tests.alpha) if useful else 0
     swaps = Swaps(n_clusters, max(tests.permutations, min(_MOST, needed)), tests.seed)
-    found, p_williams = test(swaps)
+    found, p_williams, means = test(swaps)
     made: dict[str, Any] = {"permutations": swaps.n, "least_p": max(1 / (swaps.n + 1), least)}
     if found.made_by != "permutations":
         made = {"made_by": found.made_by, "least_p": 0.0}
+    facts = {"alpha": tests.alpha, "cluster": swap, "n_clusters": n_clusters, "seed": tests.seed}
+    ranks, half = ranks_of(
+        *(evaluators, means, _corrected(found.p, "holm"), facts),
+        about=about,
+        higher_is_better=higher_is_better,
+    )
     return Comparisons(
         by,
         tuple(evaluators),
         found.difference,
         found.p,
-        found.p_greater,
+        found.p_greater if higher_is_better else found.p_greater.T,
         _corrected(found.p, tests.correction),
         p_williams,
+        half,
         {
             "swap": swap,
             **({"swapped": swapped} if swapped else {}),
@@ -179,6 +218,8 @@ def comparisons(
             "seed": tests.seed,
             "by": dict(by),
             "evaluators": list(evaluators),
+            "ranks": ranks.record(),
+            **({} if higher_is_better else {"higher_is_better": False}),
         },
     )
 
@@ -208,7 +249,14 @@ def correlation_cell(aspect: str = AVERAGE, level: str = "dataset", coefficient:
     return {"aspect": aspect, "level": level, "coefficient": coefficient}
 
 
-def compare_prepared(data: Prepared, by: Cell, tests: Tests, *, corrected_with: int = 0) -> Comparisons:
+def compare_prepared(
+    data: Prepared,
+    by: Cell,
+    tests: Tests,
+    *,
+    corrected_with: int = 0,
+    about: ScoreTable | None = None,
+) -> Comparisons:
     """Test the evaluators of aligned data by one column of a leaderboard.
 
     ``corrected_with`` says of how many tests these are a part, if the p-values are to be corrected with those
@@ -227,6 +275,7 @@ def compare_prepared(data: Prepared, by: Cell, tests: Tests, *, corrected_with: 
         swap=swap,
         n_clusters=clusters.n,
         corrected_with=corrected_with,
+        about=about,
     )
 
 
@@ -236,9 +285,7 @@ def aspects_of(by: Cell, aspects: Sequence[str]) -> list[int]:
     return [*range(len(aspects))] if by["aspect"] == AVERAGE else [aspects.index(by["aspect"])]
 
 
-def _tested(
-    data: Prepared, by: Cell, aspects: list[int], clusters: Clusters, swaps: Swaps
-) -> tuple[Paired, Floats]:
+def _tested(data: Prepared, by: Cell, aspects: list[int], clusters: Clusters, swaps: Swaps) -> Tested:
     """Test all pairs at once if all scored the same units, else each pair on the units that both have."""
     n = len(data.evaluators)
     some = [e for e, name in enumerate(data.evaluators) if name not in data.apart]
@@ -262,7 +309,20 @@ def _tested(
         found = replace(found, made_by=tested.made_by)
         if len(scored) == 1:
             p_williams[at] = _williams(scored[0], by, len(group))
-    return found, p_williams
+
+    means = [mean_over_aspects(data, by, e, clusters) if e in some else None for e in range(n)]
+    return Tested(found, p_williams, means)
+
+
+def mean_over_aspects(data: Prepared, by: Cell, evaluator: int, clusters: Clusters) -> Statistic:
+    """Return what an evaluator is ranked by in a cell, as the last value of a statistic."""
+    own = [scored_alike(data, [evaluator], a, by["level"], clusters)[0] for a in aspects_of(by, data.aspects)]
+    return averaged([s.statistic(by["coefficient"], data.policy.undefined, addable=False) for s in own])
+
+
+def averaged(of_aspects: Sequence[Statistic]) -> Statistic:
+    """Return a statistic whose last value is the mean over aspects."""
+    return WithAverage(Stack(of_aspects))
 
 
 def scored_alike(

@@ -43,10 +43,18 @@ from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.correlation import Correlations, correlated
 from metaeval.engine.files import Engine, Parquet, chosen
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.paired_tests import Comparisons, Tests, aspects_of, comparisons, scored_alike
+from metaeval.engine.paired_tests import (
+    Comparisons,
+    Tested,
+    Tests,
+    aspects_of,
+    averaged,
+    comparisons,
+    scored_alike,
+)
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.cluster_sums import Statistic
-from metaeval.stats.resampling.paired import Paired, paired_statistics
+from metaeval.stats.resampling.paired import paired_statistics
 from metaeval.stats.resampling.weights import Swaps, in_threads
 
 T = TypeVar("T")
@@ -351,7 +359,7 @@ class FileCells(CorrelationCells):
                 for e in range(len(data.evaluators))
             ]
 
-        def test(swaps: Swaps) -> tuple[Paired, Floats]:
+        def test(swaps: Swaps) -> Tested:
             parts = self._each_prepared("summing by cluster", statistics)
             by_evaluator = [row for part in parts for row in part]
             paired = paired_statistics([list(aspect) for aspect in zip(*by_evaluator, strict=True)], swaps)
@@ -361,9 +369,14 @@ class FileCells(CorrelationCells):
                     f"{cell['coefficient']} at {cell['level']} level needs all scores in memory, "
                     f"{size:.2f} GB of them; test pearson, or at a level of groups, or set engine: memory"
                 )
-            return paired, np.full_like(paired.p, np.nan)
+            return Tested(paired, np.full_like(paired.p, np.nan), [*map(averaged, by_evaluator)])
 
-        return comparisons(cell, loaded.evaluators, test, tests, swap=swap, n_clusters=clusters.n)
+        return comparisons(
+            *(cell, loaded.evaluators, test, tests),
+            swap=swap,
+            n_clusters=clusters.n,
+            about=self.matched.scores,
+        )
 
 
 def correlate_files(

@@ -1,4 +1,4 @@
-"""The results of a study, and the ranking of evaluators in one cell: interval, rank group, cost."""
+"""The results of a study, and the ranking of evaluators in one cell: interval, rank range, cost."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaeval.base.errors import MetaevalError
-from metaeval.engine.sentences import rank_groups_sentence, tests_sentence
+from metaeval.engine.sentences import ranks_sentence, tests_sentence
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.stats.ranking.orders import rank_clusters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +47,7 @@ def ranking(
     by
         The cell; that of the tests, or the one that is shown first, if left out.
     tests
-        Of the same cell. Evaluators that are not significantly different from the best share rank group 1;
-        the best of the rest leads rank group 2, and so on.
+        Of the same cell, with the ranks that evaluators may have.
     costs
         A row per evaluator: ``evaluator``, ``unread``, ``unread_first``, ``unread_second``,
         ``usd_per_text``, ``seconds_per_text``, ``tokens_per_text``.
@@ -87,9 +85,9 @@ def ranking(
             columns.append(Column(second.name, second.title, board.form, "ci_low", "ci_high"))
         notes += second.made
     if tests is not None:
-        rows, more = _clusters(rows, tests, higher_is_better=down)
-        columns[1:1] = [Column("cluster", "rank group")]
-        columns.append(Column("verdict", "against the best", keep=True))
+        rows, of_ranks, of_tests, more = _tested(rows, tests, board)
+        columns[1:1] = of_ranks
+        columns += of_tests
         notes += more
     columns += [Column(name, said, "count") for name, said in board.counts.items() if rows[name].any()]
     if costs is not None and len(costs):
@@ -98,32 +96,62 @@ def ranking(
     return Sheet("ranking", "Ranking", rows, tuple(columns), tuple(notes), board.simulated)
 
 
-def _clusters(
-    rows: pd.DataFrame, tests: Comparisons, *, higher_is_better: bool
-) -> tuple[pd.DataFrame, list[str]]:
-    """Add each evaluator's rank group, and how it stands against the best."""
+def _tested(
+    rows: pd.DataFrame, tests: Comparisons, board: Board
+) -> tuple[pd.DataFrame, list[Column], list[Column], list[str]]:
+    """Add the ranks that each evaluator may have, and how it stands against the best and the baseline.
+
+    Returns the rows, the columns on ranks and those on tests, and notes.
+    """
+    import pandas as pd
+
     place = [tests.evaluators.index(e) for e in rows["evaluator"]]
-    p = tests.p_corrected[np.ix_(place, place)]
-    alpha = tests.policy["alpha"]
-    estimates = rows["estimate"].to_numpy()
-    # An evaluator that no test compares, as it has scores for too few units, is in no rank group.
-    first = int((~np.isnan(p)).any(axis=1).argmax())
-    tested = (~np.isnan(p)).any(axis=1) | (np.arange(len(p)) == first)
-    compared = np.where(tested, estimates, np.nan)
-    clusters = rank_clusters(compared if higher_is_better else -compared, p, alpha)
-    against_best = p[first]
+    square = np.ix_(place, place)
+    p, alpha, ranks = tests.p_corrected[square], tests.policy["alpha"], tests.ranks
+    # The best is the first that any test compares: one may have scores for too few units.
+    known = ~np.isnan(p)
+    first = int(known.any(axis=1).argmax())
+    tested = known.any(axis=1) | (np.arange(len(p)) == first)
+    difference, half = (matrix[square][:, first] for matrix in (tests.difference, tests.half))
+    names = rows["evaluator"]
+    of = [ranks.of[name] for name in names]
+    whole = {
+        "rank_low": [r.low for r in of],
+        "rank_high": [r.high for r in of],
+        "rank_low_simultaneous": [r.low_simultaneous for r in of],
+        "rank_high_simultaneous": [r.high_simultaneous for r in of],
+    }
+    estimated = rows["estimate"].notna()
     rows = rows.assign(
-        cluster=[str(c) if c else "" for c in clusters],
-        p_best=against_best,
-        worse_than_best=against_best <= alpha,
+        rank_range=[str(r) for r in of],
+        **{name: pd.array(values, dtype="Int64") for name, values in whole.items()},
+        may_be_best=pd.array([ranks.may_be_best(name) for name in names], dtype="boolean"),
+        p_best=np.array([r.p_best for r in of], dtype=np.float64),
+        better_than_baseline=pd.array([ranks.better_than_baseline(e) for e in names], dtype="boolean"),
+        difference=difference,
+        difference_low=difference - half,
+        difference_high=difference + half,
+        p_against_best=p[first],
+        worse_than_best=p[first] <= alpha,
         verdict=[
-            "best" if place == first and cluster else _verdict(value, alpha) if known else "not compared"
-            for place, (cluster, value, known) in enumerate(
-                zip(clusters, against_best, tested | np.isnan(estimates), strict=True)
+            "not compared" if not_tested else "best" if i == first and there else _verdict(value, alpha)
+            for i, (value, there, not_tested) in enumerate(
+                zip(p[first], estimated, estimated & ~tested, strict=True)
             )
         ],
     )
-    return rows, [rank_groups_sentence(alpha), tests_sentence(tests.policy)]
+    notes = [ranks_sentence(ranks, board.label)]
+    if ranks.refused:
+        shown = [Column("verdict", "against the best", keep=True)]
+        return rows, [], shown, [*notes, tests_sentence(tests.policy)]
+    of_tests = [
+        Column("may_be_best", "may be best of all", keep=True),
+        Column("p_best", "p", "p"),
+        Column("difference", "against the best", board.form, "difference_low", "difference_high"),
+    ]
+    if ranks.baseline:
+        of_tests[2:2] = [Column("better_than_baseline", f"better than {board.label(ranks.baseline)}")]
+    return rows, [Column("rank_range", "rank range", keep=True)], of_tests, notes
 
 
 def _verdict(p: float, alpha: float) -> str:
@@ -140,16 +168,16 @@ class RankedCell:
     at: Mapping[str, str]
     """Dimension → value."""
     ranking: Sheet
-    """What `metaeval.engine.ranking` made of them: ``evaluator``, ``cluster``, ``p_best``; the best first."""
-    alpha: float
+    """What `metaeval.engine.ranking` made of them; the best first."""
+    tests: Comparisons
     sentence: str
-    """What rank groups are, and how evaluators were tested."""
+    """What rank ranges are, and how evaluators were tested."""
 
     @classmethod
     def of(cls, board: Board, tests: Comparisons) -> RankedCell:
         """Rank the evaluators of a board by the cell that was tested."""
-        sheet, alpha = ranking(board, tests=tests), tests.policy["alpha"]
-        return cls(tests.by, sheet, alpha, f"{rank_groups_sentence(alpha)} {tests_sentence(tests.policy)}")
+        told = f"{ranks_sentence(tests.ranks, board.label)} {tests_sentence(tests.policy)}"
+        return cls(tests.by, ranking(board, tests=tests), tests, told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +187,11 @@ class PeopleLine:
     label: str
     at: Mapping[str, str]
     estimate: float
+    low: float = math.nan
+    high: float = math.nan
+    """The ends of its interval, in the cell that orders the leaderboard."""
+    among: bool = False
+    """Whether people are compared with each other, and not with the truth."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

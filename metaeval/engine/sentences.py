@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from metaeval.base.counts import counted, plural_of
@@ -15,6 +15,7 @@ from metaeval.stats.resampling.significance import few_note
 if TYPE_CHECKING:
     import pandas as pd
 
+    from metaeval.engine.ranks import Ranks
     from metaeval.stats.resampling.bootstrap import Resampler
 
 
@@ -139,13 +140,27 @@ def no_interval_sentences(found: Mapping[str, Mapping[str, Sequence[str]]]) -> l
     return told
 
 
-def rank_groups_sentence(alpha: float) -> str:
-    """Say what rank groups are, and why one of two close evaluators may be worse than the best."""
-    return (
-        f"A rank group holds the evaluators not significantly worse than its best (p > {alpha:g}). Worse "
-        "means that the paired difference to the best is significant, whatever the rank: a small difference "
-        "may be if it is steady, and a larger one may not if it varies."
+def ranks_sentence(ranks: Ranks, label: Callable[[str], str]) -> str:
+    """Say what rank ranges are and how they were made, or why there are none; ``label`` prints a name."""
+    if ranks.refused:
+        return f"No rank ranges: {ranks.refused}."
+    many = plural_of(ranks.cluster)
+    drawn = f"bootstrap-t, {ranks.draws:,} resamples of {ranks.n_clusters:,} {many}, seed {ranks.seed}"
+    told = (
+        "A rank range has the ranks that the data allow: of eleven, 3–10 if two are shown better and one "
+        f"worse ({100 * ranks.alpha:g} %, each range by itself; {drawn}). An evaluator may be the best "
+        "unless another is shown better (p: that none is); that test is one-sided, so a range that starts at "
+        f"1 may go with a no. Differences have {100 * (1 - ranks.alpha):g} % intervals (jackknife), each for "
+        "two evaluators alone: one without zero can stand beside a yes, which allows for all comparisons."
     )
+    if ranks.baseline:
+        told += f" Better than {label(ranks.baseline)}: one-sided, corrected over all compared with it."
+    if ranks.untested:
+        told += (
+            f" {counted(ranks.untested, 'difference')} cannot be tested, as all {many} add the same: none of "
+            "these counts as better."
+        )
+    return told
 
 
 def tests_sentence(policy: Mapping[str, Any]) -> str:

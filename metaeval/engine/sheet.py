@@ -100,6 +100,8 @@ class Sheet:
     """Whether it is the one that a file of CSV holds, and other sheets lie beside it."""
     about: tuple[str, ...] | None = None
     """The columns that name evaluators, ``A / B`` of two; all of the command's, if left out."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Evaluator → the name that is printed, if that is another."""
 
     def __post_init__(self) -> None:
         ends = {c.name: c.low for c in self.columns if c.low}

@@ -14,6 +14,8 @@ from metaeval.base.records import FIRST, SECOND, DataOfKind, DataSet, Kind, Scal
 from metaeval.evaluators.base import BaseEvaluator, integer
 from metaeval.evaluators.grid import OK, FloatArray, Grid
 
+_SOURCE = "blake2b of seed, aspect and unit"
+
 
 @dataclass(frozen=True, repr=False)
 class Random(BaseEvaluator):
@@ -50,7 +52,12 @@ class Random(BaseEvaluator):
 
     def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return the seed and where the numbers come from."""
-        return {"seed": self.seed, "source": "blake2b of seed, aspect and unit", "scale": str(data.scale)}
+        return {"seed": self.seed, "source": _SOURCE, "scale": str(data.scale)}
+
+
+def is_random(signature: Mapping[str, Any]) -> bool:
+    """Say whether the signature of an evaluator is that of `Random`."""
+    return signature.get("source") == _SOURCE
 
 
 def _uniform(prefix: bytes, units: Sequence[bytes]) -> FloatArray:

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from metaeval.base.errors import DataError, nearest, shown
 from metaeval.base.frames import row_text
 from metaeval.base.records import FIRST, SECOND, TIE
+from metaeval.data.verdicts import PLAYED
 from metaeval.evaluators.grid import CodeArray, FloatArray
-from metaeval.sources.verdict_map import PLAYED
 from metaeval.stats.coefficients.tables import Ints
 from metaeval.stats.ranking import comparisons
 from metaeval.stats.ranking.comparisons import Games

@@ -1,4 +1,4 @@
-"""The doors to other tools; so far the `evaluate` library, whose modules are folders."""
+"""What other tools call: the `evaluate` library, whose modules are folders, and pytest."""
 
 from __future__ import annotations
 

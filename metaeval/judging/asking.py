@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 from metaeval.base.errors import StoppedError
 from metaeval.base.records import DataOfKind, ScoreTable
 from metaeval.judging.models import NamedModel, limits_at
-from metaeval.judging.settings import Judging, JudgingOptions, current, under
+from metaeval.judging.settings import Judging, JudgingOptions, current, with_settings
 from metaeval.llm.calls.address import Where
 from metaeval.llm.calls.client import CallError, RetryableError
 from metaeval.llm.calls.limits import Limits
@@ -153,7 +153,7 @@ def hand_over(
     instead: Callable[[Request], Reply],
 ) -> None:
     """Have judges give each request that must be sent to a function, as far as the replies so far lead."""
-    with under(replace(settings, instead=instead)):
+    with with_settings(replace(settings, instead=instead)):
         for judge in judges:
             with contextlib.suppress(HandedOverError):
                 judge.grid(data, aspects)

@@ -63,7 +63,7 @@ def expectation(
     if len(carriers) != 1:
         return f"{len(carriers) or 'no'} numbers of the reply can be taken for the value, and not one"
     walk = _Walk(scale, decimals=not scale.integer and "." in text[slice(*carriers[0])])
-    walk.along(places, *carriers[0])
+    walk.gather(places, *carriers[0])
     known, other = sum(walk.weights.values()), walk.other
     if known < LEAST_ON_SCALE:
         return f"the values of the scale have {known:.0%} of the probability, less than {LEAST_ON_SCALE:.0%}"
@@ -100,7 +100,7 @@ class _Walk:
         self._path = 1.0  # probability of what was written so far
         self._written = ""
 
-    def along(self, places: Iterable[Place], start: int, end: int) -> None:
+    def gather(self, places: Iterable[Place], start: int, end: int) -> None:
         """Gather from the tokens between two places of the text, and from the one after these."""
         for place in places:
             stop = place.at + len(place.token)

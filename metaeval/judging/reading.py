@@ -33,7 +33,7 @@ _PLAIN = (
 _QUOTES = "\"' \u300c\u300d"
 
 
-def plain(text: str) -> str:
+def as_compared(text: str) -> str:
     """Return a text as evidence is compared.
 
     Unicode is normalised (NFKC), characters without a width are left out, quotation marks, dashes and
@@ -45,11 +45,11 @@ def plain(text: str) -> str:
 
 def stands_in(said: str, parts: Collection[str]) -> bool:
     """Say whether a text of a reply stands word for word in one of some texts; it needs a letter or digit."""
-    wanted = plain(said).strip(_QUOTES)
+    wanted = as_compared(said).strip(_QUOTES)
     if not any(map(str.isalnum, wanted)):
         return False
     # A reply is tidied before it is read: a character without a width is then a blank in it.
-    return any(wanted in plain(part) or wanted in plain(tidy(part)) for part in parts)
+    return any(wanted in as_compared(part) or wanted in as_compared(tidy(part)) for part in parts)
 
 
 def parts_of(prompt: str, tags: Collection[str]) -> list[str]:

@@ -136,12 +136,12 @@ def judging(
         settings = Judging(
             opened, limits or Limits(), budget or Budget(), prices or Prices(), offline, study_id
         )
-        with under(settings):
+        with with_settings(settings):
             yield settings
 
 
 @contextlib.contextmanager
-def under(settings: Judging) -> Iterator[None]:
+def with_settings(settings: Judging) -> Iterator[None]:
     """Have all judges that score inside this block ask as these settings say."""
     token = _current.set(settings)
     try:

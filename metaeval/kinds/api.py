@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from metaeval.base.records import Kind, Scale
+from metaeval.data.units import KeyedUnits, RatedUnits
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.figure import Figure
 from metaeval.engine.measures import Measure, share
@@ -11,7 +12,6 @@ from metaeval.evaluators.base import BaseEvaluator, flag, integer, word
 from metaeval.evaluators.grid import Grid
 from metaeval.judging.prompts import Asks
 from metaeval.judging.unit_judge import Shown, UnitJudge
-from metaeval.kinds.data import KeyedUnits, RatedUnits
 from metaeval.kinds.kind import INTERVALS, KindTable, Scored, StudyKind
 from metaeval.kinds.study import Study
 from metaeval.llm.replies.fields import Choice, Number, Text

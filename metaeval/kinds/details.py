@@ -9,6 +9,7 @@ import pandas as pd
 from metaeval.analysis.agreement.measures import measures
 from metaeval.analysis.agreement.people import people
 from metaeval.analysis.agreement.reliability import MadeOf, reliability, variance
+from metaeval.analysis.user_orders import order_sheets
 from metaeval.base.records import USER_RATER, Scale
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.alignment.prepared import Matched
@@ -27,8 +28,8 @@ def details(
 ) -> list[Sheet]:
     """Return the details of a run as sheets, without those that the data have nothing for.
 
-    They are ``measures``, ``people``, ``annotators``, ``retest``, ``attenuation`` and ``variance``. ``specs``
-    are those of the evaluators by their names.
+    They are ``measures``, ``people``, ``annotators``, ``retest``, ``attenuation``, ``variance``, ``orders``
+    and ``order-tests``. ``specs`` are those of the evaluators by their names.
     """
     data, scores, truth = matched.prepared, matched.scores, matched.truth
     whole = made_of(truth_spec)
@@ -58,6 +59,7 @@ def details(
             truth_name=truth_spec,
         ),
         variance(data, simulated=scores.simulation),
+        *order_sheets(data, simulated=scores.simulation.among(())),
     ]
     return [sheet for sheet in sheets if sheet is not None]
 

@@ -12,12 +12,13 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, one_of
 from metaeval.base.progress import progress
+from metaeval.data.labels import SIDES, LabelTable
 from metaeval.engine.alignment.prepared import Matched
+from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.measures import Measure, MeasuredCells
 from metaeval.engine.ranking import PeopleLine, RankedCell, Results
 from metaeval.engine.sentences import interval_sentence
 from metaeval.engine.sheet import TEXT_FORMS, Column, Sheet, is_blank
-from metaeval.kinds.files.labels import SIDES, LabelTable
 from metaeval.stats.resampling.weights import in_threads
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ class StudyKind(ABC):
             dict(cells.record),
             figures,
             self.groups(scored) if scored.loaded is None else (),
-            people=self.people(figures),
+            people=self.people(scored, figures),
             table=cells.file_rows,
         )
 
@@ -309,15 +310,36 @@ class StudyKind(ABC):
         groups: Sequence[Groups] = scored.cells.groups(scored.data.nouns)
         return groups
 
-    def people(self, figures: Sequence[Figure]) -> Sequence[PeopleLine]:
+    def people(
+        self,
+        scored: Any,  # noqa: ANN401 - the `scored` of the kind
+        figures: Sequence[Figure],
+    ) -> Sequence[PeopleLine]:
         """Return what people reach in each cell, if a figure says it."""
-        del figures
+        del scored, figures
         return ()
 
     def details(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return further tables, without those that the data have nothing for."""
         own = [sheet for table in self.tables for sheet in table.sheets(scored)]
-        return [*own, *self.analyses(scored)]
+        return [*own, *self.analyses(scored), *self.families(scored)]
+
+    def families(self, scored: Scored[Any]) -> Sequence[Sheet]:
+        """Return the sheets of the families of evaluators, in the cell that orders the leaderboard."""
+        study = scored.study
+        if not study.family:
+            return []
+        from metaeval.analysis.families import family_sheets
+
+        cell = study.by or scored.board.cell()
+        return family_sheets(
+            study.family,
+            scored.cells,
+            scored.board,
+            cell,
+            cluster=scored.matched.prepared.cluster_name(),
+            confidence=(study.bootstrap or Bootstrap()).confidence,
+        )
 
     def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return sheets beside those of the ``tables``: what every kind can say of ratings."""

@@ -6,24 +6,30 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import pandas as pd
 from pydantic import ValidationError
 
-from metaeval.base.errors import MetaevalError, SpecError, StudyError
+from metaeval.base.counts import plural_of
+from metaeval.base.errors import DataError, MetaevalError, Problem, SpecError, StudyError
 from metaeval.base.files import bundled
 from metaeval.base.parallel import DUCKDB, MEMORY
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE, DataOfKind, DataSet, Evaluator
 from metaeval.base.validation import sentences
 from metaeval.base.yaml_lines import Lines, YamlError, read_yaml
+from metaeval.data.folder import checked_by, folder_of, kind_of
+from metaeval.data.hub import FILE
+from metaeval.data.units import summary
 from metaeval.engine.files import Parquet, chosen
-from metaeval.kinds.files.loading import load
 from metaeval.kinds.functions import function_named, is_function, with_files
 from metaeval.kinds.index import KINDS, kind_named
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.study import IN_MEMORY, Held, Study, located, unknown_word
-from metaeval.sources.hub import FILE
+
+if TYPE_CHECKING:
+    import datasets
 
 SCORES = "scores.parquet"
 """The file of a data set that may hold recorded scores; only such a file need not be read whole."""
@@ -140,8 +146,8 @@ def open_data(study: Study, engine: str | None = None) -> tuple[Study, DataOfKin
     """
     kind, in_file = kind_named(study.kind), None
     with progress("loading the data"):
-        if (given := study.held.data) is None:
-            place = Path(study.held.place) if study.held.place else _place(study)
+        if (given := study.from_memory.data) is None:
+            place = Path(study.from_memory.place) if study.from_memory.place else _place(study)
             study = study.found_at(place)
             given, in_file = _loaded(kind, place, engine)
         data = kind.chosen(study, _without(study, given))
@@ -209,3 +215,84 @@ def _loaded(kind: StudyKind, place: Path | str, engine: str | None) -> tuple[Dat
             "leave the engine out"
         )
     return kind.load(place), None
+
+
+class Inspection(NamedTuple):
+    """The outcome of a check: a data set, or every problem found."""
+
+    data: DataOfKind | None
+    problems: tuple[Problem, ...]
+
+    def lines(self) -> list[str]:
+        """Return one line per problem, or the summary if there is none."""
+        return [str(p) for p in self.problems] if self.data is None else [summary(self.data)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as plain JSON values."""
+        found: dict[str, Any] = {
+            "ok": self.data is not None,
+            "problems": [p._asdict() for p in self.problems],
+        }
+        if self.data is not None:
+            found |= {
+                "name": self.data.name,
+                "simulated": self.data.simulated,
+                "counts": {plural_of(k).replace(" ", "_"): v for k, v in self.data.counts.items()},
+                "fingerprint": self.data.fingerprint,
+            }
+        return found
+
+
+def load(
+    path: str | os.PathLike[str] | datasets.DatasetDict | datasets.Dataset | pd.DataFrame | DataSet,
+    map: Mapping[str, Any] | str | os.PathLike[str] | None = None,  # noqa: A002 - the word of the command line
+) -> DataOfKind:
+    """Load a data set.
+
+    Parameters
+    ----------
+    path
+        A data-set folder, a folder that ``DatasetDict.save_to_disk`` wrote, the ``datasets.DatasetDict``
+        itself (see `metaeval.to_datasets`), or the name of a data set on the Hugging Face hub:
+        ``hf://owner/name``, with ``@`` and a branch, tag or commit if it is not to be the newest.
+        ``owner/name`` does as well, unless it begins with the name of a folder that is there.
+        ``data/sample`` is the sample that ships with the package, unless there is such a folder.
+        Or a table with one row per rating: a DataFrame, a ``datasets.Dataset`` or a file, with the columns
+        ``user_id`` (left out in a study without users), ``item_id``, ``generator``, ``rater``, ``aspect``,
+        ``rating`` and, if there are any, ``explanation``, ``item_title``, ``reference``, ….
+        A data set is returned as it is.
+    map
+        Which column is what, for a table with other columns, a DataFrame too: a mapping, or the path of a map
+        file; see `metaeval.from_table`.
+
+    Raises
+    ------
+    DataError
+        With every problem found in its ``problems``.
+    """
+    if hasattr(path, "units") and hasattr(path, "fingerprint"):
+        return path
+    if map is not None or _is_table(path):
+        return kind_named().of_table(path, map)
+    found = inspect(cast("Any", path))
+    if found.data is None:
+        raise DataError(found.problems, listed_by=checked_by(path))
+    return found.data
+
+
+def _is_table(given: object) -> bool:
+    if isinstance(given, str | os.PathLike):
+        return Path(given).is_file()
+    named = hasattr(given, "column_names") and not isinstance(given, Mapping)  # a datasets.Dataset
+    return named or isinstance(given, pd.DataFrame)
+
+
+def inspect(path: str | os.PathLike[str] | datasets.DatasetDict) -> Inspection:
+    """Return the data set that `load` takes, or everything that is wrong with it."""
+    place: Any = folder_of(path) if isinstance(path, str | os.PathLike) else path
+    try:
+        return Inspection(kind_named(kind_of(place)).load(place), ())
+    except DataError as error:
+        if not error.problems:
+            raise
+        return Inspection(None, error.problems)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
@@ -263,6 +263,14 @@ def variants_of(study: Study, ablations: Sequence[Ablation]) -> Iterator[tuple[s
             raise study.error(str(error), "ablations", at) from error
 
 
+def fitting(pattern: str, names: Collection[str]) -> list[str]:
+    """Return the names that a pattern with stars stands for; itself, if it is one of them."""
+    if pattern in names:
+        return [pattern]
+    of = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+    return [name for name in names if of.fullmatch(name)]
+
+
 def truth_of(study: Study) -> Evaluator:
     """Return the truth of a study; `StudyError` is raised if it cannot be built."""
     return _built(study, _builder_of(study), study.truth, "truth")
@@ -331,7 +339,7 @@ def recorded_names(data: DataSet) -> list[str]:
 
 def _builder_of(study: Study) -> Builder:
     short = study.evaluators if isinstance(study.evaluators, dict) else {}
-    return Builder({**short, **study.held.evaluators}, known_evaluators(study.kind), study.models)
+    return Builder({**short, **study.from_memory.evaluators}, known_evaluators(study.kind), study.models)
 
 
 def _built(study: Study, builder: Builder, text: str, *where: str | int) -> Evaluator:
@@ -347,8 +355,7 @@ def _matching(spec: EvaluatorSpec, names: list[str]) -> list[str] | None:
     """Return the recorded evaluators that a ``Recorded`` with a star stands for; None if it is no pattern."""
     match spec:
         case EvaluatorSpec(name="Recorded", args=(str() as text,)) if "*" in text and text not in names:
-            pattern = re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)
-            return [name for name in names if pattern.fullmatch(name)]
+            return fitting(text, names)
         case _:
             return None
 

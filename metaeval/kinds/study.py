@@ -107,6 +107,7 @@ class Study(Strict):
     aspects: Annotated[list[Line], AfterValidator(distinct)] | None = None
     models: Models = Field(default_factory=dict)
     evaluators: Annotated[list[str] | dict[str, str], BeforeValidator(_check_evaluators)]
+    family: dict[Line, Annotated[list[Line], AfterValidator(distinct)]] = Field(default_factory=dict)
     bootstrap: Bootstrap | None = Bootstrap()
     tests: Tests | None = Tests()
     details: bool = True
@@ -131,7 +132,7 @@ class Study(Strict):
         return given if isinstance(given, dict) else {spec: spec for spec in given}
 
     @property
-    def held(self) -> Held:
+    def from_memory(self) -> Held:
         """What it was given from memory."""
         return self._held
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from metaeval.base.errors import MetaevalError
+from metaeval.base.spec import printed_name
 from metaeval.engine.sheet import NOTHING, Column, Mark, Sheet, decimals_of, value_text
 
 Measure: TypeAlias = "Callable[[str], float]"
@@ -46,6 +47,7 @@ def cells(
 
         def value(name: str) -> str:
             printed = value_text(row[name], column.form, decimals)
+            printed = printed_name(printed, sheet.names) if is_text(column) else printed
             escaped = (text if is_text(column) else number)(printed)
             mark = sheet.marks.get((i, name))
             return marks[mark].format(escaped) if mark and marks else escaped

@@ -55,10 +55,24 @@ class Leaderboard:
     truth: str = ""
     simulated: Simulation = REAL
     signatures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Evaluator → the name that is printed, if that is another."""
     lost: tuple[str, ...] = ()
     """Sentences on calls of judges that brought no reply, which are said in capitals."""
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    """What the run says to somebody who has a minute; its ``lines`` are said first, a paragraph each."""
     name: str = ""
     """Of the study or run; LaTeX labels begin with it, or with that of the data set."""
+
+    @property
+    def told(self) -> Simulation:
+        """What is simulated, by the names that are printed."""
+        return self.simulated.named(self.names)
+
+    @property
+    def first(self) -> list[str]:
+        """The paragraphs that are said first: on all evaluators, then on judges."""
+        return list(self.answer.get("lines", ()))
 
     @property
     def heading(self) -> str:
@@ -80,7 +94,7 @@ class Leaderboard:
     def to_text(self) -> str:
         """Return plain text that fits the terminal: the ranking, and a section per table."""
         lost = " ".join([LOST, *self.lost]) if self.lost else ""
-        sentences = (self.heading, self.simulated.warning, lost)
+        sentences = (*self.first, self.heading, self.told.warning, lost)
         above = [f"{prose(sentence, room())}\n" for sentence in sentences if sentence]
         return "\n".join([*above, sheets_to_text(self.sheets)])
 
@@ -88,9 +102,10 @@ class Leaderboard:
         """Return Markdown: the ranking, and a section per table."""
         above = [f"# {markdown(self.heading)}\n"]
         if self.simulated:
-            above.append(f"> **{self.simulated.loud}** {markdown(self.simulated.sentence)}\n")
+            above.append(f"> **{self.simulated.loud}** {markdown(self.told.sentence)}\n")
         if self.lost:
             above.append(notice(self.lost).rstrip() + "\n")
+        above += [f"{markdown(paragraph)}\n" for paragraph in self.first]
         return "\n".join([*above, *map(sheet_to_markdown, self.sheets)])
 
     def to_latex(self, width: str = "text") -> str:
@@ -100,10 +115,11 @@ class Leaderboard:
         ``120mm``; `MetaevalError` is raised for another ``width``.
         """
         above = [f"% {words}" for words in (self.simulated.loud, LOST if self.lost else "") if words]
-        sentences = (*self.policy, *filter(None, [self.simulated.sentence]), *self.lost)
+        sentences = (*self.policy, *filter(None, [self.told.sentence]), *self.lost)
         simulated = replace(self.simulated, told=True)
         tables = [replace(t, notes=(*t.notes, *sentences), simulated=simulated) for t in self.tables]
-        ranked = [self.ranking] if self.ranking else []
+        ranking = self.ranking
+        ranked = [replace(ranking, notes=(*self.first[:1], *ranking.notes))] if ranking else []
         return paper([*ranked, *tables], self.name or self.dataset, above=above, width=width)
 
     def to_csv(self) -> str:
@@ -180,6 +196,7 @@ def leaderboard(
     tests: Comparisons | None = None,
     costs: pd.DataFrame | None = None,
     lost: Sequence[str] = (),
+    answer: Mapping[str, Any] | None = None,
 ) -> Leaderboard:
     """Put results into tables like those of a paper: blocks of evaluators, a column per aspect.
 
@@ -204,6 +221,8 @@ def leaderboard(
         `metaeval.compare` returned for that column, and what the evaluators cost.
     lost
         Sentences on calls of judges that brought no reply, which are then said in capitals.
+    answer
+        What was found: the paragraphs in its ``lines`` come first.
 
     Raises
     ------
@@ -234,7 +253,9 @@ def leaderboard(
         truth,
         board.simulated if board else Simulation(simulated),
         dict(signatures or {}),
+        dict(board.names) if board else {},
         tuple(lost),
+        dict(answer or {}),
         name,
     )
 

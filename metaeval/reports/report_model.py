@@ -61,6 +61,8 @@ class Report:
     """All that a report shows of a run."""
 
     title: str
+    answer: Mapping[str, Any]
+    """What the run says to somebody who has a minute: ``sentences``, and ``judges``."""
     dataset: str
     simulated: Simulation
     """What is: the data, or which evaluators."""
@@ -97,9 +99,13 @@ class Report:
         board, second = self.board, self._second
         return {
             "title": self.title,
+            "answer": dict(self.answer),
             "metaeval": self.version,
             "dataset": {"name": self.dataset, "units": self.shown.total},
-            "simulated": {"loud": self.simulated.loud, "sentence": self.simulated.sentence},
+            "simulated": {
+                "loud": self.simulated.loud,
+                "sentence": self.simulated.named(self.board.names).sentence,
+            },
             "truth": self.truth,
             "facts": [list(fact) for fact in self.facts],
             "glossary": [list(term) for term in self.glossary if term[1]],
@@ -179,13 +185,19 @@ class Report:
 
     def _tests(self, ranked: RankedCell) -> dict[str, Any]:
         best, *_ = ranked.ranking.frame["evaluator"]
-        rows = ranked.ranking.frame.set_index("evaluator").loc[self._names]
+        rows, ranks = ranked.ranking.frame.set_index("evaluator").loc[self._names], ranked.tests.ranks
         return {
             "at": self.board.codes(ranked.at),
-            "cluster": [*map(str, rows["cluster"])],
+            "range": [*rows["rank_range"]],
+            "mayBeBest": [*map(ranks.may_be_best, self._names)],
             "pBest": numbers(rows["p_best"]),
+            "better": [*map(ranks.better_than_baseline, self._names)],
+            **{name: numbers(rows[name]) for name in ("difference", "difference_low", "difference_high")},
+            "pAgainstBest": numbers(rows["p_against_best"]),
             "best": self._names.index(str(best)),
-            "alpha": ranked.alpha,
+            "baseline": self.board.label(baseline) if (baseline := ranks.baseline) else "",
+            "alpha": ranks.alpha,
+            "refused": ranks.refused,
             "sentence": ranked.sentence,
         }
 
@@ -216,6 +228,7 @@ class Report:
 def _entry(entry: ListedEvaluator, board: Board) -> dict[str, Any]:
     return {
         "name": entry.name,
+        "label": board.names.get(entry.name, entry.name),
         "spec": entry.spec,
         "kind": str(entry.kind),
         "kindTitle": BLOCKS[entry.kind],
@@ -300,19 +313,22 @@ def with_sheets(
     view: str,
     sheets: Sequence[Mapping[str, Any]],
     figures: Sequence[Mapping[str, Any]] = (),
+    *,
     within: Mapping[str, Mapping[str, float]] | None = None,
+    answer: Mapping[str, Any] | None = None,
 ) -> str:
     """Return a page with other sheets in a view; what it shows without scripts stays.
 
     ``sheets`` are what `metaeval.reports.report_model.sheets_payload` returned, ``figures`` take the place of
-    those of the same name. ``within`` (evaluator → what is rated → half-width) is shown with each unit.
+    those of the same name. ``within`` (evaluator → what is rated → half-width) is shown with each unit,
+    ``answer`` takes the place of that of the page.
     """
     payload = payload_of(page)
     payload["sheets"] = [s for s in payload["sheets"] if s.get("view") != view] + [*sheets]
     payload["figures"] = [f for f in payload["figures"] if f["name"] not in {g["name"] for g in figures}]
     payload["figures"] += figures
-    if within is not None:
-        payload["within"] = within
+    further = {"within": within, "answer": answer}
+    payload |= {name: value for name, value in further.items() if value is not None}
     packed = _packed(payload)
     return _PAYLOAD.sub(lambda _: packed, page, count=1)
 

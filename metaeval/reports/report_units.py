@@ -284,6 +284,8 @@ class Calls:
             "sent": ", ".join(phrases(reply.sent)),
             "refusal": reply.refusal or "",
             "finish": reply.finish_reason or "",
+            "tokens": [reply.prompt_tokens, reply.completion_tokens],
+            "seconds": number(reply.service_seconds),
             "model": reply.model or "",
             "error": f"{reply.error.kind}: {reply.error.message}" if reply.error else "",
         }

@@ -277,6 +277,8 @@ def sheet_to_markdown(sheet: Sheet) -> str:
 def sheet_to_csv(sheet: Sheet) -> str:
     """Return all columns of the frame with every digit; a missing value is empty."""
     frame, simulated = sheet.frame, sheet.simulated
+    if "evaluator" in frame and "label" not in frame and {*sheet.names} - {*sheet.names.values()}:
+        frame = frame.assign(label=[sheet.names.get(name, name) for name in frame["evaluator"]])
     unmarked = simulated and "simulated" not in frame
     if unmarked and "evaluator" in frame:
         frame = frame.assign(simulated=[simulated.among([name]).what for name in frame["evaluator"]])
@@ -317,19 +319,22 @@ SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
 """The suffix of a file → what makes its content from a `Sheet`."""
 
 
-def render(sheets: Sequence[Sheet], suffix: str, of: str = "") -> str:
+def render(sheets: Sequence[Sheet], suffix: str, of: str = "", first: Sequence[str] = ()) -> str:
     """Return sheets in the format of a suffix, one after the other, to be printed.
 
-    What they are ``of`` tells their LaTeX labels from those of other runs and commands.
+    What they are ``of`` tells their LaTeX labels from those of other runs and commands. Text begins with the
+    paragraphs that are ``first``.
     """
     if suffix == "tex":
         return paper(sheets, of)
+    above = {"txt": lambda line: prose(line, room()), "md": markdown}.get(suffix)
+    paragraphs = [f"{above(line)}\n" for line in first] if above else []
     if suffix == "txt":
-        return sheets_to_text(_warned_once(sheets))
-    return "\n".join(SHEET_FORMATS[suffix](sheet) for sheet in _warned_once(sheets))
+        return "\n".join([*paragraphs, sheets_to_text(_warned_once(sheets))])
+    return "\n".join([*paragraphs, *(SHEET_FORMATS[suffix](sheet) for sheet in _warned_once(sheets))])
 
 
-def files(sheets: Sequence[Sheet], path: Path, of: str = "") -> dict[Path, str]:
+def files(sheets: Sequence[Sheet], path: Path, of: str = "", first: Sequence[str] = ()) -> dict[Path, str]:
     """Return what to write to which file: all sheets to ``path``; of several as CSV, each to its own.
 
     The suffix of ``path`` is one of those of `SHEET_FORMATS`.
@@ -340,7 +345,7 @@ def files(sheets: Sequence[Sheet], path: Path, of: str = "") -> dict[Path, str]:
     if suffix == "csv" and len(sheets) > 1:
         beside = {s.name: path.with_name(f"{path.stem}-{s.name}{path.suffix}") for s in sheets}
         return {path if s.principal else beside[s.name]: sheet_to_csv(s) for s in sheets}
-    return {path: render(sheets, suffix, of)}
+    return {path: render(sheets, suffix, of, first)}
 
 
 _COSTS = (

@@ -22,8 +22,9 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.figure import Figure, figure_payload
 from metaeval.engine.sheet import Sheet
 from metaeval.reports.report_model import sheets_payload, with_sheets
+from metaeval.runs.answer import Answer, add_found
 from metaeval.runs.finished import OpenRun, open_run
-from metaeval.runs.folder import REPORT, rewrite_output
+from metaeval.runs.folder import RECORD, REPORT, read_record, rewrite_output
 
 Place: TypeAlias = "str | os.PathLike[str]"
 
@@ -75,6 +76,10 @@ class Printed:
     figures: Sequence[Figure] = ()
     within: Mapping[str, Mapping[str, float]] | None = None
     """As of `metaeval.reports.report_model.with_sheets`, as the figures are."""
+    found: Mapping[str, str] = field(default_factory=dict)
+    """Judge of a run → what was found of it, as a clause for `metaeval.runs.answer`."""
+    answer: Answer | None = None
+    """That of the run, with what was found."""
     code: int | None = None
     """The exit code of a check, which the report does not show."""
 
@@ -83,10 +88,18 @@ class Command:
     """A function on runs, which takes their folders, and returns sheets that say what is simulated."""
 
     def __init__(
-        self, make: Callable[..., Printed], name: str, *, rated: bool, view: str, calibrated: bool
+        self,
+        make: Callable[..., Printed],
+        name: str,
+        *,
+        rated: bool,
+        view: str,
+        calibrated: bool,
+        answered: bool,
     ) -> None:
         update_wrapper(self, make)
-        self.make, self.name, self.rated, self.view, self.calibrated = make, name, rated, view, calibrated
+        self.make, self.name, self.rated, self.view = make, name, rated, view
+        self.calibrated, self.answered = calibrated, answered
 
     @cached_property
     def places(self) -> dict[str, tuple[Any, str]]:
@@ -123,13 +136,16 @@ class Command:
         made = self.make(*opened, how) if self.options.model_fields else self.make(*opened)
         of_run = opened[-1].scores.simulation if isinstance(opened[-1], OpenRun) else REAL
         simulated = of_run if made.simulated is None else made.simulated
-        sheets = [_marked(sheet, simulated) for sheet in made.sheets if sheet]
-        figures = [replace(figure, sheet=_marked(figure.sheet, simulated)) for figure in made.figures]
-        made = replace(made, sheets=sheets, figures=figures)
+        folder = [*folders.values()][-1]
+        names = read_record(folder).names if (folder / RECORD).is_file() else {}
+        sheets = [_marked(sheet, simulated, names) for sheet in made.sheets if sheet]
+        figures = [replace(figure, sheet=_marked(figure.sheet, simulated, {})) for figure in made.figures]
+        answer = add_found(folder, self.name, made.found) if names and made.found else None
+        made = replace(made, sheets=sheets, figures=figures, answer=answer)
         for path, content in made.files.items():
             write_text(path, content)
         if self.view and made.code is None:
-            show_in_report([*folders.values()][-1], self.view, made)
+            show_in_report(folder, self.view, made)
         return made
 
     def _read(self, named: Mapping[str, Any]) -> Typed:
@@ -141,7 +157,7 @@ class Command:
 
 
 def command(
-    name: str, *, rated: bool = False, view: str = "", calibrated: bool = False
+    name: str, *, rated: bool = False, view: str = "", calibrated: bool = False, answered: bool = False
 ) -> Callable[[Callable[..., Printed]], Command]:
     """Declare a function to be a command.
 
@@ -155,12 +171,16 @@ def command(
         The view of the last run's report in which its sheets are shown, in place of those it had.
     calibrated
         Whether the command line says which judges changed since they were calibrated.
+    answered
+        Whether the command line says first what the run says.
     """
-    return lambda make: Command(make, name, rated=rated, view=view, calibrated=calibrated)
+    options = {"calibrated": calibrated, "answered": answered}
+    return lambda make: Command(make, name, rated=rated, view=view, **options)
 
 
-def _marked(sheet: Sheet, simulated: Simulation) -> Sheet:
-    """Return a sheet that says what is simulated of the evaluators that it is about."""
+def _marked(sheet: Sheet, simulated: Simulation, names: Mapping[str, str]) -> Sheet:
+    """Return a sheet that prints short names, and says what is simulated of the evaluators it is about."""
+    sheet = replace(sheet, names=names)
     if not simulated or sheet.simulated:
         return sheet
     if sheet.about is not None:
@@ -180,5 +200,8 @@ def show_in_report(folder: Path, view: str, made: Printed) -> None:
     with contextlib.suppress(MetaevalError, OSError):
         drawn = [figure_payload(figure) for figure in made.figures]
         tables = sheets_payload(view, [sheet for sheet in made.sheets if sheet])
-        page = partial(with_sheets, view=view, sheets=tables, figures=drawn, within=made.within)
+        answer = made.answer.record if made.answer else None
+        page = partial(
+            with_sheets, view=view, sheets=tables, figures=drawn, within=made.within, answer=answer
+        )
         rewrite_output(folder, REPORT, page)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,8 +137,12 @@ class OpenRun:
     @cached_property
     def ranking(self) -> Sheet:
         """The evaluators, the best first by the column that orders the leaderboard."""
-        board = replace(self.board, in_truth=self.record.in_truth)
-        return ranking(board, by=self.record.order, tests=self.tests(), costs=costs_of(self.scores))
+        return ranking(
+            self.record.named(self.board),
+            by=self.record.order,
+            tests=self.tests(),
+            costs=costs_of(self.scores),
+        )
 
     def tests(self) -> Comparisons | None:
         """Return the tests of the run, by the column that orders its leaderboard; None if it made none."""

@@ -30,9 +30,10 @@ RANKING = "ranking.csv"
 TESTS = "tests.csv"
 DETAILS = "details.md"
 REPORT = "report.html"
+ANSWER = "answer.json"
 CALIBRATION = "calibration.json"
 LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
-OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, REPORT)
+OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, ANSWER, REPORT)
 """What every run leaves beside its record."""
 OPTIONAL = (BOARD, RATERS, VERDICTS, TESTS, DETAILS, COSTS, COST_TABLE, CALIBRATION)
 """What a run leaves if there is something for it, and what `metaeval calibrate` adds."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
@@ -12,12 +12,13 @@ from metaeval.base.errors import shown
 from metaeval.base.keys import DATASET
 from metaeval.base.records import COEFFICIENTS, Kind, Scale
 from metaeval.base.simulation import Simulation
-from metaeval.base.spec import EvaluatorSpec, parts_of
+from metaeval.base.spec import EvaluatorSpec, parts_of, short_names
 from metaeval.engine.sheet import Form, value_text
 from metaeval.judging.cost import LostCalls, RepliesState, lost_sentences, short
 
 if TYPE_CHECKING:
     from metaeval.engine.alignment.policy import Policy
+    from metaeval.engine.board import Board
 
 
 NOTED, MUCH = 0.02, 0.2
@@ -143,6 +144,11 @@ class TruthFacts(Facts):
     units: int = 0
     """How many units it has a value for."""
 
+    @property
+    def short(self) -> str:
+        """What a sentence calls it."""
+        return EvaluatorSpec.parse(self.spec).short
+
 
 class EvaluatorFacts(Facts):
     """One evaluator."""
@@ -253,6 +259,15 @@ class Record(Facts):
         """The evaluators that share people or scores with the truth."""
         truth = parts_of(EvaluatorSpec.parse(self.truth.spec))
         return tuple(name for name, spec in self.specs.items() if parts_of(EvaluatorSpec.parse(spec)) & truth)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Name of each evaluator → the name that is printed."""
+        return short_names(self.specs)
+
+    def named(self, board: Board) -> Board:
+        """Return a board that prints short names, and marks what shares people with the truth."""
+        return replace(board, in_truth=self.in_truth, names=self.names)
 
     @property
     def signatures(self) -> dict[str, dict[str, Any]]:

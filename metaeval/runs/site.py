@@ -199,7 +199,7 @@ def _rows(study: SiteStudy) -> Iterator[dict[str, Any]]:
             "measure": ranking.columns[at].title,
             "ordered_by": ", ".join(record.order.values()),
             "rank": row["rank"],
-            "cluster": row.get("cluster", ""),
+            "rank_range": row.get("rank_range", ""),
             **{name: row[name] for name in ("estimate", "ci_low", "ci_high")},
             "printed": printed[at],
             "usd_per_text": (usd := row.get("usd_per_text")),

@@ -31,7 +31,9 @@ from metaeval.reports.report_model import COSTS as SHOWN_COSTS
 from metaeval.reports.report_model import ListedEvaluator, Report, report_page
 from metaeval.reports.report_units import WHY_MISSING, Calls, Sample, Units, sample
 from metaeval.reports.sheets import cost_table, notice, render, sheet_to_csv
+from metaeval.runs.answer import Answer, answer_of
 from metaeval.runs.folder import (
+    ANSWER,
     COST_TABLE,
     COSTS,
     DETAILS,
@@ -77,8 +79,8 @@ def write_outputs(
     tables = [table for table in kind.tables if table.kept and loaded is None]
     with progress("details"):
         wanted = todo.study.details and loaded is None
-        sheets = kind.details(scored) if wanted else ()
-        views = {"generators": kind.generators(scored), "details": sheets} if wanted else {}
+        sheets = _named(kind.details(scored), record) if wanted else []
+        views = {"generators": _named(kind.generators(scored), record), "details": sheets} if wanted else {}
     if record.unread:
         record = record.having(unread=[bounded(replies, kind, scored, results) for replies in record.unread])
     record = record.having(
@@ -88,13 +90,19 @@ def write_outputs(
         board_file=kind.board_file,
         order=dict(results.order),
     )
-    costs = costs_of(scores)
-    board = board_of(results.board, record, by=results.order, tests=results.tests, costs=costs)
+    costs, people = (
+        costs_of(scores),
+        {"people": results.people, "rated": kind.rated, "raters": raters is not None},
+    )
+    answer = answer_of(results.board, results.order, record, tests=results.tests, **people)
+    board = board_of(results.board, record, answer, by=results.order, tests=results.tests, costs=costs)
     # Seconds differ from run to run; these files are to depend on the scores alone.
-    steady = replace(board, ranking=board.ranking and board.ranking.without("seconds_per_text"))
+    # What a later command finds of a judge is not in them either.
+    first = replace(board, answer={"lines": board.first[:1]})
+    steady = replace(first, ranking=board.ranking and board.ranking.without("seconds_per_text"))
     with progress("report"):
-        report = _report(todo, scored, results, record, board=board, costs=costs, views=views)
-        page = report_page(report.payload(), static=board.to_html())
+        report = _report(todo, scored, results, record, board=board, costs=costs, views=views, answer=answer)
+        page = report_page(report.payload(), static=first.to_html())
     details = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
     table = results.board.frame if results.table is None else results.table
     files: dict[str, pd.DataFrame | str | Loaded] = {
@@ -110,12 +118,18 @@ def write_outputs(
         **({COSTS: costs, COST_TABLE: cost_table(costs)} if len(costs) else {}),
         **({DETAILS: details} if details else {}),
         **{f"leaderboard.{suffix}": FORMATS[suffix](steady) for suffix in ("csv", "md", "tex")},
+        ANSWER: answer.text,
         REPORT: page,
     }
     with progress("writing"):
         writers = {name: _writer(content, data.keys) for name, content in files.items()}
         done = folder.finish(writers, record)
         return Run(todo.out, done, scores, correlations_of(table, done), board)
+
+
+def _named(sheets: Sequence[Sheet], record: Record) -> list[Sheet]:
+    """Return sheets that print the short names of evaluators."""
+    return [replace(sheet, names=record.names) for sheet in sheets]
 
 
 def _report(
@@ -127,6 +141,7 @@ def _report(
     board: Leaderboard,
     costs: pd.DataFrame,
     views: Mapping[str, Sequence[Sheet]],
+    answer: Answer,
 ) -> Report:
     """Put together what the page of a run shows: what was scored, and what was found out."""
     data, scores, aspects = todo.data, scored.scores, record.study.aspects
@@ -148,9 +163,10 @@ def _report(
     rated_by_aspect = any(d.name == "aspect" for d in results.board.dimensions)
     return Report(
         title=record.title,
+        answer=answer.record,
         dataset=record.data.name,
         simulated=scores.simulation,
-        truth=record.truth.spec,
+        truth=record.truth.short,
         version=record.metaeval,
         facts=list(_facts(data, record)),
         glossary=_glossary(record, data, results, costs),
@@ -158,7 +174,7 @@ def _report(
         policy=[*board.policy, *record.notes],
         lost=board.lost,
         evaluators=entries,
-        board=replace(results.board, in_truth=record.in_truth),
+        board=record.named(results.board),
         costs=costs,
         ranked=results.ranked,
         people=results.people,
@@ -217,7 +233,7 @@ def _size_text(data: DataSet) -> str:
 def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFrame) -> list[tuple[str, str]]:
     ranks, failed, priced, unread = "", "", "", ""
     if results.ranked:
-        ranks = "the evaluators not significantly worse than its best; the best of the rest begins the next"
+        ranks = "those the data allow: from one more than are shown better to all but those shown worse"
     if failures := {
         s
         for e in record.evaluators.values()
@@ -235,7 +251,7 @@ def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFra
             "has people or scores of it, which raises estimates" if record.in_truth else "",
         ),
         ("unit", f"what a score is about, named by {', '.join(data.nouns[key] for key in data.keys)}"),
-        ("rank group", ranks),
+        ("rank range", ranks),
         ("interval, [low, high]", "values that fit the data, the estimate being one; a wide one: few data"),
         ("p", "how probable a difference this large is if there is none; small: not by chance alone"),
         ("missing scores", "scores not given, one per unit and aspect, among the units that people rated"),

@@ -16,13 +16,13 @@ from metaeval.base.errors import FOREIGN, MetaevalError
 from metaeval.base.plugins import Plugin, clash, plugins
 from metaeval.base.records import DataOfKind, Status
 from metaeval.base.simulation import Simulation
+from metaeval.data.folder import folder_of, kind_of
 from metaeval.engine.drilldown import UnitColumn, UnitText
 from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.judging.unit_judge import UnitJudge
-from metaeval.kinds.files.folder import folder_of, kind_of
-from metaeval.kinds.files.loading import load
 from metaeval.kinds.index import KINDS, kind_named
 from metaeval.kinds.kind import Factory, StudyKind
+from metaeval.kinds.reading import load
 from metaeval.kinds.registry import COMMON
 
 _FEW = 2  # optional arguments that are shown, not left to an ellipsis

@@ -22,7 +22,7 @@ from metaeval.base.records import ScoreTable, Status
 from metaeval.engine.passes import Loaded, load
 from metaeval.judging.asking import ask_by_batches, ask_by_workers
 from metaeval.judging.cost import calls_in, lost_calls, replies_state
-from metaeval.judging.settings import judging_of, under
+from metaeval.judging.settings import judging_of, with_settings
 from metaeval.kinds.scoring import Scoring, joined, judges_of
 from metaeval.kinds.study import Study
 from metaeval.runs.folder import RECORD, RunFolder, digest_of, read_record
@@ -85,10 +85,12 @@ def run(
     todo = plan(study, out, engine, batch=batch, workers=workers, address=address)
     from metaeval.study.results import read_back
 
-    return completed(todo, offline=offline, wait=wait, tell=_log.warning) or read_back(todo.out)
+    return run_unless_finished(todo, offline=offline, wait=wait, tell=_log.warning) or read_back(todo.out)
 
 
-def completed(todo: Plan, *, offline: bool, wait: bool, tell: Callable[[str], object]) -> Run | None:
+def run_unless_finished(
+    todo: Plan, *, offline: bool, wait: bool, tell: Callable[[str], object]
+) -> Run | None:
     """Carry a plan out, and tell which other run it replaces; None if its run is finished already."""
     if todo.finished(offline=offline) is not None:
         return None
@@ -182,7 +184,7 @@ def _asking(
             settings = ask_by_workers(
                 judges, todo.data, aspects, shared, options=options, models=models, workers=workers
             )
-        with under(settings):
+        with with_settings(settings):
             finish = None
             if by_batch:
                 finish = ask_by_batches(judges, todo.data, aspects, shared, todo.out, wait=wait)

@@ -29,6 +29,7 @@ from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.recorded import Recorded
 from metaeval.judging.cluster import Workers, workers_of
+from metaeval.kinds.families import families_of, with_prompts
 from metaeval.kinds.index import kind_named
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.reading import SCORES, make_study, open_data, read_study
@@ -162,12 +163,13 @@ def plan(
     _check_clusters(study, data)
     truth = _of_rated(Scoring(data, {"truth": truth_of(study)}, aspects, study.models))
     kind, spec, rated = kind_named(study.kind), truth.named["truth"].spec, list(truth.aspects)
-    study = kind.resolve(study.model_copy(update={"aspects": rated}), data)
+    study = kind.resolve(with_prompts(study).model_copy(update={"aspects": rated}), data)
     evaluators = evaluators_of(study, data, spec)
     if in_file is not None:
         _check_recorded(study, evaluators, spec)
     specs = {name: str(evaluator.spec) for name, evaluator in evaluators.items()}
     resolved: dict[str, Any] = {"evaluators": specs, "truth": str(spec), "aspects": rated}
+    resolved["family"] = families_of(study, evaluators)
     folder = Path(out) if out is not None else Path("results") / study.name
     check_usable(folder)
     if batch:

@@ -21,6 +21,7 @@ from metaeval.engine.correlation import Correlation, Correlations
 from metaeval.engine.paired_tests import Comparisons, Tests
 from metaeval.judging.cost import costs_of
 from metaeval.reports.leaderboards import Leaderboard, leaderboard
+from metaeval.runs.answer import Answer, answer_of, read_answer
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import REPORT, read_record
 from metaeval.runs.joint import board_of_runs
@@ -70,6 +71,7 @@ class Run:
 def board_of(
     result: Board,
     record: Record,
+    answer: Answer,
     coefficients: Sequence[str] | None = None,
     *,
     name: str = "",
@@ -79,11 +81,11 @@ def board_of(
 ) -> Leaderboard:
     """Return the leaderboard of a run, with what ``run.json`` says; LaTeX labels begin with ``name``."""
     board = leaderboard(
-        replace(result, in_truth=record.in_truth),
+        record.named(result),
         coefficients=coefficients,
         title=record.study.title or "",
         dataset=record.data.name,
-        truth=record.truth.spec,
+        truth=record.truth.short,
         simulated=record.data.simulated,
         name=name or record.study.name,
         signatures=record.signatures,
@@ -91,6 +93,7 @@ def board_of(
         tests=tests,
         costs=costs,
         lost=record.lost_sentences,
+        answer=answer.record,
     )
     ranked = board.ranking and replace(board.ranking, notes=(*board.ranking.notes, *record.notes))
     left_out = [LEFT_OUT] if record.policy.get("engine") == DUCKDB else []
@@ -101,7 +104,8 @@ def read_back(folder: str | os.PathLike[str]) -> Run:
     """Return a finished run as `metaeval.run` returned it."""
     opened = open_run(folder, scores=False)
     record = opened.record
-    board = board_of(opened.board, record, tests=opened.tests(), costs=costs_of(opened.scores))
+    answer = read_answer(opened.folder, record)
+    board = board_of(opened.board, record, answer, tests=opened.tests(), costs=costs_of(opened.scores))
     correlations = correlations_of(opened.table, record)
     return Run(opened.folder, record, opened.scores, correlations, board, already=True)
 
@@ -125,13 +129,14 @@ def read_board(
         if board.tables is None:
             raise MetaevalError(f"the run has no coefficients to choose from, such as {name!r}")
         one_of(name, board.tables.choices, f"the run has no {board.tables.title}")
-    ordered, options, tests = board.cell(record.order), record.study.tests, None
+    ordered, options = board.cell(record.order), record.study.tests
     if (by := board.cell(order_by, ordered)) == ordered:
-        tests = opened.tests()
-    elif options:
-        tests = open_run(folder).scored.cells.compare(by, Tests(**options))
+        tests, answer = opened.tests(), read_answer(opened.folder, record)
+    else:
+        tests = open_run(folder).scored.cells.compare(by, Tests(**options)) if options else None
+        answer = answer_of(board, by, record, tests=tests, rated=False)
     name, costs = Path(folder).resolve().name, costs_of(opened.scores)
-    return board_of(board, record, coefficients or None, name=name, by=by, tests=tests, costs=costs)
+    return board_of(board, record, answer, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 
 
 def read_boards(
@@ -143,6 +148,6 @@ def read_boards(
     for name in coefficients or ():
         one_of(name, known, "the runs have no coefficient")
     shown = board.only("coefficient", coefficients) if coefficients else board
-    truth = " or ".join(dict.fromkeys(record.truth.spec for record in records))
+    truth = " or ".join(dict.fromkeys(record.truth.short for record in records))
     lost = [sentence for record in records for sentence in record.lost_sentences]
     return replace(leaderboard(shown, truth=truth, lost=lost, name="runs"), ranking=None)

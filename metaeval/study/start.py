@@ -13,26 +13,38 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from metaeval.base.errors import DataError, MetaevalError, sound
 from metaeval.base.records import USER_RATER
 from metaeval.base.validation import read_model
+from metaeval.data.exports.export import OWN, Export
+from metaeval.data.exports.known import recognised
+from metaeval.data.hub import any_tables, in_workbook, is_data_set
+from metaeval.data.proposals.asking import propose
+from metaeval.data.proposals.map_text import map_text, quoted, yaml_text
+from metaeval.data.proposals.proposal import ProposedAspect
+from metaeval.data.tables.maps import TableMap, few
+from metaeval.data.tables.several import OF
+from metaeval.data.units import summary
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
-from metaeval.kinds.explanations.data.exports.export import OWN, Export
-from metaeval.kinds.explanations.data.exports.known import recognised
-from metaeval.kinds.explanations.data.exports.making import data_set
+from metaeval.kinds.explanations.data.imports.table import convert, data_set
 from metaeval.kinds.explanations.data.loading import refuse_if_in_the_way, save
-from metaeval.kinds.explanations.data.tables.asking import propose
-from metaeval.kinds.explanations.data.tables.importer import convert
-from metaeval.kinds.explanations.data.tables.map import TableMap, few
-from metaeval.kinds.explanations.data.tables.map_text import map_text, quoted, yaml_text
-from metaeval.kinds.explanations.data.tables.proposal import ProposedAspect
-from metaeval.kinds.files.loading import load, summary
+from metaeval.kinds.reading import load
 from metaeval.kinds.registry import recorded_names
-from metaeval.sources.hub import any_table, is_data_set
 from metaeval.study.plan import plan
 
 if TYPE_CHECKING:
-    from metaeval.kinds.explanations.data.tables.asking import Ask
+    from metaeval.data.proposals.asking import Ask
 
 MAP, STUDY, DATA = "map.yaml", "study.yaml", "data"
 _MOST = 0.8  # share of the units that an evaluator must have: units that one lacks are compared by none
+
+
+_FILES = ("rater", "generator", "item_id", "ignore")
+"""What each of several files may be."""
+
+
+def _of_files(answer: str) -> str:
+    if answer not in _FILES:
+        lines = " or ".join(f"--column {OF}={role}" for role in _FILES)
+        raise DataError(f"the tables are below each other, and nobody says what a file is; add {lines}")
+    return answer
 
 
 class Started(NamedTuple):
@@ -55,7 +67,7 @@ class Started(NamedTuple):
 
 
 def start(
-    source: str,
+    sources: Sequence[str],
     out: str | os.PathLike[str],
     *,
     said: Mapping[str, str],
@@ -66,12 +78,13 @@ def start(
     scale: tuple[float, float] = (1, 5),
     force: bool = False,
 ) -> Started:
-    """Look at a table and write the map, the data set and the study that it is good for.
+    """Look at a table, or several, and write the map, the data set and the study that they are good for.
 
     The options are those of `metaeval init`; ``said`` is column → role, as far as it is known; ``ask`` and
-    ``tell`` are as for `metaeval.kinds.explanations.data.tables.asking.propose`. With ``aspects``, on
+    ``tell`` are as for `metaeval.data.proposals.asking.propose`. With ``aspects``, on
     ``scale``, nobody has rated yet: there is no study then.
     """
+    source = sources[0]
     if (study := Path(source) / STUDY).is_file():
         raise MetaevalError(f"{source} holds a study already: metaeval run {shlex.quote(str(study))}")
     target = Path(out)
@@ -82,17 +95,23 @@ def start(
         raise MetaevalError(
             f"{target} holds {there[0]!r} already; replace it with --force, or give another folder"
         )
-    if aspects and (is_data_set(source) or recognised(source)):
-        raise MetaevalError(f"{source} says itself what is rated; leave --aspect out")
-    if is_data_set(source):
+    if sets := [s for s in sources if is_data_set(s)]:
+        if aspects or len(sources) > 1:
+            advice = "leave --aspect out" if aspects else "give it alone"
+            raise MetaevalError(f"{sets[0]} says itself what is rated; {advice}")
         return _of_data_set(source, target, tell)
     refuse_if_in_the_way(target / DATA, force=force)  # before any question is asked
-    if known := recognised(source):
+    if known := recognised(*sources):
+        if aspects:
+            raise MetaevalError(f"{source} says itself what is rated; leave --aspect out")
         return _of_export(known, target, said, ask, tell)
-    path, _, sheet = source.rpartition("#")
-    if path and not Path(source).exists() and Path(path).is_file():  # umfrage.xlsx#GPT
-        source, split = path, sheet
-    table = any_table(source, split)
+    if len(sources) == 1:
+        source, split = in_workbook(source, split)
+        sources = [source]
+    table = any_tables(sources, split)
+    if len(sources) > 1 and OF in table.frame and OF not in said:
+        what = ", ".join(table.frame[OF].unique())
+        said = {**said, OF: ask(f"What is each of the files ({what})? ({', '.join(_FILES)})", "", _of_files)}
     unrated = [ProposedAspect(name, name, scale, whole=True) for name in aspects]
     made = propose(table, said, ask, tell, unrated)
     name = target.resolve().name
@@ -100,7 +119,7 @@ def start(
     with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=target.resolve().parent) as place:
         new = Path(place) / name
         new.mkdir()
-        (new / MAP).write_text(map_text(made, source, split, str(out), name), encoding="utf-8", newline="\n")
+        (new / MAP).write_text(map_text(made, sources, split, str(out), name), encoding="utf-8", newline="\n")
         try:
             data = convert(table, sound(read_model(new / MAP, TableMap)), MAP).data
         except DataError as error:

@@ -19,6 +19,9 @@ from metaeval.base.keys import key_columns, preferred_levels
 from metaeval.base.progress import progress
 from metaeval.base.records import COEFFICIENTS, DataSet, ScoreTable
 from metaeval.base.spec import EvaluatorSpec
+from metaeval.data.tables.columns import number_column, text_column
+from metaeval.data.tables.table import read_table
+from metaeval.data.units import KeyedUnits
 from metaeval.engine.alignment.policy import Policy, allowed
 from metaeval.engine.alignment.prepared import prepare
 from metaeval.engine.correlation import Correlations, correlated
@@ -27,13 +30,10 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.passes import correlate_files
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.judging.cost import LostCalls, lost_calls
-from metaeval.kinds.data import KeyedUnits
-from metaeval.kinds.files.loading import load
+from metaeval.kinds.reading import load
 from metaeval.kinds.registry import build, holds_truth
 from metaeval.kinds.scoring import Scoring, known_for, resolve, score
 from metaeval.llm.store.replies import database_at
-from metaeval.sources.tables.columns import number_column, text_column
-from metaeval.sources.tables.table import read_table
 from metaeval.study.pipeline import truth_ratings
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ def correlations_sheet(correlations: Correlations) -> Sheet:
 def leaderboard_records(board: Leaderboard) -> dict[str, Any]:
     """Return a leaderboard as plain JSON values."""
     return {
+        **({"answer": dict(board.answer)} if board.answer else {}),
         "dataset": board.dataset,
         "truth": board.truth,
         **board.simulated.record(),

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.records import FIRST, SECOND, TIE, ScoreTable, Status
+from metaeval.data.verdicts import OTHER
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import pair_keys
 from metaeval.judging.cost import UNREAD, rows_with_replies
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.rows import Database
 from metaeval.runs.record import NOTED, LossBounds, LossTest, UnreadReplies
-from metaeval.sources.verdicts import OTHER
 from metaeval.stats.resampling.significance import holm
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from metaeval.analysis.generator_estimates import estimates_sheet
 from metaeval.analysis.generator_ranking import rank_generators
 from metaeval.analysis.generator_sheets import best_evaluator, ranking_sheets, trusted
 from metaeval.analysis.power_sizes import power, power_sheet
+from metaeval.analysis.user_orders import order_sheets
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.files import replacing, write_text
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
@@ -107,7 +108,7 @@ class RankingOptions(Typed):
     """Seed of the resamples."""
 
 
-@command("generators", rated=True)
+@command("generators", rated=True, answered=True)
 def generators_of(run: OpenRun, how: RankingOptions) -> Printed:
     """Rank the generators of the finished run in the folder RUN by ratings and by evaluators."""
     options = Bootstrap.read({"resamples": how.resamples, "seed": how.seed})
@@ -128,7 +129,8 @@ def generators_of(run: OpenRun, how: RankingOptions) -> Printed:
         seed=how.seed,
         simulated=simulated.among([judge]),
     )
-    return Printed([*sheets, powered], REAL)
+    orders = order_sheets(data, chosen, simulated=simulated.among(()))
+    return Printed([*sheets, *orders, powered], REAL)
 
 
 class Powering(Typed):

@@ -21,12 +21,12 @@ from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Aspects, Judges, Place, Printed, Seed, Typed, aspects_in, command, judges_of
 from metaeval.runs.finished import OpenRun
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.ranking.orders import rank_clusters
 from metaeval.stats.regression.correction import LIKE, LabelledSample
 from metaeval.stats.regression.prediction_powered import Combined
+from metaeval.stats.resampling.rank_ranges import range_text, ranges_of
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, holm
 from metaeval.stats.weighted.sums import Clusters
-from metaeval.trust.escalation import along
+from metaeval.trust.escalation import by_unit
 
 if TYPE_CHECKING:
     from metaeval.kinds.kind import Scored
@@ -121,10 +121,10 @@ def samples(
         index = index if isinstance(index, pd.MultiIndex) else pd.MultiIndex.from_arrays([index], names=keys)
         if not len(index):
             raise MetaevalError(f"no unit has a score for {aspect!r} by {' and '.join(judges)}")
-        scores = np.stack([along(own[own["evaluator"] == name], keys, "score", index) for name in judges])
+        scores = np.stack([by_unit(own[own["evaluator"] == name], keys, "score", index) for name in judges])
         given = labels[labels["aspect"].astype(str).isin([aspect, ""])].drop_duplicates(keys)
-        ratings = along(given, keys, "rating", index)
-        probability = along(given, keys, "probability", index) if "probability" in given else None
+        ratings = by_unit(given, keys, "rating", index)
+        probability = by_unit(given, keys, "probability", index) if "probability" in given else None
         if least is not None:
             ratings = np.where(np.isnan(ratings), np.nan, ratings >= least)
             scores = (scores >= least).astype(np.float64)
@@ -202,7 +202,7 @@ _ANSWERS = (
 _GROUPS = (
     Column("aspect", "Aspect"),
     Column("group", "Name"),
-    Column("rank", "Rank", "count"),
+    Column("rank_range", "Rank range"),
     Column("estimate", "Estimate", "number", *_ENDS),
     Column("judge", "By the judge", "number"),
     Column("labels", "Labels alone", "number", "labels_ci_low", "labels_ci_high"),
@@ -318,7 +318,7 @@ def _by_group(kept: Correcting, alpha: float) -> tuple[list[dict[str, Any]], lis
     worse = np.ones((n, n))  # small where the column is worse than the row
     worse[first, second] = np.where(apart.estimate > 0, corrected, 1)
     worse[second, first] = np.where(apart.estimate < 0, corrected, 1)
-    ranks = rank_clusters(means.estimate, worse, alpha)
+    best, last = ranges_of(worse <= alpha, ~np.isnan(means.estimate))
     judge = [float(sample.scores[0][sample.group == g].mean()) for g in range(n)]
     rows: list[dict[str, Any]] = []
     ends = zip(_ends(means, alpha), _ends(sample.labels_alone(every), alpha, "labels"), strict=True)
@@ -328,7 +328,7 @@ def _by_group(kept: Correcting, alpha: float) -> tuple[list[dict[str, Any]], lis
             {
                 "aspect": kept.aspect,
                 "group": kept.groups[g],
-                "rank": int(ranks[g]),
+                "rank_range": range_text(best[g], last[g]),
                 **estimate,
                 "judge": judge[g],
                 **labels,
@@ -359,13 +359,11 @@ def _by_group(kept: Correcting, alpha: float) -> tuple[list[dict[str, Any]], lis
 
 
 def _order(rows: list[dict[str, Any]], noun: str) -> str:
-    top = [row["group"] for row in rows if row["rank"] == 1]
+    top = [row["group"] for row in rows if row["rank_range"].split("–")[0] == "1"]
     if not top:
         return ""
     others = counted(len(top) - 1, f"other {noun}")
-    return (
-        f"; {top[0]} is the best" if len(top) == 1 else f"; {others} cannot be told from {top[0]}, the best"
-    )
+    return f"; {top[0]} is the best" if len(top) == 1 else f"; {top[0]} or {others} may be the best"
 
 
 def _ways(kept: Correcting, alpha: float, seed: int) -> list[dict[str, Any]]:

@@ -14,9 +14,9 @@ from metaeval.analysis.agreement.measures import on_scale
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND, TIE
+from metaeval.data.labels import LabelTable
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.verdicts import pair_keys
-from metaeval.kinds.files.labels import LabelTable
 from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun, open_run

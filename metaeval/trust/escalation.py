@@ -64,7 +64,7 @@ def stages(
         units = own.loc[own["evaluator"].isin(judges), keys].drop_duplicates().reset_index(drop=True)
         index = pd.MultiIndex.from_frame(units)
         truth = scored.truth[scored.truth["aspect"] == aspect].drop_duplicates(keys)
-        rating = along(truth, keys, "rating", index)
+        rating = by_unit(truth, keys, "rating", index)
         clustered = scored.cluster in keys
         codes = pd.factorize(units[scored.cluster])[0] if clustered else np.arange(len(units))
         clusters = Clusters(codes.astype(np.int64), int(codes.max(initial=-1)) + 1)
@@ -72,7 +72,7 @@ def stages(
         scale = scored.scale.of(aspect)
         for name in judges:
             mine = own[own["evaluator"] == name]
-            score = along(mine, keys, "score", index)
+            score = by_unit(mine, keys, "score", index)
             sure, source = confidence_of(scored, name, own, keys, index)
             right = agreed(score, rating, scale, within)
             there = ~np.isnan(score) & ~np.isnan(rating)
@@ -123,7 +123,7 @@ def unlike(rated: NDArray[np.bool_], values: Floats, clusters: Clusters) -> str:
     return f"units with ratings are not like the others (p = {p:.1g})" if p < LIKE else ""
 
 
-def along(frame: pd.DataFrame, keys: Sequence[str], column: str, index: pd.MultiIndex) -> Floats:
+def by_unit(frame: pd.DataFrame, keys: Sequence[str], column: str, index: pd.MultiIndex) -> Floats:
     """Return a column in the order of units; NaN for a unit without a row."""
     values = frame.set_index(pd.MultiIndex.from_frame(frame[list(keys)]))[column].reindex(index)
     return values.to_numpy(dtype=np.float64)
@@ -135,13 +135,13 @@ def confidence_of(
     """Return how sure a judge is of each unit, and what says so: nothing, if that is empty."""
     mine = own[own["evaluator"] == name]
     if CONFIDENCE in mine and mine[CONFIDENCE].notna().any():
-        return along(mine, keys, CONFIDENCE, index), "its stated confidence or probability"
+        return by_unit(mine, keys, CONFIDENCE, index), "its stated confidence or probability"
     specs = {str(EvaluatorSpec.parse(str(spec))): known for known, spec in scored.study.specs.items()}
     spec = EvaluatorSpec.parse(str(scored.study.specs[name]))
     members = [specs[str(part)] for part in spec.parts if str(part) in specs]
     if len(members) < 2:
         return np.full(len(index), np.nan), ""
-    scores = np.array([along(own[own["evaluator"] == m], keys, "score", index) for m in members])
+    scores = np.array([by_unit(own[own["evaluator"] == m], keys, "score", index) for m in members])
     n = (~np.isnan(scores)).sum(axis=0)
     centre = np.nansum(scores, axis=0) / np.maximum(n, 1)
     spread = np.sqrt(np.nansum((scores - centre) ** 2, axis=0) / np.maximum(n, 1))

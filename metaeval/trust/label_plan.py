@@ -21,7 +21,7 @@ from metaeval.stats.agreement.alternative import Advantages
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.significance import LEAST, chances, confidence_sequence, drawn
 from metaeval.trust.correction import read_labels
-from metaeval.trust.escalation import along, confidence_of
+from metaeval.trust.escalation import by_unit, confidence_of
 from metaeval.trust.replacement import ratings_of_people
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def plan_for(scored: Scored[Any], judge: str, aspect: str, how: Planning) -> Lab
         rule = "mean"
     units, weights = units[weights != 0].reset_index(drop=True), weights[weights != 0]
     index = pd.MultiIndex.from_frame(units)
-    score = along(own[own["evaluator"] == judge], keys, "score", index)
+    score = by_unit(own[own["evaluator"] == judge], keys, "score", index)
     if rule == "mean" and (score.min() < scale.min or score.max() > scale.max):
         score = np.full(len(score), (scale.min + scale.max) / 2)
     sure, _ = confidence_of(scored, judge, own, keys, index)

@@ -16,17 +16,16 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER
+from metaeval.data.hub import FILE
 from metaeval.engine.sheet import Column, Sheet, table
 from metaeval.evaluators.annotator import Annotator
-from metaeval.kinds.files.loading import load
 from metaeval.kinds.index import kind_named
 from metaeval.kinds.kind import Scored
-from metaeval.kinds.reading import make_study
+from metaeval.kinds.reading import load, make_study
 from metaeval.kinds.registry import recorded_names
 from metaeval.kinds.scoring import score
 from metaeval.runs.command import Aspects, Names, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import open_run
-from metaeval.sources.hub import FILE
 from metaeval.stats.agreement.alternative import LEAST_UNITS, Advantages, Alignment, Replacing, advantage
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate, Resampler, bootstrap, each
@@ -127,6 +126,14 @@ class ReplacingTest:
         words.append(f"too few labels to tell for {' and '.join(sorts[None])}: {needed} would")
         return "; ".join(words), more, of_twice
 
+    def replaces(self, how: ReplacingOptions) -> str:
+        """Return ``yes``, ``no``, ``undecided`` (too few labels) or ``unknown``, of all sorts of people."""
+        if not (self.panel.on_scale and self.people) or self.panel.unlike:
+            return "unknown"
+        parts = [self._of_sort(how, expert=expert) for expert in (False, True)]
+        won = {part[0] for part in parts if part}
+        return "undecided" if len(won) > 1 or None in won else "yes" if True in won else "no"
+
     def _of_sort(self, how: ReplacingOptions, *, expert: bool) -> tuple[bool | None, str] | None:
         """Return whether the judge replaces people of a sort (None: too few labels), and who they are."""
         use = np.array([(person in how.experts) == expert for person in self.people])
@@ -182,6 +189,7 @@ def replacing_sheets(
                 {
                     **head,
                     "verdict": said,
+                    "replaces": tested.replaces(how),
                     **dict(zip(("winning_rate", "published_winning_rate"), rates, strict=True)),
                     **(tested.advantage if usable else NOTHING).row("advantage"),
                     "people": len(tested.people),
@@ -311,8 +319,29 @@ def replacing_of(folder: Annotated[Path, "RUN|DATA"], how: ReplacingOptions) -> 
         one_of(name, known, "the run has no person", "it has")
     resampler = Resampler(0, how.resamples, how.seed)
     agree, *raters = raters_sheets(judged, resampler)
-    sheets = [agree, *replacing_sheets(judged, how, resampler), *raters]
-    return Printed(sheets, scored.scores.simulation.among([panel.evaluator for panel in judged]))
+    verdicts, *others = replacing_sheets(judged, how, resampler)
+    sheets = [agree, verdicts, *others, *raters]
+    simulated = scored.scores.simulation.among([panel.evaluator for panel in judged])
+    return Printed(sheets, simulated, found=_clauses(verdicts) if verdicts else {})
+
+
+def _clauses(verdicts: Sheet) -> dict[str, str]:
+    """Say in a clause whether each judge may replace a person."""
+    clauses = {}
+    for name, own in verdicts.frame.groupby("evaluator", sort=False):
+        parts = []
+        for answer, of_answer in own.groupby("replaces", sort=False):
+            more = of_answer["more_units"].max()
+            units = f"about {more:,.0f} more units" if more > 0 else "more than 16 times as many units"
+            said = {"yes": "may replace a person", "no": "may not replace a person"}.get(
+                str(answer), "whether it may replace a person cannot be said"
+            )
+            if answer == "undecided":
+                said = f"not shown to replace a person (too few labels: {units} needed)"
+            of = f" for {', '.join(of_answer['aspect'])}" if len(of_answer) < len(own) else ""
+            parts.append(f"{said}{of}")
+        clauses[str(name)] = "; ".join(parts)
+    return clauses
 
 
 def _labelled(folder: Path) -> Scored[Any]:

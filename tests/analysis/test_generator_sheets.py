@@ -67,7 +67,8 @@ def test_known_effects_are_recovered_though_users_see_different_generators():
     order = np.argsort(found.generators)
     mean = found.ratings.mean[0, order]
     assert mean - mean.mean() == pytest.approx(effects, abs=0.1)
-    assert found.ratings.cluster[0, order].tolist() == [1, 2, 3, 4]
+    assert found.ratings.rank_low[0, order].tolist() == [1, 2, 3, 4]
+    assert found.ratings.rank_high[0, order].tolist() == [1, 2, 3, 4]
     plain = truth.groupby("generator")["rating"].mean()
     assert plain["g0"] - plain["g2"] < 0.5  # 0.8 in truth: what the removal of users' effects is for
 
@@ -82,22 +83,23 @@ def rated_anew(data, effects, seed):
 
 
 @pytest.mark.slow
-def test_equal_generators_share_a_cluster():
+def test_equal_generators_share_a_rank_range():
     truth = study([0.5, 0.5, -0.5], n_users=25, n_items=2)
     data = ready(truth, scored(truth, same=truth["rating"]))
     apart = 0
     for seed in range(200):
         found = rank_generators(rated_anew(data, [0.5, 0.5, -0.5], seed), bootstrap=Bootstrap(resamples=400))
-        cluster = found.ratings.cluster[0]
-        assert cluster[2] == cluster.max() >= 2
-        apart += cluster[0] != cluster[1]
+        low = found.ratings.rank_low[0]
+        assert low[2] == 3
+        apart += low[:2].tolist() != [1, 1]
     assert apart <= 20  # at most 5 % in each direction, as the third is surely worse
 
     truth = study([0.5, 0.0])
     twin = truth[truth["generator"] == "g0"].assign(generator="g9")
     found = ranked(pd.concat([truth, twin]))
     assert found.ratings.mean[0, 0] == found.ratings.mean[0, found.generators.index("g9")]
-    assert found.ratings.cluster[0].tolist() == [1, 2, 1]
+    assert found.ratings.rank_low[0].tolist() == [1, 3, 1]
+    assert found.ratings.rank_high[0].tolist() == [2, 3, 2]
     assert found.ratings.p_better[0, 0, 2] == found.ratings.p_better[0, 2, 0] == 1
 
 

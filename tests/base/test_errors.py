@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import metaeval as me
 from metaeval.base.errors import DataError, exact, shown
 from metaeval.base.records import Scale
+from metaeval.data.tables.columns import number_column
+from metaeval.data.tables.table import from_frame
 from metaeval.llm.replies.fields import Number
 from metaeval.llm.replies.reader import read_reply
-from metaeval.sources.tables.columns import number_column
-from metaeval.sources.tables.table import from_frame
 
 NEAR = st.floats(1, 5, exclude_min=True, exclude_max=True).filter(lambda x: not x.is_integer())
 

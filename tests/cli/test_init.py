@@ -21,7 +21,7 @@ import pytest
 import metaeval as me
 from metaeval.base.records import Scale
 from metaeval.cli import main
-from metaeval.kinds.explanations.data.tables.importer import import_table
+from metaeval.kinds.explanations.data.imports.table import import_table
 from metaeval.study.plan import plan
 from tests.conftest import ROOT
 

@@ -48,7 +48,7 @@ NOT_RUN = {
 """How commands begin that are not run, and why not. Their words are checked all the same."""
 
 HUB = "hf://"
-"""A command that names it is not run; ``tests/sources/test_hub.py`` runs such with a hub of its own."""
+"""A command that names it is not run; ``tests/data/test_hub.py`` runs such with a hub of its own."""
 
 NEEDS = {
     "metaeval figures": "vl_convert",

@@ -17,14 +17,14 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from metaeval.cli import main
+from metaeval.data.recorded.recording import ScoreMap
+from metaeval.data.tables.maps import TableMap
+from metaeval.data.verdicts import VerdictMap
 from metaeval.kinds.explanations.data.explanation_set import Manifest
-from metaeval.kinds.explanations.data.recorded.recording import ScoreMap
-from metaeval.kinds.explanations.data.tables.map import TableMap
 from metaeval.kinds.exposure.data.imports.table import LogMap
 from metaeval.kinds.index import KINDS, kind_named
 from metaeval.kinds.reading import make_study, read_study
 from metaeval.kinds.slates.data.imports.table import SlateMap
-from metaeval.sources.verdict_map import VerdictMap
 from metaeval.trust.labelling.label_session import Labelling
 from tests.docs.commands import MAKEFILE, check, is_run
 from tests.docs.pages import DOCS, Block, Step, agrees, blocks, source, steps

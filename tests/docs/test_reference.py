@@ -11,7 +11,7 @@ import click
 import pytest
 
 from metaeval.cli import cli
-from metaeval.kinds.explanations.data.exports.known import EXPORTS
+from metaeval.data.exports.known import EXPORTS
 from tests.docs.pages import DOCS, PAGES, source
 
 PARTS = runpy.run_path(str(DOCS / "_ext" / "site_only.py"))["PARTS"]

@@ -59,7 +59,8 @@ def test_the_direction_is_that_of_the_cell() -> None:
         tests = found.compare(cell, paired_tests.Tests(permutations=500))
         sheet = ranking(board, tests=tests)
         assert [*sheet.frame["evaluator"]] == ["good", "weak", "silent"]
-        assert [*sheet.frame["cluster"]] == ["1", "2", ""]
+        assert [*sheet.frame["rank_range"]] == ["1", "2", ""]
+        assert [*sheet.frame["may_be_best"].fillna(value=False)] == [True, False, False]
         (pair,) = tests.frame[tests.frame["p"].notna()].to_dict("records")
         assert (pair["first"], pair["second"]) == ("good", "weak")
         assert np.sign(pair["difference"]) == sign

@@ -1,4 +1,4 @@
-"""The ranking of evaluators: order, clusters, verdicts, counts and costs."""
+"""The ranking of evaluators: order, ranges, verdicts, counts and costs."""
 
 import numpy as np
 import pandas as pd
@@ -26,22 +26,23 @@ def ranked(data=None, by=None, **options):
     return ranking(result, tests=tests)
 
 
-def cluster_of(sheet):
-    return dict(zip(sheet.frame["evaluator"], sheet.frame["cluster"], strict=True))
+def column_of(sheet, name):
+    return dict(zip(sheet.frame["evaluator"], sheet.frame[name], strict=True))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["dataset", "user", "pair"])
-def test_twins_share_a_cluster_and_a_shuffled_judge_is_with_random(level):
+def test_twins_share_their_ranks_and_a_shuffled_judge_is_with_random(level):
     """In nearly all studies: at 5 %, a study in forty tells twins apart by chance."""
     by = correlation_cell(level=level)
     together = 0
     for seed in range(12):
         data = judges(seed)
         result = me.correlate(*data, levels=[level], coefficients=["pearson"])
-        clusters = cluster_of(ranking(result, tests=me.compare(*data, level=level, permutations=1000), by=by))
-        assert int(clusters["shuffled"]) > int(clusters["weak"]) > 1
-        together += clusters["good"] == clusters["twin"] and clusters["shuffled"] == clusters["Random"]
+        tests = me.compare(*data, level=level, permutations=1000)
+        ranges = column_of(ranking(result, tests=tests, by=by), "rank_range")
+        assert ranges["weak"] == "3"
+        together += ranges["good"] == ranges["twin"] == "1–2" and ranges["shuffled"] == ranges["Random"]
     assert together >= 10
 
 
@@ -50,12 +51,22 @@ def test_rows_come_best_first_with_their_verdict():
     frame = sheet.frame
     assert frame["estimate"].is_monotonic_decreasing
     assert frame["rank"].tolist() == ["1", "2", "3", "4", "5"]
+    assert frame["rank_range"].tolist() == ["1–2", "1–2", "3", "4–5", "4–5"]
+    assert frame["may_be_best"].tolist() == [True, True, False, False, False]
+    assert (frame["p_best"] > 0.05).tolist() == frame["may_be_best"].tolist()
+    assert frame["better_than_baseline"].isna().all(), "frames do not say what a baseline is"
     assert frame["verdict"].iloc[0] == "best"
     assert frame["verdict"].iloc[1].startswith("p = ")
     assert (frame["verdict"].iloc[2:].str.startswith("worse, p ")).all()
     assert frame["worse_than_best"].tolist() == [False, False, True, True, True]
-    assert [c.name for c in sheet.columns] == ["rank", "cluster", "label", "estimate", "verdict"]
+    shown = ["rank", "rank_range", "label", "estimate", "may_be_best", "p_best", "difference"]
+    assert [c.name for c in sheet.columns] == shown
     assert sheet.columns[3][3:5] == ("ci_low", "ci_high")
+    assert sheet.columns[6][3:5] == ("difference_low", "difference_high")
+    np.testing.assert_allclose(
+        frame["difference"].iloc[1:], (frame["estimate"] - frame["estimate"].iloc[0])[1:]
+    )
+    assert (frame["difference_high"] < 0).tolist() == [False, False, True, True, True]
 
 
 def test_notes_say_what_was_done():
@@ -63,9 +74,9 @@ def test_notes_say_what_was_done():
     for part in (
         "Ordered by clear, user level, kendall, × 100.",
         "95 % bootstrap intervals (percentiles, widened for few clusters; 300 resamples of 30 users, seed 0)",
-        "1,000 swaps of standardized scores by user",
-        "Benjamini and Hochberg's correction over 10 pairs, seed 0",
-        "not significantly worse than its best (p > 0.05)",
+        "5 %, each range by itself; bootstrap-t, 10,000 resamples of 30 users, seed 0",
+        "that test is one-sided",
+        "Differences have 95 % intervals (jackknife)",
     ):
         assert part in notes
 
@@ -116,12 +127,13 @@ def test_tests_of_another_column_are_refused():
     )
 
 
-def test_undefined_evaluators_stand_at_the_end_without_rank_or_cluster():
+def test_undefined_evaluators_stand_at_the_end_without_ranks():
     scores, truth = judges()
     scores.loc[scores["evaluator"] == "good", "score"] = 3.0
     frame = ranked((scores, truth)).frame
     last = frame.iloc[-1]
-    assert (last["evaluator"], last["rank"], last["cluster"], last["verdict"]) == ("good", "", "", "")
+    assert (last["evaluator"], last["rank"], last["rank_range"], last["verdict"]) == ("good", "", "", "")
+    assert frame["rank_high"].max() == 4
     assert frame["verdict"].iloc[0] == "best"
 
 
@@ -207,10 +219,9 @@ def test_an_evaluator_of_few_units_takes_none_from_the_others_and_is_compared_wi
     assert "few has scores for 15 of 400 ratings, below 5%" in " ".join(policy_sentences(result.policy))
     sheet = ranking(result, tests=me.compare(scores, truth, **how, permutations=1000))
     rows = sheet.frame.set_index("evaluator")
-    assert rows["cluster"].to_dict() == {"a": "1", "b": "2", "few": ""}
+    assert rows["rank_range"].to_dict() == {"a": "1", "b": "2", "few": ""}
     assert rows.loc["few", "verdict"] == "not compared"
     assert rows["rank"].to_dict() == {"a": "1", "b": "2", "few": ""}  # though its estimate is the highest
-    assert any("correction over 1 pair," in note for note in sheet.notes)
     (table,) = standings(correlation_board(result)).tables
     marked = {table.frame["evaluator"][i]: mark for (i, _), mark in table.marks.items()}
     assert marked == {"a": "best", "b": "second"}

@@ -8,9 +8,9 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import DataError
+from metaeval.data.units import summary
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import save
-from metaeval.kinds.files.loading import summary
 
 KEYS = ["asker", "question"]
 

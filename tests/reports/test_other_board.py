@@ -16,6 +16,7 @@ from metaeval.base.records import Kind
 from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board, BoardDimension
 from metaeval.engine.paired_tests import Comparisons
+from metaeval.engine.ranks import Rank, Ranks
 from metaeval.reports.leaderboards import leaderboard
 from metaeval.reports.sheets import sheet_to_markdown
 from metaeval.runs.comparison import pairs_sheet
@@ -79,9 +80,15 @@ def compared(by: dict[str, str]) -> Comparisons:
         "by": by,
         "evaluators": names,
         "higher_is_better": False,
+        "ranks": Ranks(
+            {"careful": Rank(1, 2, 1, 3, 0.2), "hasty": Rank(1, 2, 1, 3, 1.0), "guess": Rank()},
+            *(0.05, "asker", 8, 0),
+        ).record(),
     }
     difference = estimates[:, None] - estimates
-    return Comparisons(by, tuple(names), difference, p, p, p, np.full((3, 3), np.nan), policy)
+    return Comparisons(
+        by, tuple(names), difference, p, p, p, np.full((3, 3), np.nan), np.full((3, 3), 0.1), policy
+    )
 
 
 def test_markdown_has_a_table_a_choice_and_the_lowest_is_best() -> None:
@@ -136,16 +143,16 @@ def test_csv_and_latex() -> None:
     assert text.count(r"\begin{table*}") == 3
 
 
-def test_the_order_and_the_clusters_of_what_is_to_be_low() -> None:
+def test_the_order_and_the_ranges_of_what_is_to_be_low() -> None:
     at = {"topic": "cast", "set": "all"}
     ranked = leaderboard(board(), tests=compared(at)).ranking
     assert ranked is not None
-    assert ranked.frame[["evaluator", "rank", "cluster", "verdict"]].to_numpy().tolist() == [
-        ["hasty", "1", "1", "best"],
-        ["careful", "2", "1", "p = 0.200"],
+    assert ranked.frame[["evaluator", "rank", "rank_range", "verdict"]].to_numpy().tolist() == [
+        ["hasty", "1", "1–2", "best"],
+        ["careful", "2", "1–2", "p = 0.200"],
         ["guess", "", "", "worse, p = 0.010"],
     ]
-    assert "99 swaps of answers by asker" in ranked.notes[-1]
+    assert "10,000 resamples of 8 askers" in ranked.notes[-1]
     sheet = leaderboard(board(), order="estimate", by="plot").tables[0]
     assert sheet.frame["evaluator"].tolist() == ["guess", "hasty", "careful"], "within a block the best first"
     with pytest.raises(MetaevalError, match="the tests are by questions on cast, all questions, not by"):

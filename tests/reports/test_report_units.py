@@ -124,6 +124,7 @@ def test_a_prompt_comes_back_from_its_lines() -> None:
     assert [m["role"] for m in first["prompt"]] == ["system", "user"]
     assert "\n".join(lines[i] for i in first["prompt"][1]["lines"]) == PROMPT.format("<script>")
     assert (first["text"], first["finish"], first["model"]) == ("4", "stop", "m-1")
+    assert (first["tokens"], first["seconds"]) == ([None, None], 0)
     assert replies[both[1]]["refusal"] == "no"
     assert replies[lone[0]]["error"] == "transport: no way"
     assert lone[1:] == [-1, -1]

@@ -211,7 +211,7 @@ def test_intervals_tests_and_details_can_be_left_out(tiny: Path) -> None:
     done = me.run(study)
     assert done.correlations.frame["ci_low"].isna().all()
     assert not {TESTS, DETAILS} & {p.name for p in done.folder.iterdir()}
-    assert "cluster" not in done.leaderboard.ranking.frame
+    assert "rank_range" not in done.leaderboard.ranking.frame
 
 
 def test_a_file_that_the_run_did_not_write_is_refused(study: Path) -> None:

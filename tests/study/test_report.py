@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import metaeval as me
-from metaeval.kinds.explanations.data.explanation_set import KEYS
+from metaeval.data.tables.maps import KEYS
 from metaeval.llm.store.replies import Store
 from tests.tiny import write_study, write_tiny
 
@@ -113,17 +113,17 @@ def test_what_is_corrected_at_generator_level_stands_beside_the_plain_estimate(t
     assert [not math.isnan(x) for x in told] == [level == "generator" for level in levels]
 
 
-def test_what_was_tested_has_clusters(run: me.Run, payload: dict[str, Any]) -> None:
+def test_what_was_tested_has_rank_ranges(run: me.Run, payload: dict[str, Any]) -> None:
     tested = {cell_of(payload, t["at"]): t for t in payload["tests"]}
     assert ("average", "dataset", "pearson") in tested
     assert ("clear", "user", "kendall") in tested
     assert ("clear", "dataset", "kendall") not in tested  # takes long
     ranking = pd.read_csv(run.folder / "ranking.csv", dtype=str, keep_default_na=False).set_index(
         "evaluator"
-    )["cluster"]
+    )["rank_range"]
     first = tested["average", "dataset", "pearson"]
     names = [e["name"] for e in payload["evaluators"]]
-    assert dict(zip(names, first["cluster"], strict=True)) == ranking.to_dict()
+    assert dict(zip(names, first["range"], strict=True)) == ranking.to_dict()
     assert "200 swaps" in first["sentence"]
 
 
@@ -178,7 +178,7 @@ def test_the_glossary_has_the_words_of_this_study(payload: dict[str, Any]) -> No
     assert "unparsed: the reply has no score" in told["why missing"]
     assert "refused" not in told["why missing"]
     assert payload["tests"]
-    assert "the best of the rest" in told["rank group"]
+    assert "those the data allow" in told["rank range"]
 
 
 def test_a_run_without_tests_or_intervals_has_a_report(tiny: Path, tmp_path: Path) -> None:

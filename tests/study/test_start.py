@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
-from metaeval.kinds.explanations.data.tables.importer import import_table
+from metaeval.kinds.explanations.data.imports.table import import_table
 from metaeval.study.plan import plan
 from metaeval.study.start import Started, start
 from tests.examples import examples

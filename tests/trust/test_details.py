@@ -80,7 +80,7 @@ def test_a_run_without_annotators(tiny: Path) -> None:
     ratings = pd.read_csv(tiny / "ratings.csv", dtype=str)
     ratings[ratings["rater"] == "user"].to_csv(tiny / "ratings.csv", index=False)
     folder = run(tiny, evaluators="['Length()', 'Random(seed=0)']")
-    assert [s.name for s in details_of(folder)] == ["measures", "variance"]
+    assert [s.name for s in details_of(folder)] == ["measures", "variance", "orders"]
 
 
 @pytest.mark.parametrize(

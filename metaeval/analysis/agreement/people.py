@@ -37,6 +37,19 @@ class Line:
     ratings: pd.DataFrame
     """Key columns, ``aspect``, ``rating``."""
 
+    def correlated(
+        self, policy: Policy, coefficients: Sequence[str], bootstrap: Bootstrap | None
+    ) -> pd.DataFrame | None:
+        """Correlate what the two sides say; None if they have no unit in common."""
+        by = [*key_columns(self.ratings), "aspect"]
+        # Aspects without a unit that both rated have no estimate, and so the average has none.
+        both = self.ratings.merge(self.scores[by], on=by)
+        if both.empty:
+            return None
+        scores = self.scores.assign(evaluator=self.who)
+        wanted = replace(policy, coefficients=tuple(coefficients), score="drop", common=False)
+        return correlated(prepare(scores, both[[*by, "rating"]], wanted), scores, bootstrap).frame
+
 
 def people(
     truth: pd.DataFrame,
@@ -114,7 +127,7 @@ def people_lines(
     asked = annotator_ratings(truth, raters)
     if asked is not None:
         for line in _lines(truth, asked, frozenset(truth_raters), truth_name):
-            found = _correlated(line, policy, policy.coefficients, None)
+            found = line.correlated(policy, policy.coefficients, None)
             if found is not None:
                 yield line, found
 
@@ -176,7 +189,7 @@ def _listed(names: Sequence[str]) -> str:
 def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:
     row: dict[str, Any] = {"who": line.who, "against": line.against, "n_units": 0}
     row |= {name: math.nan for v in policy.levels for name in (v, f"{v}_low", f"{v}_high")}
-    found = _correlated(line, policy, policy.coefficients[:1], bootstrap)
+    found = line.correlated(policy, policy.coefficients[:1], bootstrap)
     if found is None:
         return row
     for cell in found.to_dict("records"):
@@ -186,20 +199,6 @@ def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:
             row["n_units"] = cell["n_units"]
     of_aspects = found[found["aspect"] != AVERAGE]
     return row | {f"{c['level']}: {c['aspect']}": c["estimate"] for c in of_aspects.to_dict("records")}
-
-
-def _correlated(
-    line: Line, policy: Policy, coefficients: Sequence[str], bootstrap: Bootstrap | None
-) -> pd.DataFrame | None:
-    """Correlate what two sides say; None if they have no unit in common."""
-    by = [*key_columns(line.ratings), "aspect"]
-    # Aspects without a unit that both rated have no estimate, and so the average has none.
-    both = line.ratings.merge(line.scores[by], on=by)
-    if both.empty:
-        return None
-    scores = line.scores.assign(evaluator=line.who)
-    wanted = replace(policy, coefficients=tuple(coefficients), score="drop", common=False)
-    return correlated(prepare(scores, both[[*by, "rating"]], wanted), scores, bootstrap).frame
 
 
 def _notes(

@@ -9,16 +9,17 @@ import pandas as pd
 
 from metaeval.base.keys import author_key
 from metaeval.base.records import FIRST, SECOND, Kind, Scale
+from metaeval.data.labels import WINNERS
+from metaeval.data.tables.maps import KEYS
 from metaeval.engine.correlation import COLUMN
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.ranking import PeopleLine
 from metaeval.evaluators.grid import rows_of
 from metaeval.kinds.correlated import CorrelatedKind
-from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import load, load_beside, of_explanations
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.explanations.text.texts import reference_columns
-from metaeval.kinds.files.labels import WINNERS
 from metaeval.kinds.known_items import fields_text
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Explanations(CorrelatedKind):
         """Rank the generators by the ratings and by the evaluators; baselines count only if alone."""
         from metaeval.analysis.generator_ranking import rank_generators
         from metaeval.analysis.generator_sheets import ranking_sheets
+        from metaeval.analysis.user_orders import order_sheets
 
         scores = scored.scores
         names = [n for n in scores.evaluators if scores.kinds.get(n) != Kind.BASELINE] or scores.evaluators
@@ -68,7 +70,8 @@ class Explanations(CorrelatedKind):
         truth, scale = scored.study.truth, scored.scale
         sheets = ranking_sheets(found, data, truth=truth, scale=scale, simulated=scores.simulation)
         ratings, by_evaluator, agreement = sheets
-        return [ratings, agreement, by_evaluator]  # the longest last
+        orders = order_sheets(data, simulated=scores.simulation.among(()))
+        return [ratings, *orders, agreement, by_evaluator]  # the longest last
 
     def of_units(self, frame: pd.DataFrame, aspects: Sequence[str] | None) -> ExplanationSet:
         """Return explanations without ratings."""
@@ -76,7 +79,7 @@ class Explanations(CorrelatedKind):
 
     def of_table(self, table: Any, columns: Any) -> ExplanationSet:  # noqa: ANN401 - as of `metaeval.load`
         """Return a table of ratings as a data set."""
-        from metaeval.kinds.explanations.data.tables.importer import from_table
+        from metaeval.kinds.explanations.data.imports.table import from_table
 
         return from_table(table, columns)
 
@@ -96,9 +99,11 @@ class Explanations(CorrelatedKind):
 
         return figures(scored, board, names, first or {})
 
-    def people(self, drawn: Sequence[Figure]) -> list[PeopleLine]:
+    def people(self, scored: Scored[ExplanationStudy], drawn: Sequence[Figure]) -> list[PeopleLine]:
         """Return the line that the figure of the ranking has."""
-        return [
+        from metaeval.kinds.explanations.figures.ranking import with_interval
+
+        lines = [
             PeopleLine(str(line["human_who"]), {k: str(line[k]) for k in COLUMN}, line["human"])
             for figure in drawn
             if figure.sheet.name == "ranking"
@@ -106,6 +111,7 @@ class Explanations(CorrelatedKind):
             .drop_duplicates(list(COLUMN))
             .to_dict("records")
         ]
+        return [with_interval(line, scored) if line.at == scored.study.by else line for line in lines]
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""

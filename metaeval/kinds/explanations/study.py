@@ -8,8 +8,8 @@ from pydantic import AfterValidator, Field
 
 from metaeval.base.errors import one_of
 from metaeval.base.validation import Line
+from metaeval.data.tables.maps import KEYS
 from metaeval.kinds.correlated import CorrelatedStudy
-from metaeval.kinds.explanations.data.explanation_set import KEYS
 
 
 def _key_column(value: str) -> str:

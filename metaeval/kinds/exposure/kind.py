@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 from metaeval.base.errors import MetaevalError, SpecError, nearest
 from metaeval.base.records import FIRST, SECOND
 from metaeval.base.spec import Argument, EvaluatorSpec
+from metaeval.data.folder import folder_of
+from metaeval.data.labels import VERDICTS
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.sheet import Sheet
 from metaeval.kinds.exposure.data.loading import load
@@ -22,8 +24,6 @@ from metaeval.kinds.exposure.pairs import pairs_of_study
 from metaeval.kinds.exposure.recommenders.transport import check
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.files.folder import folder_of
-from metaeval.kinds.files.labels import VERDICTS
 from metaeval.kinds.kind import KindTable, Scored, StudyKind
 from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.registry import ShortNames, variants_of

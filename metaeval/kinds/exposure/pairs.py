@@ -17,6 +17,7 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import FIRST, SECOND
+from metaeval.data.checks import combine
 from metaeval.kinds.exposure.data.log_set import (
     MATCHING,
     PAIR,
@@ -30,7 +31,6 @@ from metaeval.kinds.exposure.data.log_set import (
 from metaeval.kinds.exposure.propensity.exposures import BINS, Exposures, Features, popularity_bins
 from metaeval.kinds.exposure.propensity.propensities import Propensities, propensities_of
 from metaeval.kinds.exposure.study import BIN_NAMES, FEATURES, Bin, ExposureStudy
-from metaeval.kinds.files.checks import combine
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.regression.propensity import quantile_bins
 from metaeval.stats.resampling.weights import permutation

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from metaeval.base.progress import progress
+from metaeval.data.folder import folder_of
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.data.log_set import OUTCOME
 from metaeval.kinds.exposure.off_policy.evaluation import Evaluation, evaluate
@@ -21,7 +22,6 @@ from metaeval.kinds.exposure.off_policy.policies import (
 from metaeval.kinds.exposure.propensity.propensities import Propensities, propensities_of
 from metaeval.kinds.exposure.recommenders.sums import Recommended
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.files.folder import folder_of
 from metaeval.kinds.kind import Scored
 
 

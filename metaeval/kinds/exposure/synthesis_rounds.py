@@ -218,7 +218,7 @@ def downstream(
     shape = (len(known.log.users), len(known.log.items))
     shown = incidence(train.log.user, train.log.item, shape)
     users, items, made = train.user, train.item, None
-    lists = [item_knn(train.taken, shown, options.k, options.neighbours)]
+    lists = [item_knn(train.taken_items, shown, options.k, options.neighbours)]
     for _ in range(rounds):
         made = synthesize(train, options, made)
         users, items = np.concatenate([users, made.user]), np.concatenate([items, made.item])
@@ -318,7 +318,7 @@ def nearest_of(made: Synthesis) -> tuple[Nearest, Nearest]:
     users = np.unique(made.user)
     last = known.back <= np.bincount(made.user, minlength=shape[0])[known.user]
     pairs = ((made.user, made.item), (known.user[last], known.item[last]))
-    synthetic, real = (nearest_users(incidence(*p, shape)[users], users, known.taken) for p in pairs)
+    synthetic, real = (nearest_users(incidence(*p, shape)[users], users, known.taken_items) for p in pairs)
     return synthetic, real
 
 

@@ -294,7 +294,7 @@ class KnownInteractions:
         return self.log.item[self.rows]
 
     @cached_property
-    def taken(self) -> csr_array[Any, Any]:
+    def taken_items(self) -> csr_array[Any, Any]:
         """Whether a user took an item, shape (users, items)."""
         return incidence(self.user, self.item, (len(self.log.users), len(self.log.items)))
 
@@ -397,7 +397,7 @@ class Constraints:
         for genre, row in enumerate(probabilities(known.transitions())):
             has = known.has[:, genre] > 0
             follows[has] = np.maximum(follows[has], row)
-        graph = cosine_graph(known.taken, neighbours).tocoo()
+        graph = cosine_graph(known.taken_items, neighbours).tocoo()
         pairs = graph.row.astype(np.int64) * graph.shape[1] + graph.col
         order = np.argsort(pairs)
         return cls(known.has, follows, pairs[order], graph.data[order])

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from metaeval.base.records import FIRST, SECOND
+from metaeval.data.labels import VERDICTS
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.sheet import Sheet
-from metaeval.kinds.files.labels import VERDICTS
 from metaeval.kinds.kind import KindTable, Scored, StudyKind
 from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.slates.data.loading import load

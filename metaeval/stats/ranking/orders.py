@@ -1,4 +1,4 @@
-"""Agreement in order: of pairs of units, of two labels or of generators, and clusters of evaluators.
+"""Agreement in order: of pairs of units, of two labels or of generators.
 
 Differences below 2**-40 of the largest value (about a trillionth) count as ties: they may be rounding.
 """
@@ -156,28 +156,6 @@ def soft_pairwise_accuracy(p_truth: ArrayLike, p_score: ArrayLike) -> float:
     above = np.triu_indices(len(a), 1)
     p, q = a[above], b[above]
     return float(1 - np.abs(p - q).mean()) if p.size else math.nan
-
-
-def rank_clusters(estimates: ArrayLike, p_worse: ArrayLike, alpha: float) -> Ints:
-    """Assign evaluators to rank clusters, numbered from 1; 0 where the estimate is NaN.
-
-    Cluster 1 holds the best evaluator and all that are not significantly worse than it. Cluster 2 holds the
-    best of the rest and all of the rest that are not significantly worse than that one; and so on. Tests
-    differ in power, so an evaluator of a later cluster may have a higher estimate than one of an earlier.
-    ``p_worse``, shape (E, E) and corrected for the number of tests, is small where the column's evaluator is
-    significantly worse than the row's; NaN is not significant.
-    """
-    values, p = np.asarray(estimates, dtype=np.float64), np.asarray(p_worse, dtype=np.float64)
-    clusters = np.zeros(values.size, dtype=np.int64)
-    rest = [int(e) for e in np.argsort(-values, kind="stable") if not np.isnan(values[e])]
-    number = 0
-    while rest:
-        number += 1
-        leader = rest[0]
-        members = [e for e in rest if e == leader or not p[leader, e] <= alpha]
-        clusters[members] = number
-        rest = [e for e in rest if not clusters[e]]
-    return clusters
 
 
 def weighted_kendall(x: ArrayLike, y: ArrayLike) -> float:

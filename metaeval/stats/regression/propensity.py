@@ -186,7 +186,7 @@ class OutcomeModel:
         """Predict the outcomes of actions in situations."""
         return self._linked(self.base[situation] + self.effect[self.fold[situation], action])
 
-    def under(self, situation: Ints, policy: Floats, row: Ints) -> Floats:
+    def expected_under(self, situation: Ints, policy: Floats, row: Ints) -> Floats:
         """Return mean predictions under a policy in situations, shape (n,).
 
         ``policy`` has probabilities of actions, shape (rows, actions), ``row`` the row for each of the

@@ -190,7 +190,8 @@ def jackknife_deviations(statistic: Statistic, n: int, *, together: int = 1) -> 
                 np.sqrt(g / max(1, g - 1)) * np.stack([np.bincount(group, d, g) for d in derivatives])
             )
         else:
-            parts.append(np.sqrt((g - 1) / g) * _centred(_left_out(leaf, group, g)))
+            # What a cluster adds is what is lost without it: the sign of the derivatives.
+            parts.append(-np.sqrt((g - 1) / g) * _centred(_left_out(leaf, group, g)))
     return _usable(_assembled(statistic, iter(parts)))
 
 

@@ -148,7 +148,7 @@ class Paired:
     p_greater: Floats
     """One-sided: that the row's coefficient is the higher."""
     made_by: str = "permutations"
-    """Or ``jackknife``."""
+    """How p was computed: ``permutations`` or ``jackknife``."""
 
     @classmethod
     def empty(cls, n: int) -> Paired:

@@ -274,7 +274,18 @@ def biases_of(run: OpenRun, how: Biasing) -> Printed:
             f"nothing can be measured for {', '.join(every)}: there is no unit with a score and a rating, "
             "and no pair with a verdict in both orders; name other evaluators with --judge"
         )
-    return Printed(sheets)
+    return Printed(sheets, found=_clauses(measured.tests))
+
+
+def _clauses(tests: Sequence[Test]) -> dict[str, str]:
+    """Say in a clause which biases each judge has."""
+    clauses = {}
+    for name in dict.fromkeys(t.judge for t in tests if " / " not in t.judge):
+        own = [t for t in tests if t.judge == name]
+        biases = {t.found: f"{t.found} ({t.estimate:.2f})" for t in own if t.has_bias}
+        none = TOO_FEW if all(t.found == TOO_FEW for t in own) else "none is shown"
+        clauses[name] = ", ".join(biases.values()) if biases else f"biases: {none}"
+    return clauses
 
 
 def judges_of(run: OpenRun, wanted: Sequence[str] = ()) -> tuple[list[str], list[str]]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import pandas as pd
@@ -16,6 +17,8 @@ from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import key_columns, noun
 from metaeval.base.records import USER_RATER, DataOfKind, DataSet, Kind, Scale, ScoreTable
+from metaeval.data.exports.known import recognised
+from metaeval.data.hub import FILE
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.engine.intervals import Bootstrap
@@ -23,21 +26,20 @@ from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.details import made_of
-from metaeval.kinds.explanations.data.exports.known import recognised
-from metaeval.kinds.explanations.data.exports.making import data_set
-from metaeval.kinds.files.loading import load
+from metaeval.kinds.explanations.data.imports.table import data_set
+from metaeval.kinds.reading import load
 from metaeval.kinds.registry import build, recorded_names
 from metaeval.kinds.scoring import known_for, score
 from metaeval.runs.command import Printed, command
 from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import CALIBRATION, SCORES, read_record
-from metaeval.sources.hub import FILE
 from metaeval.stats.resampling.significance import few_note
 from metaeval.study.pipeline import truth_ratings
 from metaeval.study.plan import column_in, column_of
 from metaeval.trust.calibration.maps import conformal_sheet, half_widths, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     Bands,
+    gate_clauses,
     is_calibrated,
     make_calibration,
     read_calibration,
@@ -126,6 +128,8 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
         raise MetaevalError("no unit has both a rating of people and a score; there is nothing to calibrate")
     maps = map_fits(data, scale=labelled.scale, bootstrap=bootstrap, cluster=folds)
     simulated = labelled.scores.simulation.among(data.evaluators)
+    judges = [n for n in data.evaluators if labelled.scores.kinds.get(n) == Kind.JUDGE]
+    found: dict[str, str] = {}
     if how.save is not None or not of_data:
         about = {**labelled.about, "simulated": bool(simulated)}
         choice: dict[str, Any] = {
@@ -136,8 +140,10 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
         }
         made = make_calibration(measured, maps, signatures=labelled.scores.signatures, about=about, **choice)
         write_calibration(made, how.save if how.save is not None else folder / CALIBRATION)
+        if not of_data:
+            told = how.evaluators or judges
+            found = {name: clause for name, clause in gate_clauses(made).items() if name in told}
     intervals_note = _intervals(bootstrap, data, labelled.nouns)
-    judges = [n for n in data.evaluators if labelled.scores.kinds.get(n) == Kind.JUDGE]
     sheets = calibration_sheets(
         measured, bands, how, intervals=intervals_note, left_out=left_out, judges=judges
     )
@@ -146,14 +152,21 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
     intervals = conformal_sheet(maps, who=who)
     stated = _confidence(labelled, how, data.evaluators, judges)
     lead = len(stated) > 1  # else no judge states a confidence
-    sheets = [*stated[:lead], *sheets, *stated[lead:]]
-    return _made([*sheets, fitted, intervals], labelled, data.evaluators)
+    every = [*stated[:lead], *sheets, *stated[lead:], fitted, intervals]
+    return _made(every, labelled, data.evaluators, found)
 
 
-def _made(sheets: Sequence[Sheet | None], labelled: LabelledScores, evaluators: Sequence[str]) -> Printed:
+def _made(
+    sheets: Sequence[Sheet | None],
+    labelled: LabelledScores,
+    evaluators: Sequence[str],
+    found: Mapping[str, str] = MappingProxyType({}),
+) -> Printed:
     simulated = labelled.scores.simulation.among(evaluators)
     there = [sheet for sheet in sheets if sheet]
-    return Printed(there, simulated, figures=reliability_figures(there), within=half_widths(there))
+    return Printed(
+        there, simulated, figures=reliability_figures(there), within=half_widths(there), found=found
+    )
 
 
 def _confidence(

@@ -141,26 +141,42 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
 
 def judge_notes(
     where: Path, evaluator: str, signature: Mapping[str, Any], aspects: Sequence[str]
-) -> list[str]:
-    """Return sentences on why a judge should not be a gate; none if its calibration allows it.
+) -> tuple[dict[str, str], list[str]]:
+    """Return the aspects for which a judge cannot be a gate, with why, and sentences on what is not known.
 
-    ``where`` is a calibration, which must be readable, or a run folder that may hold one.
+    Both are empty if its calibration allows it. ``where`` is a calibration, which must be readable, or a run
+    folder that may hold one.
     """
     if where.is_dir() and not (where / CALIBRATION).exists():
-        return [
-            "The judge is uncalibrated: it was never compared with people's labels (metaeval calibrate RUN)."
-        ]
+        never = "it was never compared with people's labels (metaeval calibrate RUN)"
+        return {}, [f"The judge is uncalibrated: {never}."]
     calibration = read_calibration(where)
     state = state_of(calibration, signature, evaluator)
     if not is_calibrated(state):
-        return [f"The judge is {state}."]
+        return {}, [f"The judge is {state}."]
     aspects_of = calibration["evaluators"][named(calibration, evaluator, signature)]["aspects"]
     verdicts = {a: aspects_of.get(a, {}).get("verdict", f"not calibrated for {a}") for a in aspects}
-    return [
-        f"The judge cannot serve as a gate for {aspect}: by its calibration, {verdict}."
-        for aspect, verdict in verdicts.items()
-        if verdict != USABLE
-    ]
+    return {aspect: verdict for aspect, verdict in verdicts.items() if verdict != USABLE}, []
+
+
+def gate_clauses(calibration: Calibration) -> dict[str, str]:
+    """Say in a clause whether each evaluator of a calibration can serve as a gate."""
+    clauses = {}
+    for name, entry in calibration["evaluators"].items():
+        verdicts = {aspect: numbers["verdict"] for aspect, numbers in entry["aspects"].items()}
+        usable = [aspect for aspect, verdict in verdicts.items() if verdict == USABLE]
+        others = {verdict for verdict in verdicts.values() if verdict != USABLE}
+        if not others:
+            clauses[name] = "can serve as a gate"
+        elif usable:
+            clauses[name] = f"can serve as a gate for {', '.join(usable)} alone"
+        else:
+            clauses[name] = (
+                "cannot serve as a gate: agrees too little with people, or there are too few labels"
+            )
+            if others == {NOT_MEASURING}:
+                clauses[name] = "cannot serve as a gate: agrees too little with people"
+    return clauses
 
 
 def write_calibration(calibration: Calibration, path: str | os.PathLike[str]) -> None:

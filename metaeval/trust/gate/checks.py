@@ -13,9 +13,10 @@ drop      the paired mean of current - baseline   it is below minus the margin, 
           one-sided test at level alpha
 ========  ======================================  ====================================================
 
-The gate passes if every check does, fails if any fails, and is inconclusive otherwise. A system that did not
-change and meets its thresholds fails with probability alpha at most, whatever the number of checks (Holm
-1979). One that is worse than allowed in any cell passes with probability alpha at most, without a correction
+The gate passes if every check does, fails if any fails, and is inconclusive otherwise. A check by a judge
+that cannot serve as a gate for its aspect, by its calibration, is inconclusive. A system that did not change
+and meets its thresholds fails with probability alpha at most, whatever the number of checks (Holm 1979). One
+that is worse than allowed in any cell passes with probability alpha at most, without a correction
 (intersection-union test, Berger 1982, Technometrics 24, 295).
 """
 
@@ -23,8 +24,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -44,6 +46,7 @@ _ORDER: tuple[Verdict, ...] = ("fail", "inconclusive", "pass")
 NOTHING_ASKED = (
     "there is nothing to check: give --min, or --max-drop with a --baseline, as in --min ASPECT=4.2"
 )
+UNFIT = "the judge cannot serve as a gate"
 SAME = "the same texts, and the same judge"
 """The remark on a check that had nothing to test."""
 
@@ -97,6 +100,12 @@ class GateResult:
     """The column of the categories; empty if there are none."""
     notes: tuple[str, ...]
     simulated: Simulation
+    first: tuple[str, ...] = ()
+    """What is said first: that the judge cannot serve as a gate, and what is known of it."""
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    """What the run says, as plain JSON values."""
+    label: str = ""
+    """The name of the evaluator that is printed."""
 
     def count(self, verdict: Verdict) -> int:
         """Return how many checks have a verdict."""
@@ -112,13 +121,15 @@ def gate(
     cluster: str | None = None,
     notes: Iterable[str] = (),
     anchors: pd.DataFrame | None = None,
+    unfit: Mapping[str, str] = MappingProxyType({}),
 ) -> GateResult:
     """Check a system's scores against thresholds and a baseline, without which only means are checked.
 
     With ``by``, the name of ``category``, each category is checked beside each whole aspect. ``cluster`` is
     the noun for the clusters of units, such as ``user``; ``unit`` if all units are independent. ``anchors``
     are units judged then and now (key columns, ``aspect``, ``score``, ``then``): their mean change is the
-    judge's, and is subtracted from that of the other units.
+    judge's, and is subtracted from that of the other units. Checks of ``unfit`` aspects, for which the judge
+    cannot serve as a gate (aspect → why), are inconclusive.
     `MetaevalError` is raised if there is nothing to check, a threshold is of nothing, or the two cannot be
     paired.
     """
@@ -146,7 +157,8 @@ def gate(
         raise MetaevalError(NOTHING_ASKED)
     corrected = holm([check.p_fail_alone for check in found])
     tested = int(np.isfinite(corrected).sum())
-    checks = tuple(_decided(c, float(p), rules, tested) for c, p in zip(found, corrected, strict=True))
+    decided = [_decided(c, float(p), rules, tested) for c, p in zip(found, corrected, strict=True)]
+    checks = tuple(replace(c, verdict="inconclusive", why=UNFIT) if c.aspect in unfit else c for c in decided)
     verdicts = [check.verdict for check in checks]
     verdict = next(v for v in _ORDER if v in verdicts)
     simulated = current.simulated | (baseline.simulated if baseline else REAL)
@@ -287,7 +299,7 @@ def gate_sheet(result: GateResult) -> Sheet:
     ]
     return Sheet(
         "gate",
-        f"Gate by {result.evaluator}: {result.verdict}",
+        f"Gate by {result.label or result.evaluator}: {result.verdict}",
         pd.DataFrame(rows),
         tuple(columns),
         tuple(_notes(result)),

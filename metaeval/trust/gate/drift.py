@@ -245,7 +245,18 @@ def drift_of(old: Annotated[OpenRun, "OLD"], new: Annotated[OpenRun, "NEW"], how
     )
     if not sheets:
         raise MetaevalError("no judge has scores of one aspect in both runs")
-    return Printed(sheets, new.scores.simulation.among(names))
+    return Printed(sheets, new.scores.simulation.among(names), found=_clauses(sheets[0].frame))
+
+
+def _clauses(drift: pd.DataFrame) -> dict[str, str]:
+    """Say in a clause whether each judge drifted."""
+    clauses = {}
+    for name, own in drift.groupby("evaluator", sort=False):
+        drifted = own[own["judge_p"] <= ALPHA]
+        parts = [f"{row['aspect']} {row['judge']:+.2f}" for row in drifted.to_dict("records")]
+        none = "whether it drifted cannot be said" if own["judge_p"].isna().all() else "not seen to drift"
+        clauses[str(name)] = f"drifted ({', '.join(parts)})" if parts else none
+    return clauses
 
 
 def anchor_units(

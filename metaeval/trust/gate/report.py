@@ -21,7 +21,8 @@ def gate_markdown(result: GateResult) -> str:
     """Return the verdict, what did not pass in a sentence each, and the table of all checks."""
     n = len(result.checks)
     counts = ", ".join(f"{result.count(v)} {w}" for v, w in _WORDS.items() if result.count(v))
-    lines = [f"# Gate: {result.verdict.upper()}", "", f"{counted(n, 'check')}: {counts}.", ""]
+    lines = [f"# Gate: {result.verdict.upper()}", "", *(f"{markdown(line)}\n" for line in result.first)]
+    lines += [f"{counted(n, 'check')}: {counts}.", ""]
     unpassed = sorted((c for c in result.checks if c.verdict != "pass"), key=lambda c: c.verdict != "fail")
     lines += [f"- {markdown(sentence(check))}" for check in unpassed[:_MOST]]
     if len(unpassed) > _MOST:
@@ -52,7 +53,8 @@ def gate_record(result: GateResult) -> dict[str, Any]:
         "max_missing": rules.max_missing,
         "min": dict(rules.least),
         "max_drop": dict(rules.max_drop),
-        "notes": list(result.notes),
+        "answer": dict(result.answer),
+        "notes": [*result.first, *result.notes],
         "checks": [
             _json_values({**dataclasses.asdict(c), "asked": asked(c), "place": place(c)})
             for c in result.checks
@@ -84,7 +86,7 @@ def junit_xml(result: GateResult) -> str:
         ("verdict", result.verdict),
         ("evaluator", result.evaluator),
         ("simulated", result.simulated.what or "no"),
-        *(("note", note) for note in result.notes),
+        *(("note", note) for note in (*result.first, *result.notes)),
     ):
         ET.SubElement(properties, "property", {"name": name, "value": _clean(value)})
     for check in result.checks:

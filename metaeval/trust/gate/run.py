@@ -16,6 +16,7 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import author_key
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.verdicts import Flips, comparisons_of, points
+from metaeval.runs.answer import read_answer
 from metaeval.runs.command import Names, Typed
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.plan import column_of
@@ -100,7 +101,7 @@ def gate_run(
     notes = run.record.lost_sentences
     if _compares(run, current.evaluator):
         notes += [_WIN_RATE]
-    rules = request.rules(kept.rules if kept else None)
+    rules, unfit = request.rules(kept.rules if kept else None), dict[str, str]()
     if kept:
         rules = joined(rules, kept.rules, cells_of(current, kept.scored, by), str(baseline))
         corrected = request.anchors is not None
@@ -108,10 +109,20 @@ def gate_run(
     if run.scores.kinds.get(current.evaluator) in (Kind.JUDGE, Kind.ENSEMBLE):
         signature = run.scores.signatures[current.evaluator]
         aspects = list(dict.fromkeys(a for a, _ in cells_of(current, None, "")))
-        notes += judge_notes(request.calibration or run.folder, current.evaluator, signature, aspects)
+        unfit, unknown = judge_notes(request.calibration or run.folder, current.evaluator, signature, aspects)
+        notes += unknown
     anchors = _anchors(run, request.anchors, request, kept) if kept and request.anchors else None
     before = kept.scored if kept else None
-    return gate(current, before, rules, by=by, cluster=cluster, notes=notes, anchors=anchors)
+    found = gate(current, before, rules, by=by, cluster=cluster, notes=notes, anchors=anchors, unfit=unfit)
+    name, answer = current.evaluator, read_answer(run.folder, run.record)
+    trust = answer.trust([name]) if name in answer.judges else []
+    of = {why: ", ".join(aspect for aspect in unfit if unfit[aspect] == why) for why in unfit.values()}
+    cannot = [
+        f"The judge cannot serve as a gate for {aspects}: by its calibration, {why}."
+        for why, aspects in of.items()
+    ]
+    first = tuple(cannot or trust)
+    return replace(found, first=first, answer=answer.record, label=run.record.names.get(name, name))
 
 
 def baseline_of_run(

@@ -19,10 +19,10 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem, exact, nearest, one_of, unknown
 from metaeval.base.formulas import protected, unprotected
 from metaeval.base.records import DataOfKind, Scale
-from metaeval.kinds.files.folder import set_in
-from metaeval.kinds.files.labels import LABELLING_LOCK, alone, update_labels
-from metaeval.kinds.files.loading import load
+from metaeval.data.folder import set_in
+from metaeval.data.labels import LABELLING_LOCK, alone, update_labels
 from metaeval.kinds.index import kind_named
+from metaeval.kinds.reading import load
 from metaeval.trust.labelling.golden import Separator, check_rater, keys_of, read_sheet, write_sheet
 
 UNIT = "unit"

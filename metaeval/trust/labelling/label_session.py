@@ -1,7 +1,7 @@
 """One person labels units one by one.
 
 Labels, notes and skipped units are in the log ``labelling.jsonl`` before the next unit is shown, so that a
-session goes on where it was killed, and can be undone; see `metaeval.kinds.files.labels`.
+session goes on where it was killed, and can be undone; see `metaeval.data.labels`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from metaeval.base.errors import DataError, unknown
 from metaeval.base.keys import compared_key
 from metaeval.base.records import SECOND, DataOfKind, Scale
 from metaeval.base.validation import Strict, model_of
-from metaeval.kinds.files.labels import (
+from metaeval.data.labels import (
     WINNERS,
     LabelTable,
     alone,

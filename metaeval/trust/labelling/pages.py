@@ -14,8 +14,8 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, MetaevalError, one_of
 from metaeval.base.records import DataOfKind
+from metaeval.data.folder import kind_of, set_in
 from metaeval.kinds.explanations.judge.prompt import check_rubric
-from metaeval.kinds.files.folder import kind_of, set_in
 from metaeval.kinds.index import kind_named
 from metaeval.llm.prompts.file import Rubric
 from metaeval.llm.prompts.template import load_prompt

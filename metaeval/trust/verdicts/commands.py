@@ -13,12 +13,12 @@ from metaeval.analysis.verdict_coherence import coherence, coherence_sheet, orde
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import ScoreTable
 from metaeval.base.simulation import REAL, Simulation
+from metaeval.data.labels import update_labels
+from metaeval.data.verdicts import WinnerOf, import_verdicts, kept_columns, read_verdicts
 from metaeval.evaluators.verdicts import Flips, Orders
-from metaeval.kinds.files.labels import update_labels
 from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Names, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import open_run
-from metaeval.sources.verdicts import WinnerOf, import_verdicts, kept_columns, read_verdicts
 from metaeval.study.unread import with_unread
 from metaeval.trust.verdicts.accuracy import accuracy_sheet, against_others, preferred_by, with_gold
 from metaeval.trust.verdicts.agreement import judges_sheet, systems_sheet

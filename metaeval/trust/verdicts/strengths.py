@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import AVERAGE, FIRST, SECOND, TIE
+from metaeval.data.verdicts import PLAYED
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.evaluators.verdicts import (
     BRADLEY_TERRY,
@@ -26,7 +27,6 @@ from metaeval.evaluators.verdicts import (
     elo_order,
     points,
 )
-from metaeval.sources.verdict_map import PLAYED
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking import comparisons as numbers
 from metaeval.stats.ranking.comparisons import ELO_K, PRIOR, Games

@@ -38,7 +38,7 @@ def test_each_row_is_new_to_its_user_and_passes_as_its_reason_says(constraint):
     assert DATA.items is not None
     genres = DATA.items.set_index("item_id")["genres"].str.split(", ")
     matrix = pd.DataFrame(probabilities(known.transitions()), known.genres, known.genres)
-    taken = pd.DataFrame(known.taken.toarray(), columns=known.log.items)
+    taken = pd.DataFrame(known.taken_items.toarray(), columns=known.log.items)
     log = DATA.log[DATA.log["outcome"] == 1].sort_values(["timestamp", "item_id"])
     last = log.groupby("user_id", observed=True)["item_id"].last()
     for user, rows in frame.groupby("user_id"):

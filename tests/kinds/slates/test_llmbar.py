@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from metaeval.analysis.verdict_coherence import coherence, orders_of
+from metaeval.data.verdicts import import_verdicts
 from metaeval.kinds.slates.data.slate_set import SlateSet
 from metaeval.kinds.slates.measures import DuelCells, verdict_rows
-from metaeval.sources.verdicts import import_verdicts
 from tests.kinds.slates.studies import duels, scored
 
 PAIR = ["subset", "pair_id"]

@@ -82,8 +82,8 @@ def test_fewer_are_under_way_after_a_limit_and_then_more(store: Store) -> None:
         answers = list(running(requests(900, server.openai), store, limits=Limits(concurrency=64)))
     assert all(a.reply.final for a in answers)
     assert max(under_way) > 16
-    # One more than is taken is tried after each of the answers to as many. On a busy machine calls are long on
-    # their way, so that a few more are sent before a limit is seen.
+    # One more than is taken is tried after each of the answers to as many. On a busy machine calls are long
+    # on their way, so that a few more are sent before a limit is seen.
     assert sorted(under_way[150:300])[-15] <= 11
     assert max(under_way[300:]) > 11
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from metaeval.base.records import Scale, Status
-from metaeval.judging.reading import plain, with_evidence
+from metaeval.judging.reading import as_compared, with_evidence
 from metaeval.llm.prompts.syntax import fenced
 from metaeval.llm.replies.fields import Choice, Number, Text, json_schema
 from metaeval.llm.replies.reader import Parsed, read_reply
@@ -252,7 +252,7 @@ def test_planted_evidence_is_all_caught_and_what_stands_there_never_is(words: li
     def unfound(said: str) -> tuple[str, ...]:
         return read(reply_of(said), fields, told).unfound
 
-    assume(any(map(str.isalnum, plain(piece))) and read(reply_of(spaced), fields, told).values)
+    assume(any(map(str.isalnum, as_compared(piece))) and read(reply_of(spaced), fields, told).values)
     assert unfound(spaced) == ()
     assert len(unfound(f"{piece}\u0416\u0416\u0416")) == (0 if "\u0416\u0416\u0416" in text else 1)
 

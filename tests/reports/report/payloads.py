@@ -65,6 +65,7 @@ def payload(
     levels = LEVELS if users else ["dataset", "item"]
     return {
         "title": "Evaluators of made-up explanations",
+        "answer": _answer(named),
         "metaeval": "0.1.0",
         "dataset": {"name": "made up", "units": units},
         "simulated": {"loud": simulated.loud, "sentence": simulated.sentence},
@@ -170,12 +171,20 @@ def _columns(units: int, keys: Sequence[str]) -> dict[str, Any]:
     return {**found, "item_title": {"values": titles, "codes": pairs.tolist()}}
 
 
+def _answer(named: Sequence[str]) -> dict[str, Any]:
+    trust = "run `metaeval calibrate` before trusting it"
+    judges = {name: {"label": name, "words": trust} for e, name in enumerate(named) if kind_of(e) == "judge"}
+    said = f"Of {len(named)} tools, {named[0]} agrees best with the users (Pearson's r .50)."
+    return {"sentences": [said], "judges": judges, "lines": [said, *(f"{name}: {trust}." for name in judges)]}
+
+
 def _evaluator(e: int, name: str, units: int, failing: bool) -> dict[str, Any]:
     kind, total = kind_of(e), units * len(ASPECTS)
     judge = kind == "judge"
     unparsed = total if failing else len(range(e, units, 50)) * len(ASPECTS) * judge
     return {
         "name": name,
+        "label": name,
         "spec": name,
         "kind": kind,
         "kindTitle": KINDS[kind],
@@ -207,11 +216,20 @@ def _tests(evaluators: int, at: Sequence[int], failing: Sequence[int]) -> dict[s
     known = [e for e in range(evaluators) if e not in failing] or [0]
     return {
         "at": at,
-        "cluster": [str(1 + known.index(e) // 3) if e in known else "" for e in range(evaluators)],
-        "pBest": [(0.2 if e % 2 else 0.0004) if e in known[1:] else None for e in range(evaluators)],
+        "range": [f"{1 + e // 3}–{evaluators}" if e in known else "" for e in range(evaluators)],
+        "mayBeBest": [e < 3 if e in known else None for e in range(evaluators)],
+        "pBest": [(0.2 if e < 3 else 0.0004) if e in known else None for e in range(evaluators)],
+        "better": [e % 2 == 0 if e in known[1:] else None for e in range(evaluators)],
+        **{
+            name: [value if e in known[1:] else None for e in range(evaluators)]
+            for name, value in (("difference", -0.1), ("difference_low", -0.25), ("difference_high", 0.05))
+        },
+        "pAgainstBest": [0.04 if e in known[1:] else None for e in range(evaluators)],
         "best": known[0],
+        "baseline": "Random",
         "alpha": 0.05,
-        "sentence": "A rank group is one. p: two-sided paired permutation tests.",
+        "refused": "",
+        "sentence": "A rank range is one. p: two-sided paired permutation tests.",
     }
 
 
@@ -324,6 +342,8 @@ def _calls(rng: Any, units: int, evaluators: int, failing: Sequence[int]) -> dic
                     "text": "" if e in failing else f"My ratings of unit {u}: {ratings}",
                     "refusal": "",
                     "finish": "stop",
+                    "tokens": [812, None],
+                    "seconds": 1.25,
                     "model": "made-up-1",
                     "error": "transport: no route to host" if e in failing else "",
                 }
@@ -337,6 +357,9 @@ def _figure(names: Sequence[str]) -> dict[str, Any]:
     return {
         "name": "ranking",
         "title": "Estimates by evaluator",
+        "findings": {aspect: f"{names[-1]} is best for {aspect}" for aspect in ASPECTS},
+        "names": {name: name for name in names},
+        "units": {},
         "notes": ["Made up."],
         "spec": {
             "width": "container",
@@ -345,6 +368,7 @@ def _figure(names: Sequence[str]) -> dict[str, Any]:
                 "x": {"field": "estimate", "type": "quantitative"},
                 "y": {"field": "evaluator", "type": "nominal", "sort": "-x"},
                 "color": {"field": "evaluator", "type": "nominal", "legend": None},
+                "tooltip": [{"field": "evaluator"}, {"field": "estimate", "format": ".2f"}],
             },
         },
         "choices": [

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import pandas as pd
+import pytest
 
+from metaeval.base.simulation import Simulation
 from metaeval.engine.charts import curves
 from metaeval.engine.figure import COLOURS, Figure, figure_payload
 from metaeval.engine.sheet import Column, Sheet
@@ -103,3 +106,56 @@ def test_the_page_is_loaded_when_the_report_is_shown(browser: Browser, tmp_path:
     page.main_frame.goto(file.as_uri(), wait_until="load")
     assert page.main_frame.evaluate("document.querySelectorAll('main h2').length") == 1
     page.close()
+
+
+def test_a_figure_says_what_it_shows_and_a_mark_its_values_and_units(show: Show) -> None:
+    given = payload()
+    best, aspect = given["evaluators"][-1]["name"], given["figures"][0]["choices"][0]["values"][1]
+    page = show(given, "#/figures", width=390)
+    page.locator("#figure-ranking").get_by_label("Aspect").select_option(aspect)
+    assert f"{best} is best for {aspect}" in page.locator("#figure-ranking h3").inner_text()
+    page.locator("svg.marks").wait_for()
+    page.locator("#figure-ranking .mark-symbol path").last.click(force=True)
+    said = page.locator("#figure-ranking .mark")
+    assert best in said.inner_text()
+    said.get_by_role("link", name="its units").click()
+    page.get_by_role("heading", name=re.compile("^Users and pairs")).wait_for()
+    assert f"at.aspect={aspect}" in page.url
+
+
+@pytest.mark.parametrize(("form", "begins"), [("PNG", b"\x89PNG"), ("SVG", b"<svg ")])
+def test_a_figure_is_saved_in_light_colours_with_its_finding(show: Show, form: str, begins: bytes) -> None:
+    given = payload(simulated=Simulation(True))
+    given["figures"][0]["simulated"] = given["simulated"]["loud"]
+    page = show(given, "#/figures", scheme="dark")
+    page.locator("svg.marks").wait_for()
+    with page.expect_download() as found:
+        page.locator("#figure-ranking").get_by_role("button", name=f"{form} of").click()
+    picture = found.value.path().read_bytes()
+    assert picture.startswith(begins)
+    assert found.value.suggested_filename == f"SIMULATED-ranking.{form.lower()}"
+    if form == "SVG":
+        assert b"var(" not in picture
+        assert b"is best for" in picture
+        assert b"SIMULATED DATA" in picture
+    assert not page.locator(".picture").count()
+
+
+def test_one_view_is_printed_where_a_reader_wants_no_more(show: Show) -> None:
+    page = show(payload(), "#/leaderboard")
+    page.evaluate(
+        """() => {
+          window.heads = []
+          window.print = () => {
+            dispatchEvent(new Event('beforeprint'))
+            setTimeout(() => {
+              heads.push([...document.querySelectorAll('main h2')].map((h) => h.textContent))
+              dispatchEvent(new Event('afterprint'))
+            })
+          }
+        }"""
+    )
+    for button in ("Print this view", "Print all"):
+        page.get_by_role("button", name=button).click()
+        settle(page)
+    assert page.evaluate("heads") == [["Leaderboard"], ["Leaderboard", "Figures", "Details", "About"]]

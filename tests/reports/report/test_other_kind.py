@@ -95,6 +95,7 @@ def payload(
     units = Units(view, grid(TRUTH), tuple(map(grid, ANSWERS.values())))
     return Report(
         title="Yes or no",
+        answer={"sentences": ["Of 2 tools, one is right."], "judges": {}, "lines": []},
         dataset="questions",
         simulated=REAL,
         truth="People()",

@@ -12,7 +12,6 @@ from metaeval.stats.ranking import orders as ranking
 from metaeval.stats.ranking.orders import (
     label_pairs,
     rank_biased_overlap,
-    rank_clusters,
     soft_pairwise_accuracy,
     tau_ap,
     tau_ap_b,
@@ -131,18 +130,6 @@ def test_soft_pairwise_accuracy():
     assert soft_pairwise_accuracy(truth, score) == pytest.approx(1 - (0.04 + 0.7 + 0.0) / 3)
     assert soft_pairwise_accuracy(truth, truth) == 1.0
     assert np.isnan(soft_pairwise_accuracy([[0.5]], [[0.5]]))
-
-
-def test_clusters_compare_with_the_leader():
-    estimates = [0.2, np.nan, 0.9, 0.7, 0.8, 0.1]
-    p = np.ones((6, 6))
-    p[2, [3, 0]] = 0.01  # the best beats these two, but not the last
-    p[4, 3] = 0.01  # of no concern: 4 leads nothing
-    p[3, 0] = 0.05
-    p[3, 5] = np.nan
-    assert rank_clusters(estimates, p, 0.05).tolist() == [3, 0, 1, 2, 1, 1]
-    assert rank_clusters(estimates, p, 0.04).tolist() == [2, 0, 1, 2, 1, 1]
-    assert rank_clusters([], np.zeros((0, 0)), 0.05).tolist() == []
 
 
 def test_weighted_kendall_leaves_nan_out():

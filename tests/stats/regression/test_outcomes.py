@@ -50,7 +50,7 @@ def test_means_under_a_policy_are_means_of_predictions(logistic):
     situation, row = np.arange(6).repeat(5), np.tile(np.arange(5), 6)
     each = np.array([[model.at(np.array([s]), np.array([a]))[0] for a in range(4)] for s in range(6)])
     expected = (each[situation] * policy[row]).sum(axis=1)
-    np.testing.assert_allclose(model.under(situation, policy, row), expected, atol=1e-12)
+    np.testing.assert_allclose(model.expected_under(situation, policy, row), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])

@@ -23,25 +23,25 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_nothing_is_said_of_one_that_people_vouched_for(run: Path) -> None:
-    assert judge_notes(run, "judge", SIGNATURE, ["clear"]) == []
-    assert judge_notes(run / "calibration.json", "judge", SIGNATURE, ["clear"]) == []
-    assert judge_notes(run, "by another name", SIGNATURE, ["clear"]) == []
+    assert judge_notes(run, "judge", SIGNATURE, ["clear"]) == ({}, [])
+    assert judge_notes(run / "calibration.json", "judge", SIGNATURE, ["clear"]) == ({}, [])
+    assert judge_notes(run, "by another name", SIGNATURE, ["clear"]) == ({}, [])
 
 
 def test_aspects_that_it_does_not_measure_are_said(run: Path) -> None:
-    assert judge_notes(run, "judge", SIGNATURE, ["clear", "fitting", "kind"]) == [
-        "The judge cannot serve as a gate for fitting: by its calibration, tighten the rubric.",
-        "The judge cannot serve as a gate for kind: by its calibration, not calibrated for kind.",
-    ]
+    assert judge_notes(run, "judge", SIGNATURE, ["clear", "fitting", "kind"]) == (
+        {"fitting": "tighten the rubric", "kind": "not calibrated for kind"},
+        [],
+    )
 
 
 def test_a_judge_that_changed_since_is_uncalibrated(run: Path) -> None:
-    (note,) = judge_notes(run, "judge", {**SIGNATURE, "parser": "2"}, ["clear"])
+    _, (note,) = judge_notes(run, "judge", {**SIGNATURE, "parser": "2"}, ["clear"])
     assert note == "The judge is uncalibrated: the parser of replies changed (1 → 2)."
 
 
 def test_without_labels_there_is_no_calibration(tmp_path: Path) -> None:
-    (note,) = judge_notes(tmp_path, "judge", SIGNATURE, ["clear"])
+    _, (note,) = judge_notes(tmp_path, "judge", SIGNATURE, ["clear"])
     assert note.startswith("The judge is uncalibrated: it was never compared")
     with pytest.raises(MetaevalError, match="there is no calibration"):
         judge_notes(tmp_path / "none.json", "judge", SIGNATURE, ["clear"])

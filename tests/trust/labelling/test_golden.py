@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import metaeval as me
 from metaeval.base.errors import DataError
+from metaeval.data.manifest import Format
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import save
-from metaeval.kinds.files.loading import inspect, load
-from metaeval.kinds.files.manifest import Format
 from metaeval.kinds.index import kind_named
+from metaeval.kinds.reading import inspect, load
 from metaeval.trust.labelling.golden import Golden, equal_shares, proportional_shares, sample
 from tests.conftest import ROOT
 

@@ -6,19 +6,17 @@ All checks work on whole columns: only a row that is wrong costs Python time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import Problem, nearest, shown
+from metaeval.base.errors import Problem, nearest
 from metaeval.base.frames import row_text
-from metaeval.base.records import Scale
-from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet, Manifest
-from metaeval.kinds.files.checks import NAME, DataColumn, DataTable, TableChecker, blank
-from metaeval.kinds.files.manifest import about
-from metaeval.sources.tables.columns import number_column, text_column
-from metaeval.sources.tables.table import Table
+from metaeval.data.checks import NAME, DataColumn, DataTable, TableChecker, blank, coded
+from metaeval.data.manifest import about
+from metaeval.data.tables.maps import KEYS
+from metaeval.data.tables.table import Table
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet, Manifest
 
 _TEXT, _VALUE = DataColumn(filled=False), DataColumn(number=True, filled=False)
 _VALUES = {"ratings": "rating", "scores": "score"}
@@ -133,32 +131,3 @@ class _Checker(TableChecker):
                 return table.problem(i, key, f"is {given!r}, which {self.units.name} does not have{hint}")
         message = f"there is no unit ({row_text(frame, i, self.keys)}) in {self.units.name}"
         return table.problem(i, None, message)
-
-
-def coded(table: Table, value: str, scale: Scale) -> tuple[Table, list[Problem]]:
-    """Return a table with positions in `Scale.labels` in place of words, and the problems of other words."""
-    aspects = table.frame["aspect"].astype(str).to_numpy()
-    words = {a: labels for a in np.unique(aspects) if (labels := scale.of(a).labels)}
-    if not words:
-        return table, []
-    texts, problems = text_column(table, value)
-    for aspect, labels in words.items():
-        known = {"": "", **{word: str(at) for at, word in enumerate(labels)}}
-        for i in np.flatnonzero(aspects == aspect).tolist():
-            if texts[i] not in known:
-                allowed = f"allowed are {scale.of(aspect)}{nearest(texts[i], labels)}"
-                problems.append(table.problem(i, value, f"is {shown(texts[i])}; {allowed}"))
-            texts[i] = known.get(texts[i], "")
-    table = replace(table, frame=table.frame.assign(**{value: texts}))
-    numbers, wrong = number_column(table, value)
-    return replace(table, frame=table.frame.assign(**{value: numbers})), [*problems, *wrong]
-
-
-def worded(frame: pd.DataFrame | None, value: str, scale: Scale) -> pd.DataFrame | None:
-    """Return a table with the words of `Scale.labels` in place of their positions; the reverse of `coded`."""
-    labels = {a: scale.of(a).labels for a in ([] if frame is None else frame["aspect"].unique())}
-    if frame is None or not any(labels.values()):
-        return frame
-    of = zip(frame["aspect"], frame[value].tolist(), strict=True)
-    words = [labels[a][int(v)] if v == v and labels[a] else v for a, v in of]  # noqa: PLR0124 NaN
-    return frame.assign(**{value: pd.Series(words, frame.index).astype("str").fillna("")})

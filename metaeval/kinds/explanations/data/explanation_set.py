@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import pandas as pd
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from metaeval.base.counts import plural_of
 from metaeval.base.frames import html_heading, html_table
 from metaeval.base.keys import noun
 from metaeval.base.records import AVERAGE, Scale
 from metaeval.base.simulation import Simulation
-from metaeval.base.validation import Strict
-from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
-from metaeval.kinds.files.manifest import DataManifest, RatingScale, about
-from metaeval.sources.tables.entries import Name
-
-KEYS: tuple[str, ...] = ("user_id", "item_id", "generator")
-"""The columns that name a unit; a study without users has no ``user_id``."""
+from metaeval.data.manifest import DataManifest, OnScale, RatedAspect, RatingScale, about
+from metaeval.data.tables.entries import Name
+from metaeval.data.tables.maps import KEYS
+from metaeval.data.units import KeyedUnits, counts_of, fingerprint
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -56,6 +53,7 @@ class ExplanationSet(KeyedUnits):
     """Its key columns, if they are not ``KEYS``."""
     frames: ClassVar[tuple[str, ...]] = ("explanations", "ratings", "scores")
     kind: ClassVar[str] = "explanations"
+    saved_by: ClassVar[str] = "metaeval.kinds.explanations.data.loading"
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -87,39 +85,6 @@ class ExplanationSet(KeyedUnits):
         facts |= {"aspects": ", ".join(self.aspects), "ratings": f"{len(self.ratings):,}"}
         shown = html_table(self.explanations, rows=10, whole=".explanations")
         return html_heading(self.name, facts, simulated=Simulation(self.simulated)) + shown
-
-
-class RatedAspect(Strict):
-    """An aspect: the statement that raters saw, and its scale if it is not that of the others."""
-
-    statement: Name
-    scale: RatingScale | None = None
-
-
-class OnScale(Strict):
-    """What is rated by people: aspects, on a scale, which may be left out where every aspect has its own."""
-
-    if TYPE_CHECKING:
-        aspects: Mapping[str, Any]
-        scale: RatingScale | None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _may_have_own(cls, given: object) -> object:
-        aspects = given.get("aspects") if isinstance(given, dict) else None
-        own = isinstance(aspects, Mapping) and any(
-            isinstance(a, Mapping) and "scale" in a for a in aspects.values()
-        )
-        return {"scale": None, **given} if own and isinstance(given, dict) else given
-
-    @model_validator(mode="after")
-    def _has_scales(self) -> Self:
-        for name, aspect in self.aspects.items():
-            if self.scale is None and getattr(aspect, "scale", None) is None:
-                raise ValueError(
-                    f"the aspect {name!r} has no scale; give it one, or a `scale` for all others"
-                )
-        return self
 
 
 class Manifest(DataManifest, OnScale):

@@ -20,9 +20,9 @@ import pandas as pd
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.base.validation import read_model
+from metaeval.data.hub import FILE, dataset_table
 from metaeval.kinds.explanations.data.check import build
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet, Manifest
-from metaeval.sources.hub import FILE, dataset_table
 
 TABLES = ("explanations", "ratings", "users", "scores")
 ABOUT = "dataset"

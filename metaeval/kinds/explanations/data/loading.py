@@ -14,12 +14,14 @@ from metaeval.base.errors import DataError, Problem, shown, sound
 from metaeval.base.frames import flat
 from metaeval.base.records import Scale
 from metaeval.base.validation import model_of
-from metaeval.kinds.explanations.data.check import build, worded
-from metaeval.kinds.explanations.data.explanation_set import KEYS, ExplanationSet, Manifest
-from metaeval.kinds.files.folder import DataFolder, checked_by, folder_of
-from metaeval.kinds.files.manifest import RatingScale
-from metaeval.sources.tables.columns import number_column
-from metaeval.sources.tables.table import Table, from_frame
+from metaeval.data.checks import worded
+from metaeval.data.folder import DataFolder, checked_by, folder_of
+from metaeval.data.manifest import RatingScale
+from metaeval.data.tables.columns import number_column
+from metaeval.data.tables.maps import KEYS
+from metaeval.data.tables.table import Table, from_frame
+from metaeval.kinds.explanations.data.check import build
+from metaeval.kinds.explanations.data.explanation_set import ExplanationSet, Manifest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from metaeval.base.errors import one_of
+from metaeval.base.simulation import MARK
+from metaeval.base.spec import short_names
 from metaeval.engine.board import Board
 from metaeval.engine.figure import Figure
 from metaeval.kinds.explanations.figures.ensembles import ensembles
@@ -34,7 +36,8 @@ def figures(
     for name in names:
         one_of(name, CATALOGUE, "there is no figure", "there are")
     scores = scored.scores
-    labels = {n: scores.simulation.label(n) for n in scores.evaluators}
+    short = short_names(scored.study.specs)
+    labels = {n: f"{short[n]}{MARK if n in scores.simulation.evaluators else ''}" for n in scores.evaluators}
     of_generators = board.second.intervals if board.second else ""
     intervals = f"{board.intervals} {of_generators}".strip() if board.intervals else ""
     material = Material(

@@ -14,7 +14,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Kind
 from metaeval.engine.charts import OF_LEVEL, ROWS, times_hundred, tooltip
 from metaeval.engine.figure import BLUE, VERMILION
-from metaeval.engine.sheet import Column
+from metaeval.engine.sheet import Column, value_text
 from metaeval.kinds.explanations.judge.judge import NONE
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 MOST_COMBINED = 12
 """Judges whose subsets are all computed: 4,095 take a fraction of a second."""
 
+FEWEST_COMBINED = 3
+"""Judges of whom a figure is drawn: two have three subsets, which a table says better than boxes."""
+
 _QUARTILES = ("minimum", "q1", "median", "q3", "maximum")
 
 
@@ -39,7 +42,7 @@ def ensembles(material: Material) -> Figure | None:
     scored = material.scored
     scores = scored.scores
     judges = [name for name in material.labels if scores.kinds.get(name) == Kind.JUDGE]
-    if len(judges) < 2:
+    if len(judges) < FEWEST_COMBINED:
         return None
     combined = judges_to_combine(judges, scores.signatures)
     data = scored.matched.chosen(coefficients=["pearson"], evaluators=combined)
@@ -102,7 +105,16 @@ def ensembles(material: Material) -> Figure | None:
         chart,
         simulated=scores.simulation.among(combined),
         caption_width=len(aspects) * (panel + 16) + 60,
+        finding=_of_sizes,
     )
+
+
+def _of_sizes(rows: pd.DataFrame) -> str:
+    """Say what one judge and all together reach, in the first panel of what is summed up last."""
+    panel = rows[(rows["level"] == rows["level"].iloc[0]) & (rows["aspect"] == rows["aspect"].iloc[-1])]
+    one, every = (value_text(panel["mean"].iloc[i], "hundred") for i in (0, -1))
+    where = f"{panel['aspect'].iloc[0]}, {panel['level'].iloc[0]} level"
+    return f"One judge reaches {one} on average, the mean of {panel['n_judges'].max()} {every} ({where})"
 
 
 def judges_to_combine(judges: Sequence[str], signatures: Mapping[str, Mapping[str, Any]]) -> list[str]:

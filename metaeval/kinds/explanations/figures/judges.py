@@ -10,8 +10,8 @@ import numpy as np
 
 from metaeval.analysis.agreement.reliability import without_lone_average
 from metaeval.engine.charts import OF_LEVEL, ROWS, interval_tooltip, layered, scale_of, times_hundred
-from metaeval.engine.figure import GREY, HUNDRED, PALETTE, SHAPES
-from metaeval.engine.sheet import Column
+from metaeval.engine.figure import GREY, HUNDRED, PALETTE, SHAPES, largest
+from metaeval.engine.sheet import Column, value_text
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.explanations.figures.ranking import CELL, ESTIMATE
 from metaeval.kinds.explanations.judge.judge import NONE
@@ -30,6 +30,9 @@ _OPTIONS = (
     *("address", "temperature", "max_tokens", "parameters", "profile", "replicate", "reply", "attempts"),
     *("samples", "expected"),
 )
+FEWEST_PRICED = 3
+"""Costs of which a figure is drawn: of two points a table says more."""
+
 _WIDE = 20  # largest over smallest cost, from which on equal steps are equal factors
 _NARROW = 3  # and up to which an axis from zero would be mostly empty
 
@@ -131,7 +134,22 @@ def prompting(material: Material) -> Figure | None:
         ["coefficient"],
         simulated=material.scored.scores.simulation.among(frame["evaluator"].unique()),
         caption_width=len(levels) * (panel + 20) + 60,
+        finding=_best_way,
     )
+
+
+def _best_way(rows: pd.DataFrame) -> str:
+    """Say which examples change a model most, on average over the panels."""
+    means = rows.pivot_table("estimate", "model", "way", sort=False)
+    if _ZERO_SHOT not in means:
+        return ""
+    gains = means.drop(columns=_ZERO_SHOT).sub(means[_ZERO_SHOT], axis=0)
+    gains = gains.melt(ignore_index=False).dropna().reset_index()
+    if gains.empty:
+        return ""
+    most = largest(gains.assign(size=gains["value"].abs()), "size")
+    side, by = "better" if most["value"] > 0 else "worse", value_text(most["size"], "hundred")
+    return f"Asked {most['way']} rather than {_ZERO_SHOT}, {most['model']} agrees {side} by {by} on average"
 
 
 def asked_in_ways(
@@ -221,7 +239,21 @@ def cost(material: Material) -> Figure | None:
         chart,
         CELL,
         simulated=material.scored.scores.simulation.among(judges),
+        finding=_best_and_cheapest,
     )
+
+
+def _best_and_cheapest(rows: pd.DataFrame) -> str:
+    known = rows[rows["estimate"].notna()].assign(saved=-rows["cost"])
+    if known.empty:
+        return ""
+    best, cheapest = largest(known, "estimate"), largest(known, "saved")
+    second = "no judge costs less"
+    if cheapest["cost"] < best["cost"]:
+        less = value_text(1 - cheapest["cost"] / best["cost"], "share")
+        reached = value_text(cheapest["estimate"], "hundred")
+        second = f"{cheapest['evaluator']} costs {less} less and reaches {reached}"
+    return f"{best['evaluator']} agrees best, {value_text(best['estimate'], 'hundred')}; {second}"
 
 
 def cost_accuracy(
@@ -232,7 +264,7 @@ def cost_accuracy(
     There is one row per judge, aspect, level and coefficient, with ``cost`` of a text on all aspects (NaN in
     ``costs`` where unknown), its ``unit`` (``usd``, or ``tokens`` where the price of fewer than two judges is
     known and not nothing), ``model``, ``way`` and ``frontier``: no judge that is as cheap or cheaper has a
-    higher estimate. None is returned unless there are two costs.
+    higher estimate. None is returned for fewer than three costs.
     """
     names = judge_names(signatures)
     costs = costs.set_index("evaluator")
@@ -240,7 +272,7 @@ def cost_accuracy(
     unit = "usd" if (costs["usd_per_text"].astype(float) > 0).sum() > 1 else "tokens"
     cost = costs[f"{unit}_per_text"].astype(float).dropna()
     cost = cost[cost.index.isin(list(names))]
-    if len(cost) < 2 or not (cost > 0).any():
+    if len(cost) < FEWEST_PRICED or not (cost > 0).any():
         return None
     frame = judge_rows(correlations, {name: names[name] for name in cost.index})
     frame["cost"] = cost.reindex(frame["evaluator"]).to_numpy()

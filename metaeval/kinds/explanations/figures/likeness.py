@@ -11,8 +11,8 @@ import pandas as pd
 
 from metaeval.base.records import AVERAGE
 from metaeval.engine.charts import ROWS, SHORTENED, on_shade, scale_of, shaded, times_hundred, tooltip
-from metaeval.engine.figure import BLUE, HUNDRED, VERMILION
-from metaeval.engine.sheet import Column, columns
+from metaeval.engine.figure import BLUE, HUNDRED, VERMILION, largest
+from metaeval.engine.sheet import Column, columns, value_text
 from metaeval.stats.coefficients.grouped import correlation_matrix
 from metaeval.stats.resampling.weights import one_thread
 
@@ -107,7 +107,16 @@ def likeness(material: Material) -> Figure | None:
         chart,
         ("aspect", "coefficient"),
         caption_width=max(520, n * step + 260),
+        finding=_most_alike,
     )
+
+
+def _most_alike(rows: pd.DataFrame) -> str:
+    pairs = rows[(rows["second_place"] < rows["second_place"].max()) & rows["r"].notna()]
+    if pairs.empty:
+        return ""
+    pair = largest(pairs, "r")
+    return f"{pair['first']} and {pair['second']} score most alike, {value_text(pair['r'], 'hundred')}"
 
 
 @one_thread()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -9,11 +10,12 @@ import pandas as pd
 
 from metaeval.analysis.agreement.people import Line, people_lines
 from metaeval.analysis.agreement.reliability import without_lone_average
+from metaeval.base.keys import noun
 from metaeval.base.records import Kind
 from metaeval.engine.charts import DASHED, ROWS, by_kind, evaluator_axis, interval_tooltip, layered
 from metaeval.engine.correlation import COLUMN
-from metaeval.engine.figure import HUNDRED
-from metaeval.engine.sheet import Column
+from metaeval.engine.figure import HUNDRED, largest
+from metaeval.engine.sheet import Column, value_text
 from metaeval.kinds.details import made_of
 
 if TYPE_CHECKING:
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
 
     from metaeval.engine.alignment.policy import Policy
     from metaeval.engine.figure import Figure
+    from metaeval.engine.ranking import PeopleLine
     from metaeval.kinds.explanations.figures.scores import Material
+    from metaeval.kinds.explanations.study import ExplanationStudy
+    from metaeval.kinds.kind import Scored
 
 CELL = list(COLUMN)
 ESTIMATE = (
@@ -84,7 +89,22 @@ def ranking(material: Material) -> Figure:
     if with_people:
         columns.append(Column("human", "What people reach", "hundred"))
     title = "How well evaluators agree with the truth"
-    return material.figure("ranking", title, frame, columns, notes, chart, COLUMN)
+    return material.figure("ranking", title, frame, columns, notes, chart, COLUMN, finding=_best)
+
+
+def _best(rows: pd.DataFrame) -> str:
+    """Say which evaluator that is no person agrees best, and what people reach."""
+    known = rows[rows["estimate"].notna()]
+    tools = known[known["kind"] != str(Kind.ANNOTATOR)]
+    if tools.empty:
+        return ""
+    best = largest(tools, "estimate")
+    of = "Of all that are no person, " if len(tools) < len(known) else ""
+    people = (
+        f"; people reach {value_text(best['human'], 'hundred')}" if best["human"] == best["human"] else ""
+    )
+    estimate = value_text(best["estimate"], "hundred")
+    return f"{of}{best['evaluator']} agrees best with the truth, {estimate}{people}"
 
 
 def forest(correlations: pd.DataFrame, kinds: Mapping[str, Kind], human: pd.DataFrame) -> pd.DataFrame:
@@ -117,6 +137,22 @@ def human_reference(
         frame = _lines(truth, raters, policy, truth_raters)
     best = frame.loc[frame.groupby(CELL, sort=False, observed=True)["estimate"].idxmax()]
     return best.rename(columns={"estimate": "human", "evaluator": "human_who"})[[*CELL, "human", "human_who"]]
+
+
+def with_interval(line: PeopleLine, scored: Scored[ExplanationStudy]) -> PeopleLine:
+    """Return a line of people with its interval, if it is none of an evaluator and the study makes any."""
+    study, cell = scored.study, line.at
+    policy = replace(scored.matched.policy, levels=(cell["level"],), coefficients=(cell["coefficient"],))
+    in_truth = made_of(study.truth).annotators
+    found = people_lines(scored.truth, scored.raters, policy, truth_raters=in_truth, truth_name=_TRUTH)
+    of = next((one for one, _ in found if _named(one) == line.label), None)
+    if of is None or study.bootstrap is None:
+        return line
+    cluster = study.bootstrap.cluster or noun(scored.cluster)
+    numbers = of.correlated(policy, policy.coefficients, study.bootstrap.by(cluster))
+    rows = [] if numbers is None else numbers[numbers["aspect"] == cell["aspect"]].to_dict("records")
+    among = of.against != _TRUTH
+    return replace(line, low=rows[0]["ci_low"], high=rows[0]["ci_high"], among=among) if rows else line
 
 
 def _lines(

@@ -16,8 +16,8 @@ from metaeval.base.keys import key_columns, noun
 from metaeval.base.records import AVERAGE, Kind, Scale
 from metaeval.base.simulation import Simulation
 from metaeval.engine.charts import ROWS, SHORTENED, evaluator_axis, layered, tooltip
-from metaeval.engine.figure import BLUE, VERMILION, Figure, first_choices
-from metaeval.engine.sheet import Column, Sheet, columns
+from metaeval.engine.figure import BLUE, VERMILION, Figure, first_choices, largest
+from metaeval.engine.sheet import Column, Sheet, columns, value_text
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.kind import Scored
 from metaeval.stats.coefficients.tables import Floats
@@ -62,12 +62,13 @@ class Material:
         choices: Iterable[str] = (),
         *,
         simulated: Simulation | None = None,
-        **size: int,
+        **declared: Any,  # noqa: ANN401 - of Figure
     ) -> Figure:
         """Return a figure of a frame; empty notes are left out, and all evaluators are in it by default."""
         among = self.scored.scores.simulation if simulated is None else simulated
         sheet = Sheet(name, title, frame, tuple(columns), tuple(filter(None, notes)), among)
-        return Figure(sheet, chart, first_choices(frame, self.first, choices), **size)
+        names = {label: name for name, label in self.labels.items()}
+        return Figure(sheet, chart, first_choices(frame, self.first, choices), names=names, **declared)
 
 
 def distributions(material: Material) -> Figure | None:
@@ -141,6 +142,20 @@ def distributions(material: Material) -> Figure | None:
         chart,
         ["aspect"],
         caption_width=across * width,
+        finding=_furthest,
+    )
+
+
+def _furthest(rows: pd.DataFrame) -> str:
+    """Say which ratings are spread least like the truth: what half the sum of absolute differences moves."""
+    moved = (
+        (rows["share"] - rows["truth_share"]).abs().groupby(rows["evaluator"], sort=False).sum(min_count=1)
+    )
+    if not moved.notna().any():
+        return ""
+    return (
+        f"{value_text(moved.max() / 2, 'share')} of the ratings by {moved.idxmax()} would have to change "
+        "to be spread like the truth, the most of all"
     )
 
 
@@ -256,7 +271,17 @@ def user_bias(material: Material) -> Figure | None:
         else "",
     )
     title = f"Bias by {many}: scores too high or too low"
-    return material.figure("user_bias", title, rows, shown, notes, chart, ["aspect"])
+    units = {"who": key_columns(material.scored.truth)[0]}
+    return material.figure(
+        "user_bias", title, rows, shown, notes, chart, ["aspect"], finding=_most_biased, units=units
+    )
+
+
+def _most_biased(rows: pd.DataFrame) -> str:
+    most = largest(rows.assign(off=rows["mean"].abs()), "off")
+    side = "higher" if most["mean"] > 0 else "lower"
+    furthest = ", the furthest off" if len(rows["evaluator"].unique()) > 1 else ""
+    return f"{most['evaluator']} rates {most['off']:.2f} points {side} than the truth on average{furthest}"
 
 
 def bias_by_user(

@@ -12,6 +12,21 @@ from pydantic import Field, model_validator
 
 from metaeval.base.errors import Problem, exact, shown
 from metaeval.base.records import FIRST, SECOND
+from metaeval.data.checks import (
+    FURTHER,
+    NAME,
+    NUMBER,
+    DataColumn,
+    DataTable,
+    TableChecker,
+    blank,
+    combine,
+    strings,
+)
+from metaeval.data.folder import DataFolder
+from metaeval.data.manifest import About, DataManifest, ScaleModel, about
+from metaeval.data.tables.columns import text_column, time_column
+from metaeval.data.tables.table import Table
 from metaeval.kinds.exposure.data.log_set import (
     ITEM,
     KEYS,
@@ -35,22 +50,6 @@ from metaeval.kinds.exposure.data.log_set import (
     synthetic,
     units_of,
 )
-from metaeval.kinds.files.checks import (
-    FURTHER,
-    NAME,
-    NUMBER,
-    DataColumn,
-    DataTable,
-    TableChecker,
-    blank,
-    combine,
-    strings,
-)
-from metaeval.kinds.files.folder import DataFolder
-from metaeval.kinds.files.manifest import About, DataManifest, ScaleModel, about
-from metaeval.sources.tables.columns import text_column
-from metaeval.sources.tables.table import Table
-from metaeval.sources.tables.times import time_column
 
 POLICIES = "policies"
 """The folder of a data set with policies that came with it: `metaeval.kinds.exposure.off_policy.policies`."""
@@ -285,7 +284,7 @@ def _text(kind: str, table: Table, column: str) -> tuple[Any, list[Problem]]:
 def category_column(table: Table, column: str) -> tuple[pd.Series[Any], list[Problem]]:
     """Return a column of texts as a categorical, so that millions of rows fit in memory; "" for no value.
 
-    Each distinct value is read once, as `metaeval.sources.tables.columns.text_column` reads it: of users and
+    Each distinct value is read once, as `metaeval.data.tables.columns.text_column` reads it: of users and
     items there are few. A problem names the first row of its value.
     """
     codes, distinct = pd.factorize(table.frame[column], use_na_sentinel=False)

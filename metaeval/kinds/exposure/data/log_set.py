@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import FIRST, SECOND, USER_RATER, Scale
-from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
+from metaeval.data.units import KeyedUnits, counts_of, fingerprint
 
 SOURCE, STEP, REASON = "source", "step", "reason"
 SYNTH = "synth"
@@ -99,6 +99,7 @@ class LogSet(KeyedUnits):
     keys: tuple[str, ...] = KEYS
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores")
     kind: ClassVar[str] = "exposure"
+    saved_by: ClassVar[str] = "metaeval.kinds.exposure.data.loading"
 
     def __post_init__(self) -> None:
         truths = {"log": self.log, "pairs": self.table, "ratings": self.ratings, "test": self.test}

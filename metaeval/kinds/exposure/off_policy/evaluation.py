@@ -267,7 +267,7 @@ class Outcomes:
         n, total = (np.bincount(self.cell, by).astype(np.float64) for by in (times, times * log.outcome))
         logistic = bool(np.isin(log.outcome, (0.0, 1.0)).all())
         model = fit_outcomes(replace(self.cells, n=n, total=total), table.shape[1], logistic=logistic)
-        expected = model.under(self.situation[self.first], table, row)
+        expected = model.expected_under(self.situation[self.first], table, row)
         return lambda part: (model.at(self.situation[part], log.item[part]), expected[self.meeting[part]])
 
 

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError, MetaevalError, Problem, nearest, shown, sound
+from metaeval.data.tables.columns import number_column, text_column
+from metaeval.data.tables.table import Table, read_table
 from metaeval.kinds.exposure.data.loading import POLICIES
 from metaeval.kinds.exposure.data.log_set import (
     ITEM,
@@ -24,8 +26,6 @@ from metaeval.kinds.exposure.data.log_set import (
 )
 from metaeval.kinds.exposure.propensity.propensities import Propensities, propensities_of
 from metaeval.kinds.exposure.study import PropensityOptions
-from metaeval.sources.tables.columns import number_column, text_column
-from metaeval.sources.tables.table import Table, read_table
 from metaeval.stats.coefficients.tables import Floats, Ints
 
 _NOTHING = np.zeros((0, 0)), np.zeros(0, np.int64)

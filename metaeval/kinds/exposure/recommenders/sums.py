@@ -309,7 +309,9 @@ class Recommended:
     def _expected(self, items: NDArray[np.bool_]) -> Floats:
         """Return the predicted likes of each user, without those of the training part."""
         model, situation = self._model
-        every = model.under(situation, items[None].astype(np.float64), np.zeros(len(situation), np.int64))
+        every = model.expected_under(
+            situation, items[None].astype(np.float64), np.zeros(len(situation), np.int64)
+        )
         trained = self.held.trained
         known = self.predicted(trained) * items[trained % len(items)]
         return np.asarray(every - self._sum(trained, known))

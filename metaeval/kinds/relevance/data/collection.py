@@ -9,7 +9,7 @@ from typing import ClassVar
 import pandas as pd
 
 from metaeval.base.records import Scale
-from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
+from metaeval.data.units import KeyedUnits, counts_of, fingerprint
 
 USER, ITEM = "user_id", "item_id"
 KEYS: tuple[str, ...] = (USER, ITEM)
@@ -73,6 +73,7 @@ class Collection(KeyedUnits):
     keys: tuple[str, ...] = KEYS
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores", "runs", "histories")
     kind: ClassVar[str] = "relevance"
+    saved_by: ClassVar[str] = "metaeval.kinds.relevance.data.loading"
 
     @property
     def fingerprint(self) -> str:

@@ -13,14 +13,14 @@ from pydantic import Field, model_validator
 from metaeval.base.counts import counted
 from metaeval.base.errors import Problem, exact
 from metaeval.base.keys import noun
-from metaeval.kinds.files.checks import FURTHER, NAME, NUMBER, DataColumn, DataTable, TableChecker, combine
-from metaeval.kinds.files.folder import DataFolder
-from metaeval.kinds.files.loading import Files, Imported, importer
-from metaeval.kinds.files.manifest import DataManifest, ScaleModel, about
+from metaeval.data.checks import FURTHER, NAME, NUMBER, DataColumn, DataTable, TableChecker, combine
+from metaeval.data.folder import DataFolder
+from metaeval.data.imports import Files, Imported, importer
+from metaeval.data.manifest import DataManifest, ScaleModel, about
+from metaeval.data.tables.columns import text_column
+from metaeval.data.tables.entries import Name
+from metaeval.data.tables.table import Table, from_frame
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, RELEVANCE, USER, Collection
-from metaeval.sources.tables.columns import text_column
-from metaeval.sources.tables.entries import Name
-from metaeval.sources.tables.table import Table, from_frame
 
 QUESTION = "How interested is the user in the item?"
 _PAIR = dict.fromkeys(KEYS, NAME)

@@ -14,8 +14,8 @@ from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness, RankedRuns, effectiveness
 from metaeval.kinds.relevance.systems.systems import ALL_EVALUATORS, BY, PAIR, Systems, of_systems, of_truth
 from metaeval.stats.coefficients.tables import Floats
-from metaeval.stats.ranking.orders import rank_clusters
 from metaeval.stats.resampling.cluster_sums import ratio
+from metaeval.stats.resampling.rank_ranges import range_text, ranges_of
 from metaeval.stats.resampling.significance import freedom, holm
 
 HISTORY = "histories"
@@ -51,12 +51,14 @@ def p_better(effects: Effectiveness, measure: str) -> Floats:
 def system_values(systems: Systems) -> pd.DataFrame:
     """Return a row per evaluator, measure and system: its mean over users, with a bootstrap interval.
 
-    ``n_users`` have a label, ``n_missing`` of them no list; clusters are numbered from 1.
+    ``n_users`` have a label, ``n_missing`` of them no list.
     """
     parts = []
     for evaluator, effects in systems.by_evaluator.items():
         for measure in systems.measures:
             means = systems.estimate(effects.sums(measure))
+            better = p_better(effects, measure) <= systems.alpha
+            low, high = ranges_of(better, ~np.isnan(means.value))
             columns = {
                 "evaluator": evaluator,
                 "measure": measure,
@@ -67,7 +69,7 @@ def system_values(systems: Systems) -> pd.DataFrame:
                 "n_users": int(effects.users.sum()),
                 "judged": effects.judged[measure],
                 "n_missing": effects.missing,
-                "cluster": rank_clusters(means.value, p_better(effects, measure), systems.alpha),
+                "rank_range": [*map(range_text, low.tolist(), high.tolist())],
             }
             parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)
@@ -80,7 +82,7 @@ SYSTEMS = KindTable(
         *BY,
         Column("system", "System"),
         Column("value", "Mean", "decimal", "ci_low", "ci_high"),
-        Column("cluster", "Rank group", "count", keep=True),
+        Column("rank_range", "Rank range", keep=True),
         Column("judged", "Judged", "share"),
         Column("n_users", "Users", "count"),
         Column("n_missing", "Users without a list", "count"),
@@ -92,8 +94,8 @@ SYSTEMS = KindTable(
             "those that the measure reads."
         ),
         (
-            "A rank group holds the systems not significantly worse than its best: paired t-tests over "
-            "users, Holm's correction over ordered pairs."
+            "A rank range has the ranks that the data allow; all hold at once: paired t-tests over users, "
+            "Holm's correction over ordered pairs."
         ),
         ALL_EVALUATORS,
         INTERVALS,

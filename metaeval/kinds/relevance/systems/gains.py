@@ -62,11 +62,11 @@ def gain_with(gain: ClusterSums, of_system: Floats) -> ClusterSums:
 def gain_among(gain: ClusterSums, own: NDArray[np.bool_]) -> ClusterSums:
     """Return the mean gain of some systems less that of the others."""
 
-    def apart(sums: Floats) -> Floats:
+    def difference(sums: Floats) -> Floats:
         gains = gain.of_sums(sums)
         return np.asarray(gains[own].mean(axis=0) - gains[~own].mean(axis=0))[None]
 
-    return ClusterSums(gain.by_cluster, apart, smooth=False)
+    return ClusterSums(gain.by_cluster, difference, smooth=False)
 
 
 def popularity(systems: Systems) -> Floats | None:

@@ -14,6 +14,8 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, one_of, sound
 from metaeval.base.files import path_of
+from metaeval.data.tables.table import SUFFIXES, read_table
+from metaeval.data.trec import read_fields
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column
 from metaeval.kinds.kind import KindTable
@@ -21,8 +23,6 @@ from metaeval.kinds.relevance.measures import MeasurePair
 from metaeval.kinds.relevance.systems.agreement import agreement_of
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness
 from metaeval.kinds.relevance.systems.systems import Orders, Systems, of_systems
-from metaeval.sources.tables.table import SUFFIXES, read_table
-from metaeval.sources.trec import read_fields
 
 _KEYS = ["evaluator", "measure", "system", "topic"]
 _TOPIC = ("topic", "query", "query_id", "qid", "user_id")

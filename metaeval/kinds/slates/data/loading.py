@@ -14,7 +14,7 @@ from metaeval.base.errors import Problem, shown
 from metaeval.base.frames import row_text
 from metaeval.base.records import FIRST, SECOND
 from metaeval.base.validation import Strict
-from metaeval.kinds.files.checks import (
+from metaeval.data.checks import (
     FURTHER,
     NAME,
     NUMBER,
@@ -24,8 +24,11 @@ from metaeval.kinds.files.checks import (
     blank,
     combine,
 )
-from metaeval.kinds.files.folder import DataFolder
-from metaeval.kinds.files.manifest import DataManifest, ScaleModel, about
+from metaeval.data.folder import DataFolder
+from metaeval.data.hub import FILE
+from metaeval.data.manifest import DataManifest, ScaleModel, about
+from metaeval.data.tables.entries import Name
+from metaeval.data.tables.table import Table
 from metaeval.kinds.slates.data.slate_set import (
     ANY,
     ASKED,
@@ -44,9 +47,6 @@ from metaeval.kinds.slates.data.slate_set import (
     units_of,
     utilities_of,
 )
-from metaeval.sources.hub import FILE
-from metaeval.sources.tables.entries import Name
-from metaeval.sources.tables.table import Table
 
 
 class DomainModel(Strict):

@@ -248,8 +248,13 @@ def _slates(
             return none
         tried = rng.permuted(np.tile(tried[differ.argmax()], (_TRIES, 1)), axis=1)
     worth = utilities(task, gains, tried)
-    told_apart = worth[:, None] if not how.equal else np.sort(tried) if task == SET else tried
-    kept = np.sort(np.unique(told_apart, axis=0, return_index=True)[1])[: how.slates]
+    if not how.equal:
+        differing = worth[:, None]
+    elif task == SET:
+        differing = np.sort(tried)
+    else:
+        differing = tried
+    kept = np.sort(np.unique(differing, axis=0, return_index=True)[1])[: how.slates]
     return tried[kept], worth[kept]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.records import FIRST, SECOND, USER_RATER, Scale
-from metaeval.kinds.data import KeyedUnits, counts_of, fingerprint
+from metaeval.data.units import KeyedUnits, counts_of, fingerprint
 
 USER, DUEL, ORDER = "user_id", "duel", "order"
 KEYS: tuple[str, ...] = (USER, DUEL, ORDER)
@@ -97,6 +97,7 @@ class SlateSet(KeyedUnits):
     keys: tuple[str, ...] = KEYS
     frames: ClassVar[tuple[str, ...]] = ("table", "ratings", "scores")
     kind: ClassVar[str] = "slates"
+    saved_by: ClassVar[str] = "metaeval.kinds.slates.data.loading"
 
     @property
     def fingerprint(self) -> str:

@@ -32,8 +32,8 @@ function About({ study }) {
     <${Facts} facts=${study.units.rated.map(({ name, statement }) => [name, statement || 'nothing is stated'])} />
     <h3>Missing scores and undefined groups</h3>
     <ul>${study.policy.map((sentence) => html`<li key=${sentence}>${sentence}</li>`)}</ul>
-    <h3>What the scores depend on</h3>
-    ${study.evaluators.map((evaluator) => html`<${Signature} key=${evaluator.name} evaluator=${evaluator} />`)}
+    <div class="signatures"><h3>What the scores depend on</h3>
+    ${study.evaluators.map((evaluator) => html`<${Signature} key=${evaluator.name} evaluator=${evaluator} />`)}</div>
     <div class="licences">
       <h3>What this page is made with</h3>
       <details class="call">

@@ -25,7 +25,7 @@ function cellColumns(study, view) {
         value: ({ e }) => study.cell(e, at)?.estimate,
         cell: ({ e, evaluator }) => {
           const text = board.print(study.cell(e, at)?.estimate)
-          return html`<${DownLink} study=${study} e=${e} view=${at} what=${`${evaluator.name}, ${where}`}>
+          return html`<${DownLink} study=${study} e=${e} view=${at} what=${`${evaluator.label}, ${where}`}>
             <span class=${['best', 'second'][marks.indexOf(text)] ?? ''}>${text}</span></${DownLink}>`
         },
       }

@@ -25,11 +25,12 @@ const MANY_JUDGES = 3
 function UnitCalls({ study, u, chosen }) {
   const [q, setQ] = useState('')
   const [open, setOpen] = useState({ times: 0 })
+  const [beside, setBeside] = useState(false)
   const all = (open) => setOpen(({ times }) => ({ all: open, times: times + 1 }))
   const judges = study.evaluators.map((_, e) => e).filter((e) => study.calls.of[e])
   if (!judges.length) return null
   const words = q.toLowerCase().split(/\s+/)
-  const found = judges.filter((e) => words.every((w) => study.evaluators[e].name.toLowerCase().includes(w)))
+  const found = judges.filter((e) => words.every((w) => study.evaluators[e].label.toLowerCase().includes(w)))
   return html`<div class="unit-calls"><h3>What the judges were asked and answered</h3>
     <${Notes} notes=${[study.calls.note]} />
     <div class="controls" role="group" aria-label="Which calls are shown">
@@ -40,12 +41,14 @@ function UnitCalls({ study, u, chosen }) {
       }
       <button type="button" onClick=${() => all(true)}>Expand all</button>
       <button type="button" onClick=${() => all(false)}>Fold all</button>
+      <button type="button" aria-pressed=${beside} onClick=${() => (setBeside(!beside), all(!beside))}>Side by side</button>
     </div>
+    <div class=${beside ? 'side-by-side' : ''}>
     ${found.flatMap((e) => {
       const replies = repliesOf(study, e, u)
       if (!replies.length)
         return html`<p class="note"
-          key=${e}><${Words}>${study.evaluators[e].name}</${Words}>: no call about this unit.</p>`
+          key=${e}><${Words}>${study.evaluators[e].label}</${Words}>: no call about this unit.</p>`
       return replies.map(
         (
           call,
@@ -53,13 +56,15 @@ function UnitCalls({ study, u, chosen }) {
         ) => html`<${Call} key=${`${u} ${e} ${i} ${open.times}`} lines=${study.calls.lines} units=${study.units}
         evaluator=${study.evaluators[e]} open=${open.all ?? study.evaluators[e].name === chosen} ...${call} />`,
       )
-    })}</div>`
+    })}</div></div>`
 }
 
 function Call({ lines, evaluator, reply, which, rated, statuses, units, open }) {
   const facts = [
     ['model', reply.model],
     ['asked', reply.sent],
+    ['tokens', reply.tokens.some((n) => n !== null) && listed(reply.tokens.map((n, i) => `${n === null ? 'unknown' : count(n)} of the ${['prompt', 'reply'][i]}`))],
+    ['time', reply.seconds > 0 && duration(reply.seconds)],
     ['finish', reply.finish],
     ['error', reply.error],
     ['refusal', reply.refusal],

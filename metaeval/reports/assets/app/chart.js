@@ -10,6 +10,9 @@ const QUIET = {
   debug: () => QUIET,
 }
 
+/** Charts of more pixels than these have a page of paper to themselves. */
+const TALL = 480
+
 async function draw(container, spec, rows, label) {
   const width = container.clientWidth
   const whole = {
@@ -26,11 +29,12 @@ async function draw(container, spec, rows, label) {
     renderer: 'svg',
   })
   await view.runAsync()
+  container.classList.toggle('tall', view.height() > TALL)
   return view
 }
 
-/** `spec` and `rows` must be stable; `label` says what the chart shows. */
-function Chart({ spec, rows, label }) {
+/** `spec`, `rows` and `onMark`, which takes a mark that is pressed, must be stable; `label` says what is shown. */
+function Chart({ spec, rows, label, onMark }) {
   const box = useRef(null)
   const [problem, setProblem] = useState('')
   useLayoutEffect(() => {
@@ -41,7 +45,11 @@ function Chart({ spec, rows, label }) {
       if (drawn) return
       drawn = true
       draw(box.current, spec, rows, label).then(
-        (made) => (gone ? made.finalize() : (view = made)),
+        (made) => {
+          if (gone) return made.finalize()
+          view = made
+          if (onMark) made.addEventListener('click', (_, item) => onMark(item?.tooltip ? item : null))
+        },
         (error) => gone || setProblem(String(error?.message ?? error)),
       )
     }

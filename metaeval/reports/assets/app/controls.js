@@ -82,12 +82,12 @@ const Simulated = ({ loud }) =>
 const Marks = ({ evaluator: { simulated, inTruth } }) =>
   html`${simulated && html` <${Simulated} loud="simulated" />`}${inTruth && html` <span class="badge">part of the truth</span>`}`
 
-/** An evaluator's name, which breaks at its signs; in a table a very long one is cut, whole when pointed at. */
-function Name({ evaluator: { name } }) {
-  const long = name.length > 80
-  const parts = name.split(/(?<=[_/,(])/)
+/** An evaluator's name, which breaks at its signs; its spec, when pointed at. In a table a very long one is cut. */
+function Name({ evaluator: { label, spec } }) {
+  const long = label.length > 80
+  const parts = label.split(/(?<=[_/,])|(?=\()/)
   return html`<bdi class=${`words ${long ? 'long' : ''}`} dir="auto"
-    title=${long ? name : undefined}>${parts.map((part, i) => [i > 0 && html`<wbr />`, part])}</bdi>`
+    title=${long || spec !== label ? spec : undefined}>${parts.map((part, i) => [i > 0 && html`<wbr />`, part])}</bdi>`
 }
 
 /** An evaluator as rows name it. */
@@ -98,14 +98,16 @@ const Evaluator = ({ evaluator }) =>
 const Status = ({ children }) =>
   html`<span class=${children === 'ok' || children === NOTHING ? 'ok' : 'status'}>${children}</span>`
 
+/** Text in which a command stands between grave accents. */
+const Coded = ({ text }) => text.split('`').map((part, i) => (i % 2 ? html`<code>${part}</code>` : part))
+
 /** Sentences below a table or a figure that are shown at once. */
 const SENTENCES = 3
 
 /** The others are folded, one in a line. */
 function Notes({ notes }) {
   const sentences = notes.filter(Boolean).flatMap((note) => note.split(/(?<=[.?!])\s+/))
-  const coded = (part, i) => i % 2 ? html`<code>${part}</code>` : part
-  const line = (text) => html`<p class="note">${text.split('`').map(coded)}</p>`
+  const line = (text) => html`<p class="note"><${Coded} text=${text} /></p>`
   const folded = sentences.splice(SENTENCES)
   return html`${sentences.length > 0 && line(sentences.join(' '))}${
     folded.length > 0 &&

@@ -20,7 +20,8 @@ function once(make) {
 
 /** The payload with its board and units made ready, and `cell`, `testsOf`, `peopleOf`, `ranking` of a view. */
 function studyOf(payload) {
-  const { cells, evaluators } = payload
+  const { cells, answer } = payload
+  const evaluators = payload.evaluators.map((e) => ({ ...e, trust: answer.judges[e.name]?.words }))
   const board = boardOf(payload.board)
   const units = unitsOf(payload.units, board)
   const key = (view) => board.dimensions.map((d) => view[d.param]).join('\u0000')
@@ -50,11 +51,12 @@ function studyOf(payload) {
 
   return {
     ...payload,
+    evaluators,
     board,
     units,
     tests,
     groups: payload.groups.map((groups) => groupsOf(groups, board, units)),
-    byName: new Map(evaluators.map(({ name }, e) => [name, e])),
+    byName: new Map(evaluators.flatMap(({ name, label }, e) => [[label, e], [name, e]])),
     kinds: [...new Map(evaluators.map((e) => [e.kind, e.kindTitle]))],
     key,
     cell,

@@ -10,6 +10,8 @@ function RowName({ study, text }) {
 const MANY_ROWS = 40
 /** Of more rows than these the first are shown, until all are wanted. */
 const FOLDED_ROWS = 50
+/** So many rows of a table of more than twice as many are printed, unless all are wanted. */
+const PRINTED_ROWS = 10
 
 /** The columns of a long sheet whose values come again, as choices. */
 function choicesOf({ columns, rows }) {
@@ -41,6 +43,8 @@ function SheetTable({ study, sheet }) {
   const named = Math.max(0, columns.findIndex((_, c) => rows.some((row) => study.byName.has(row[c]))))
   const shown = rows.filter((row) => choices.every(({ c }) => !chosen[c] || row[c] === chosen[c]))
   const long = shown.length > FOLDED_ROWS
+  const cut = !whole && shown.length > 2 * PRINTED_ROWS
+  const kept = (r) => (!long || whole || r < MANY_ROWS ? (cut && r >= PRINTED_ROWS ? 'beyond' : '') : 'more')
   const sides = useMemo(() => columns.map(({ form }, c) => (form === 'text' ? `text ${c === named ? '' : roomOf(rows, c)}` : '')), [sheet])
   const order = orderOf(columns, named)
   const cell = (text, c) =>
@@ -62,9 +66,10 @@ function SheetTable({ study, sheet }) {
       <thead><tr>${order.map((c) => html`<th scope="col" key=${c}
         class=${sides[c]}>${columns[c].title.replaceAll('-', '\u2011')}</th>`)}</tr></thead>
       <tbody>${shown.map(
-        (row, r) => html`<tr key=${r} class=${r < MANY_ROWS || !long || whole ? '' : 'more'}>${order.map((c) => cell(row[c], c))}</tr>`,
+        (row, r) => html`<tr key=${r} class=${kept(r)}>${order.map((c) => cell(row[c], c))}</tr>`,
       )}${!shown.length && html`<tr><td colspan=${columns.length}>Nothing is left: change a choice.</td></tr>`}</tbody>
     </table></${Wide}>
+    ${cut && html`<p class="printed">The first ${PRINTED_ROWS} of ${count(shown.length)} rows are printed; the page has all.</p>`}
     <p class="rows">${
       long &&
       html`<button type="button" class="unfold" aria-expanded=${whole} onClick=${() => setWhole(!whole)}>

@@ -11,18 +11,23 @@ function csvCell(value) {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-/** `table()` returns the header and the rows of the file; its name says if anything on the page is simulated. */
+/** Save a file that the page made; its name says if anything on the page is simulated. */
+function save(blob, name, suffix) {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(blob)
+  const simulated = document.querySelector('header .simulated') ? 'SIMULATED ' : ''
+  link.download = `${`${simulated}${name}`.replace(/[^\p{L}\p{N}]+/gu, '-')}.${suffix}`
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+}
+
+/** `table()` returns the header and the rows of the file. */
 function Download({ name, table }) {
-  const save = () => {
+  const saved = () => {
     const text = table().map((row) => `${row.map(csvCell).join(',')}\n`).join('')
-    const link = document.createElement('a')
-    link.href = URL.createObjectURL(new Blob(['\ufeff', text], { type: 'text/csv' }))
-    const simulated = document.querySelector('header .simulated') ? 'SIMULATED ' : ''
-    link.download = `${`${simulated}${name}`.replace(/[^\p{L}\p{N}]+/gu, '-')}.csv`
-    link.click()
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+    save(new Blob(['\ufeff', text], { type: 'text/csv' }), name, 'csv')
   }
-  return html`<button type="button" class="download" onClick=${save}
+  return html`<button type="button" class="download" onClick=${saved}
     title="What the table shows, all pages, with every digit that this page has">CSV<span
     class="hidden"> of ${name}</span></button>`
 }

@@ -32,7 +32,7 @@ function GroupsPage({ study, params }) {
   return html`<section class="groups">
     <h2 tabindex="-1">${groupsTitle(study)}: <${Evaluator} evaluator=${study.evaluators[e]} /></h2>
     <div class="controls" role="group" aria-label="What is shown">
-      <${Choice} label="Evaluator" all=${study.evaluators.map((x) => x.name)} value=${name}
+      <${Select} label="Evaluator" options=${study.evaluators.map((x) => [x.name, x.label])} value=${name}
         onChange=${(evaluator) => set({ evaluator, page: '' })} />
       <${DimensionChoices} dimensions=${before} ...${choices} />
       <${Select} label="By" value=${groups.name} options=${study.groups.map((g) => [g.name, g.title])}

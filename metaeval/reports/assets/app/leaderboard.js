@@ -14,20 +14,32 @@ function Leaderboard({ study, params }) {
   const type = (q) => set({ q }, { replace: true })
   const offered = board.dimensions.filter((d) => mode === 'column' || !board.columns.includes(d))
   const shared = { study, rows, params, view, set }
+  const narrow = useMatch('(max-width: 48rem)')
+  const judged = study.answer.lines.slice(1).map((line) => html`<li key=${line}><${Words}><${Coded} text=${line} /></${Words}></li>`)
+  const few = judged.length > 0 && judged.length <= (narrow ? 1 : 3)
+  const choices = html`<div class="controls" role="group" aria-label="What is shown">
+    ${
+      modes.length > 1 &&
+      html`<${Select} label="Show" value=${mode} options=${modes}
+      onChange=${(m) => set({ mode: m === 'column' ? '' : m, sort: '' })} />`
+    }
+    <${DimensionChoices} dimensions=${offered} view=${view} set=${set} />
+    <${Select} label="Kind" value=${params.kind ?? ''} options=${[['', 'all'], ...study.kinds]}
+      onChange=${(kind) => set({ kind })} />
+    <${Search} label="Search evaluators" value=${params.q} onInput=${type} />
+  </div>`
   return html`<section class="leaderboard">
     <h2 tabindex="-1">Leaderboard</h2>
-    <div class="controls" role="group" aria-label="What is shown">
-      ${
-        modes.length > 1 &&
-        html`<${Select} label="Show" value=${mode} options=${modes}
-        onChange=${(m) => set({ mode: m === 'column' ? '' : m, sort: '' })} />`
-      }
-      <${DimensionChoices} dimensions=${offered} view=${view} set=${set} />
-      <${Select} label="Kind" value=${params.kind ?? ''} options=${[['', 'all'], ...study.kinds]}
-        onChange=${(kind) => set({ kind })} />
-      <${Search} label="Search evaluators" value=${params.q} onInput=${type} />
-    </div>
+    <p class="answer"><${Words}>${typeset(study.answer.sentences.join(' '))}</${Words}></p>
+    ${few && html`<ul class="judged">${judged}</ul>`}
+    ${narrow ? html`<details class="choices"><summary>Choose what is shown</summary>${choices}</details>` : choices}
     ${mode === 'column' ? html`<${OneColumn} ...${shared} />` : html`<${AllCells} ...${shared} />`}
+    ${
+      narrow &&
+      judged.length > 0 &&
+      !few &&
+      html`<details class="call"><summary>What is known of the judges</summary><ul>${judged}</ul></details>`
+    }
     <${Glossary} study=${study} />
   </section>`
 }
@@ -37,7 +49,7 @@ const FILTERS = [
   { id: 'kind', value: ({ evaluator }) => evaluator.kind, hidden: true },
   {
     id: 'words',
-    value: ({ evaluator }) => `${evaluator.name}\n${evaluator.spec}\n${evaluator.kindTitle}`.toLowerCase(),
+    value: ({ evaluator }) => `${evaluator.name}\n${evaluator.label}\n${evaluator.spec}\n${evaluator.kindTitle}`.toLowerCase(),
     hidden: true,
     search: true,
   },
@@ -49,22 +61,27 @@ const nameColumn = {
   text: true,
   csv: {
     evaluator: ({ evaluator }) => evaluator.name,
+    name: ({ evaluator }) => evaluator.label,
     simulated: ({ evaluator }) => (evaluator.simulated ? 'yes' : ''),
     'part of the truth': ({ evaluator }) => (evaluator.inTruth ? 'yes' : ''),
   },
   className: 'evaluator',
-  value: ({ evaluator }) => evaluator.name,
+  value: ({ evaluator }) => evaluator.label,
   cell: ({ evaluator }) =>
     html`<${Name} evaluator=${evaluator} /> <small class="kind">${evaluator.kindTitle}
-      <${Marks} evaluator=${evaluator} /></small>`,
+      <${Marks} evaluator=${evaluator} /></small>
+      ${
+        evaluator.trust &&
+        html`<small class="trust" title=${evaluator.trust}><${Coded} text=${capital(evaluator.trust.split('; ')[0])} />.</small>`
+      }`,
 }
 
 /** From an estimate down to the groups it is made of; without groups, to the units. */
 function DownLink({ study, e, view, what, children }) {
   const to = study.groups.length ? 'groups' : 'units'
-  const evaluator = study.evaluators[e].name
+  const { name: evaluator, label } = study.evaluators[e]
   return html`<a class="down" href=${hrefOf(to, { evaluator, ...view })}>${children}<span class="hidden">
-    : ${what ?? evaluator} in detail</span></a>`
+    : ${what ?? label} in detail</span></a>`
 }
 
 /** Why scores are missing, most frequent first. */

@@ -1,38 +1,58 @@
-// One column of the leaderboard: rank, rank group, interval, tests, what is missing, what it costs.
+// One column of the leaderboard: rank, rank range, interval, tests, what is missing, what it costs.
 
+const YES_NO = new Map([[true, 'yes'], [false, 'no']])
+
+/** The column of rank ranges, then those of who may be the best, who is better than the baseline, and by how much. */
 function testColumns(study, view) {
   const tests = study.testsOf(view)
   if (!tests) return []
-  const clusters = [...new Set(tests.cluster.filter(Boolean))].sort(COLLATOR.compare)
-  const verdict = ({ e }) => {
-    const p = tests.pBest[e]
-    if (e === tests.best && tests.cluster[e]) return 'best'
-    if (p == null) return NOTHING
-    return `${p <= tests.alpha ? 'worse, ' : ''}p ${p < 0.001 ? '' : '= '}${printed(p, 'p')}`
+  const { board } = study
+  const of = (name) => ({ e }) => tests[name][e]
+  const p = (value) => `p ${value < 0.001 ? '' : '= '}${printed(value, 'p')}`
+  const truth = (name, title, hint, more = () => '') => ({
+    id: name,
+    title,
+    hint,
+    className: 'nowrap',
+    value: (row) => (of(name)(row) == null ? null : Number(of(name)(row))),
+    csv: { [title]: (row) => YES_NO.get(of(name)(row)) },
+    cell: (row) => (of(name)(row) == null ? NOTHING : `${YES_NO.get(of(name)(row))}${more(row)}`),
+  })
+  const against = {
+    id: 'best',
+    title: 'against the best',
+    hint: 'Sorts by the difference',
+    className: 'nowrap',
+    value: of('difference'),
+    csv: {
+      difference: of('difference'),
+      'difference, low': of('difference_low'),
+      'difference, high': of('difference_high'),
+      'p against the best': of('pAgainstBest'),
+    },
+    cell: (row) => {
+      if (row.e === tests.best) return 'best'
+      if (of('difference')(row) == null) return NOTHING
+      if (of('difference_low')(row) == null) return p(of('pAgainstBest')(row))
+      const [value, low, high] = ['difference', 'difference_low', 'difference_high'].map((n) => board.print(of(n)(row)))
+      return `${value} [${low}, ${high}]`
+    },
   }
+  if (tests.refused) return [null, against]
   return [
     {
-      id: 'cluster',
-      title: 'rank group',
+      id: 'range',
+      title: 'rank range',
       ascending: true,
-      className: 'cluster',
-      hint: 'A rank group holds the evaluators not significantly worse than its best',
-      value: ({ e }) => (tests.cluster[e] ? clusters.indexOf(tests.cluster[e]) : null),
-      csv: { 'rank group': ({ e }) => tests.cluster[e] },
-      cell: ({ e }) => {
-        const cluster = tests.cluster[e]
-        return html`<span
-          class=${`band band-${cluster ? Math.min(5, clusters.indexOf(cluster)) : 'none'}`}>${cluster || NOTHING}</span>`
-      },
+      className: 'range',
+      hint: 'The ranks that the data allow: some evaluators are shown better, and some worse',
+      value: ({ e }) => (tests.range[e] ? Number.parseInt(tests.range[e], 10) : null),
+      csv: { 'rank range': of('range') },
+      cell: ({ e }) => tests.range[e] || NOTHING,
     },
-    {
-      id: 'best',
-      title: 'against the best',
-      className: 'nowrap',
-      value: ({ e }) => (e === tests.best ? 2 : tests.pBest[e]),
-      csv: { 'p against the best': ({ e }) => tests.pBest[e] },
-      cell: verdict,
-    },
+    truth('mayBeBest', 'may be best of all', 'No evaluator is shown better', (row) => `, ${p(of('pBest')(row))}`),
+    tests.baseline && truth('better', `better than ${tests.baseline}`, 'Shown better than this baseline'),
+    against,
   ]
 }
 
@@ -67,7 +87,7 @@ function columnsOf(study, view, axis, people) {
   const { ranks } = study.ranking(view)
   const cell = ({ e }) => study.cell(e, view)
   const intervals = study.evaluators.some((_, e) => study.cell(e, view)?.low != null)
-  const [cluster, best] = testColumns(study, view)
+  const [range, ...tested] = testColumns(study, view)
   const interval = {
     id: 'low',
     title: 'interval',
@@ -99,7 +119,7 @@ function columnsOf(study, view, axis, people) {
       value: ({ e }) => ranks.get(e),
       cell: ({ e }) => ranks.get(e) ?? NOTHING,
     },
-    cluster,
+    range,
     nameColumn,
     {
       id: 'estimate',
@@ -122,7 +142,7 @@ function columnsOf(study, view, axis, people) {
     },
     second,
     intervals && interval,
-    best,
+    ...tested,
     ...countColumns(study, view),
     ...costColumns(study),
     ...FILTERS,

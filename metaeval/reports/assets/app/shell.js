@@ -14,11 +14,26 @@ const VIEWS = {
 
 /** Whether the page is being printed; charts that are shown then are drawn at once. */
 let isPrinting = false
+/** Whether a reader wants the view on paper that is shown, and no other. */
+let printsOne = false
+
+function PrintButtons({ whole }) {
+  const print = (one) => {
+    printsOne = one
+    window.print()
+    printsOne = false
+  }
+  return html`<span class="print"><button type="button" onClick=${() => print(true)}>Print this view</button>
+    ${whole && html` <button type="button" onClick=${() => print(false)}>Print all</button>`}</span>`
+}
 
 function usePrinting() {
-  const [printing, setPrinting] = useState(false)
+  const [printing, setPrinting] = useState('')
   useLayoutEffect(() => {
-    const follow = ({ type }) => setPrinting((isPrinting = type === 'beforeprint'))
+    const follow = ({ type }) => {
+      isPrinting = type === 'beforeprint'
+      setPrinting(!isPrinting ? '' : printsOne ? 'view' : 'all')
+    }
     addEventListener('beforeprint', follow)
     addEventListener('afterprint', follow)
   }, [])
@@ -34,6 +49,7 @@ function viewsOf({ sheets }) {
 
 function Header({ study, current, views }) {
   const { dataset } = study
+  const narrow = useMatch('(max-width: 48rem)')
   const skip = (event) => {
     event.preventDefault() // the address is the view, so it cannot be an anchor as well
     document.getElementById('main').focus()
@@ -48,7 +64,10 @@ function Header({ study, current, views }) {
         ${' '}${plural(study.evaluators.length, 'evaluator')} · truth <${Words}>${study.truth}</${Words}></p>
       ${
         study.simulated.loud &&
-        html`<p class="simulated"><strong>${study.simulated.loud}</strong> <${Words}>${study.simulated.sentence}</${Words}></p>`
+        (narrow
+          ? html`<details class="simulated"><summary><strong>${study.simulated.loud}</strong></summary>
+        <${Words}>${study.simulated.sentence}</${Words}></details>`
+          : html`<p class="simulated"><strong>${study.simulated.loud}</strong> <${Words}>${study.simulated.sentence}</${Words}></p>`)
       }
       ${
         study.lost.length > 0 &&
@@ -88,7 +107,7 @@ function App({ study }) {
   const name = known ? route.name : 'leaderboard'
   const { title, under, alone } = views[name]
   // A report prints whole; a list of units or a unit by itself.
-  const whole = usePrinting() && !alone
+  const whole = usePrinting() === 'all' && !alone
   const shown = Object.keys(views).filter((v) =>
     whole ? !views[v].alone && views[v].there(study) : v === name,
   )
@@ -106,5 +125,6 @@ function App({ study }) {
     <main id="main" tabindex="-1" ref=${main}>
       ${shown.map((v) => html`<${views[v].view} key=${v} study=${study} params=${v === name ? route.params : {}} />`)}
     </main>
-    <footer>Made by metaeval ${study.metaeval}. This page needs no other file and no network.</footer>`
+    <footer>Made by metaeval ${study.metaeval}. This page needs no other file and no network.
+      <${PrintButtons} whole=${!alone} /></footer>`
 }

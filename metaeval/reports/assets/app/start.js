@@ -12,11 +12,11 @@ function delayLoad() {
   }
 }
 
-/** Paper has no buttons: what is folded in <details> is opened while the page is printed. */
+/** Paper has no buttons: what is folded in <details> is opened while the page is printed, but for prompts and signatures. */
 function unfoldForPrint() {
   let opened = []
   addEventListener('beforeprint', () => {
-    opened = [...document.querySelectorAll('details:not([open])')]
+    opened = [...document.querySelectorAll('details:not([open], .call, .call details), .words-of-kind:not([open])')]
     for (const details of opened) details.open = true
   })
   addEventListener('afterprint', () => {

@@ -5,6 +5,18 @@ const html = vendor.htm.bind(h)
 /** Text from the data: its own direction, and it wraps wherever it must. */
 const Words = ({ children, ...props }) => html`<bdi class="words" dir="auto" ...${props}>${children}</bdi>`
 
+/** Whether the window is as a media query says. */
+function useMatch(query) {
+  const [is, setIs] = useState(() => matchMedia(query).matches)
+  useEffect(() => {
+    const list = matchMedia(query)
+    const follow = () => setIs(list.matches)
+    list.addEventListener('change', follow)
+    return () => list.removeEventListener('change', follow)
+  }, [query])
+  return is
+}
+
 const plural = (n, noun) => `${count(n)} ${noun}${n === 1 || noun.endsWith('s') ? '' : 's'}`
 
 /** "a, b and c" */

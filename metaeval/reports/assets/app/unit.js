@@ -17,6 +17,13 @@ function UnitPage({ study, params }) {
   }
   const others = othersOf(units, u)
   const other = others.find((v) => units.value(units.compared, v) === params.beside)
+  const all = other === undefined && params.beside === ALL
+  const a = ratedOf(study, params)
+  const among = (v) => ({
+    u: v,
+    a,
+    title: v === u ? units.value(units.compared, v) : html`<a href=${unitHref(params, v)}>${units.value(units.compared, v)}</a>`,
+  })
   const title = units.heading && units.value(units.heading, u)
   return html`<section class="unit">
     <nav class="steps" aria-label="Units of the list">
@@ -33,8 +40,8 @@ function UnitPage({ study, params }) {
     ${
       others.length > 0 &&
       html`<div class="controls"><${Select} label=${`Beside ${units.value(units.compared, u)}`}
-        value=${other === undefined ? '' : params.beside}
-        options=${[['', 'nothing'], ...others.map((o) => [o, o].map((v) => units.value(units.compared, v)))]}
+        value=${other === undefined && !all ? '' : params.beside}
+        options=${[['', 'nothing'], [ALL, `all ${others.length}: their scores`], ...others.map((o) => [o, o].map((v) => units.value(units.compared, v)))]}
         onChange=${(beside) => go('unit', { ...params, beside })} /></div>`
     }
     ${
@@ -42,19 +49,27 @@ function UnitPage({ study, params }) {
       html`<div class="versus">${[u, other].map((v) => html`<section key=${v}>
         <h3><${Words}>${units.value(units.compared, v)}</${Words}></h3>
         <${UnitTexts} units=${units} u=${v} />
-        <${UnitScores} study=${study} u=${v} chosen=${params.evaluator} />
+        <${UnitScores} study=${study} columns=${ratedColumns(units, v)} chosen=${params.evaluator} />
       </section>`)}</div>`
+    }
+    ${
+      all &&
+      html`<${UnitScores} study=${study} chosen=${params.evaluator} columns=${[u, ...others].map(among)}
+        title=${`Truth and scores, ${units.rated[a].name}: all of this ${listed(units.keys.filter((k) => k !== units.compared).map((k) => k.title))}`} />`
     }
     <div class="unit-body">
       ${
         other === undefined &&
         html`<${UnitTexts} key=${u} units=${units} u=${u} />
-        <${UnitScores} study=${study} u=${u} chosen=${params.evaluator} />`
+        ${!all && html`<${UnitScores} study=${study} columns=${ratedColumns(units, u)} chosen=${params.evaluator} />`}`
       }
       <${UnitCalls} study=${study} u=${u} chosen=${params.evaluator} />
     </div>
   </section>`
 }
+
+/** What stands beside a unit, where it is no single one. */
+const ALL = 'all'
 
 /** Units of which all keys but the compared one are the same: what others wrote for the same user and item. */
 function othersOf({ compared, keys, rows }, u) {
@@ -82,31 +97,33 @@ function UnitTexts({ units, u }) {
   )}</div>`)}</div>`
 }
 
+/** A column for each thing that a unit is rated for. */
+const ratedColumns = ({ rated }, u) => rated.map(({ name, statement }, a) => ({ u, a, title: name, hint: statement }))
+
 /** The truth first, then the evaluators; a word where there is no score. */
-function UnitScores({ study, u, chosen }) {
+function UnitScores({ study, columns, chosen, title = 'Truth and scores' }) {
   const { units, evaluators } = study
-  const cell = (e, a) => {
+  const cell = (e, { u, a }) => {
     const given = units.scoreOf(e, a, u)
     const status = units.statusOf(e, a, u)
     if (given === null) return html`<td class="status">${status}</td>`
     const within = study.within?.[evaluators[e].name]?.[units.rated[a].name]
     return html`<td>${score(given)}${within !== undefined && html` <span class="note">± ${score(within)}</span>`}</td>`
   }
-  return html`<div class="unit-scores"><h3>Truth and scores</h3>
-    <${Wide} label="Truth and scores"><table class="scores">
-      <caption class="hidden">Truth and scores of this unit</caption>
+  return html`<div class="unit-scores"><h3>${title}</h3>
+    <${Wide} label=${title}><table class="scores">
+      <caption class="hidden">${title} of this unit</caption>
       <thead><tr><th scope="col" class="text">evaluator</th>
-        ${units.rated.map(({ name, statement }) => html`<th scope="col" key=${name}
-          title=${statement || undefined}>${name}</th>`)}</tr></thead>
+        ${columns.map(({ title, hint }, i) => html`<th scope="col" key=${i} title=${hint || undefined}>${title}</th>`)}</tr></thead>
       <tbody>
         <tr class="truth">
           <th scope="row" class="text evaluator">truth: <${Words}>${study.truth}</${Words}></th>
-          ${units.rated.map((_, a) => html`<td key=${a}>${score(units.truthOf(a, u))}</td>`)}</tr>
+          ${columns.map(({ u, a }, i) => html`<td key=${i}>${score(units.truthOf(a, u))}</td>`)}</tr>
         ${evaluators.map(
           (evaluator, e) => html`<tr key=${e} class=${evaluator.name === chosen ? 'chosen' : ''}>
           <th scope="row" class="text evaluator"><${Evaluator} evaluator=${evaluator} />
             ${evaluator.name === chosen && html`<span class="hidden"> (chosen)</span>`}</th>
-          ${units.rated.map((_, a) => cell(e, a))}</tr>`,
+          ${columns.map((column) => cell(e, column))}</tr>`,
         )}
       </tbody>
     </table></${Wide}>

@@ -12,13 +12,31 @@ function ratedOf({ units }, params) {
   )
 }
 
+/** Of each unit how many percent of the others are below it; equals share the middle of their places. Values rise. */
+function placesOf({ values, codes }) {
+  const sizes = values.map(() => 0)
+  for (const code of codes) if (code >= 0) sizes[code]++
+  let known = 0
+  const middles = sizes.map((n) => (known += n) - (n + 1) / 2)
+  return codes.map((code) => (code < 0 ? null : (100 * middles[code]) / Math.max(1, known - 1)))
+}
+
+/** What units are sorted by at first, and how it is said. */
+const DISAGREEMENT = 'disagreement'
+const disagreementNote = ({ onScale }) =>
+  onScale
+    ? 'Disagreement is the distance of score and truth, in points of their scale.'
+    : 'These scores are not on the scale of the truth: disagreement is the distance of their ranks among the units of this page, in % of the units.'
+
 function unitColumns({ units, evaluators }, e, a) {
   // The other item of a pair is in the list, too.
   const [first, ...beside] = units.parts.filter((part, i) => i === 0 || part.beside)
+  const { onScale } = evaluators[e]
+  const [places, truths] = onScale ? [] : [units.scores[e][a], units.truth[a]].map(placesOf)
   const difference = ({ u }) => {
-    const given = units.scoreOf(e, a, u)
-    const truth = units.truthOf(a, u)
-    return given === null || truth === null ? null : Math.abs(given - truth)
+    const given = onScale ? units.scoreOf(e, a, u) : places[u]
+    const truth = onScale ? units.truthOf(a, u) : truths[u]
+    return given == null || truth == null ? null : Math.abs(given - truth)
   }
   const words = ({ u }) =>
     [...[first, ...beside].map((part) => units.text(part, u)), ...units.columns.map((c) => units.value(c, u) ?? '')].join('\n').toLowerCase()
@@ -54,12 +72,12 @@ function unitColumns({ units, evaluators }, e, a) {
           ? html`<${Status}>${units.statusOf(e, a, u)}</${Status}>`
           : score(units.scoreOf(e, a, u)),
     },
-    evaluators[e].onScale && {
-      id: 'difference',
-      title: '|difference|',
-      hint: 'Distance between score and truth',
+    {
+      id: DISAGREEMENT,
+      title: onScale ? DISAGREEMENT : `${DISAGREEMENT}, ranks in %`,
+      hint: disagreementNote(evaluators[e]),
       value: difference,
-      cell: (row) => score(difference(row)),
+      cell: (row) => (onScale ? score : (x) => printed(x, 'count'))(difference(row)),
     },
     ...units.columns.map((column) => ({
       id: column.id,
@@ -71,7 +89,7 @@ function unitColumns({ units, evaluators }, e, a) {
     })),
     { id: 'status', hidden: true, value: ({ u }) => units.statusOf(e, a, u) },
     { id: 'words', hidden: true, search: true, value: words },
-  ].filter(Boolean)
+  ]
 }
 
 /** What a list of units depends on: an evaluator, what is rated, and what the address filters and sorts by. */
@@ -80,7 +98,7 @@ function useUnits(study, params, pageSize) {
   const a = ratedOf(study, params)
   const columns = useMemo(() => unitColumns(study, e, a), [study, e, a])
   const filters = Object.fromEntries([...study.units.keys.map(({ id }) => id), 'status'].map((id) => [id, params[id]]))
-  const { sort, q, page } = params
+  const { sort = `-${DISAGREEMENT}`, q, page } = params
   return { e, a, found: useTable({ rows: study.units.rows, columns, sort, q, filters, page, pageSize }) }
 }
 
@@ -108,7 +126,7 @@ function UnitList({ study, params }) {
   const { units } = study
   const { dimension } = units
   const param = ratedParam(units)
-  const { name } = study.evaluators[e]
+  const { name, label } = study.evaluators[e]
   const names = units.rated.map((x) => x.name)
   const summed = dimension?.values.some((v) => v.name === params[param]) && params[param] !== names[a]
   const set = (changes, options) => go('units', { ...params, ...changes }, options)
@@ -119,7 +137,7 @@ function UnitList({ study, params }) {
   }
   const shown = found.columns.map((c) => (c.id === 'text' ? { ...c, cell: snippet } : c))
   const statuses = units.statusNames
-  const caption = html`Truth <${Words}>${study.truth}</${Words}> and scores of <${Words}>${name}</${Words}>,
+  const caption = html`Truth <${Words}>${study.truth}</${Words}> and scores of <${Words}>${label}</${Words}>,
     ${' '}${names[a]} <${Simulated} loud=${study.simulated.loud} />`
   return html`<section class="units">
     <h2 tabindex="-1">Units</h2>
@@ -141,7 +159,7 @@ function UnitList({ study, params }) {
     </div>
     ${summed && html`<p class="note">
       Units are rated ${dimension.title} by ${dimension.title}; this is ${names[a]}.</p>`}
-    <${Notes} notes=${[units.note, ...elsewhereOf(study, params)]} />
+    <${Notes} notes=${[disagreementNote(study.evaluators[e]), units.note, ...elsewhereOf(study, params)]} />
     <${DataTable} found=${{ ...found, columns: shown }} caption=${caption} label="units" noun="unit"
       rowHeader="text" rowKey=${({ u }) => u}
       onSort=${(sort) => set({ sort, page: '' }, { replace: true })}

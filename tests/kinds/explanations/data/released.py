@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from metaeval.kinds.explanations.data.studies.recexp import PICKLE
+from metaeval.kinds.explanations.data.imports.recexp import PICKLE
 
 RAW_IDS = ["13800000001", "13800000001", "13800000002"]
 ITEMS, TYPES = [527, 527, 8], ["peer", "pop", "peer"]

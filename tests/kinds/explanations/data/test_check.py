@@ -6,7 +6,7 @@ import pytest
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data import loading
-from metaeval.kinds.files.loading import inspect
+from metaeval.kinds.reading import inspect
 
 EXPLANATIONS, RATINGS, MANIFEST = "explanations.csv", "ratings.csv", "dataset.yaml"
 CASES = {

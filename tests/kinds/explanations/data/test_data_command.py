@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from metaeval.base.errors import DataError
 from metaeval.cli.data import data
-from metaeval.kinds.explanations.data.studies.recexp import import_recexp
+from metaeval.kinds.explanations.data.imports.recexp import import_recexp
 from tests.conftest import ROOT
 from tests.kinds.explanations.data import released
 

@@ -115,7 +115,7 @@ def test_labels_that_people_gave_are_not_replaced(tiny, name):
 
 def test_a_failure_leaves_the_old_data_set_and_nothing_else(tiny, monkeypatch):
     data = loading.load(tiny.folder)
-    monkeypatch.setattr("metaeval.kinds.files.folder.write_table", lambda *_: 1 / 0)
+    monkeypatch.setattr("metaeval.data.folder.write_table", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         loading.save(data, tiny.folder, force=True)
     with pytest.raises(ZeroDivisionError):

@@ -7,7 +7,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data.hf_datasets import ABOUT
-from metaeval.kinds.files.loading import inspect
+from metaeval.kinds.reading import inspect
 from tests.tiny import write_tiny
 
 

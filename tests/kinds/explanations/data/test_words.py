@@ -15,10 +15,10 @@ from sklearn.metrics import cohen_kappa_score
 
 import metaeval as me
 from metaeval.base.errors import DataError, MetaevalError
+from metaeval.data.manifest import FORMATS
+from metaeval.kinds.explanations.data.imports.table import import_table
 from metaeval.kinds.explanations.data.recorded import add_scores
-from metaeval.kinds.explanations.data.tables.importer import import_table
-from metaeval.kinds.files.loading import load
-from metaeval.kinds.files.manifest import FORMATS
+from metaeval.kinds.reading import load
 from metaeval.stats.agreement.raters import krippendorff_alpha
 from metaeval.study.overview import data_sheets
 from metaeval.trust.calibration.calibrating import calibration_of

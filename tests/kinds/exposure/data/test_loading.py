@@ -16,9 +16,9 @@ from pandas.testing import assert_frame_equal
 import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.cli import cli
+from metaeval.data.tables.columns import text_column
+from metaeval.data.tables.table import from_frame
 from metaeval.kinds.exposure.data.loading import category_column, load, log_of, save, time_column
-from metaeval.sources.tables.columns import text_column
-from metaeval.sources.tables.table import from_frame
 from tests.examples import examples
 
 ABOUT = {"name": "shop", "outcome": {"min": 0, "max": 1}}

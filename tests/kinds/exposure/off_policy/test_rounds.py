@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaeval.base.errors import MetaevalError
+from metaeval.data.tables.table import from_frame
 from metaeval.kinds.exposure.data.loading import log_of
 from metaeval.kinds.exposure.off_policy.policies import (
     arrays_of,
@@ -15,7 +16,6 @@ from metaeval.kinds.exposure.off_policy.policies import (
     read_policy,
     read_predictions,
 )
-from metaeval.sources.tables.table import from_frame
 from tests.examples import examples
 
 ABOUT = {"name": "log", "outcome": {"min": 0, "max": 1}}

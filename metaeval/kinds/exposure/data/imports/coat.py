@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from functools import partial
 
+from metaeval.data.imports import Files, importer
+from metaeval.data.released import STARS, chosen_propensities, read_coat
 from metaeval.kinds.exposure.data.loading import FOLDER
 from metaeval.kinds.exposure.data.log_set import OUTCOME, PROPENSITY
-from metaeval.kinds.files.loading import Files, importer
-from metaeval.sources.coat import STARS, chosen_propensities, read_coat
 
 _POSITIVE = 4
 

@@ -23,10 +23,10 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, sound
 from metaeval.base.yaml_lines import read_yaml
+from metaeval.data.imports import Imported
+from metaeval.data.tables.table import Table, read_table
 from metaeval.kinds.exposure.data.loading import POLICIES, log_of, refuse_if_in_the_way, save
 from metaeval.kinds.exposure.data.log_set import ITEM, OUTCOME, POSITION, PROPENSITY, TIME, LogSet
-from metaeval.kinds.files.loading import Imported
-from metaeval.sources.tables.table import Table, read_table
 from metaeval.stats.coefficients.tables import Floats
 
 Campaign: TypeAlias = Literal["men", "women", "all"]

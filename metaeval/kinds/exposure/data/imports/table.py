@@ -9,12 +9,12 @@ from pydantic import Field
 
 from metaeval.base.errors import DataError, Problem
 from metaeval.base.validation import Strict
+from metaeval.data.imports import Files, TableFile, absent_columns, once, renamed, table_importer
+from metaeval.data.tables.columns import TimeUnit, timed
+from metaeval.data.tables.entries import Name
+from metaeval.data.tables.table import Quote, Table
 from metaeval.kinds.exposure.data.loading import FOLDER, Described
 from metaeval.kinds.exposure.data.log_set import ITEM, TIME, USER
-from metaeval.kinds.files.loading import Files, TableFile, absent_columns, once, renamed, table_importer
-from metaeval.sources.tables.entries import Name
-from metaeval.sources.tables.table import Quote, Table
-from metaeval.sources.tables.times import TimeUnit, timed
 
 
 class LogColumns(Strict):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from metaeval.base.records import USER_RATER
-from metaeval.kinds.files.loading import Files
+from metaeval.data.imports import Files
+from metaeval.data.released import STARS, read_coat
 from metaeval.kinds.relevance.data.loading import importer_of_labels
-from metaeval.sources.coat import STARS, read_coat
 
 _RELEVANT = 4
 

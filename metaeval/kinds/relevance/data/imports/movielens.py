@@ -12,10 +12,10 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError
 from metaeval.base.records import USER_RATER
-from metaeval.kinds.files.loading import Files
+from metaeval.data.imports import Files
+from metaeval.data.released import LICENCE, read_movielens
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
 from metaeval.kinds.relevance.data.loading import importer_of_labels
-from metaeval.sources.movielens import LICENCE, read_movielens
 from metaeval.stats.resampling.weights import drawn
 
 Split = Literal["user", "time"]

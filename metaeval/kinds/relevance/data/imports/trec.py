@@ -13,12 +13,12 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem
 from metaeval.base.records import Scale
+from metaeval.data.imports import Files
+from metaeval.data.tables.table import Table, read_table
+from metaeval.data.trec import SystemRuns, judge_files, read_qrels, read_runs, run_files
 from metaeval.evaluators.recorded import ORIGINS
-from metaeval.kinds.files.loading import Files
 from metaeval.kinds.relevance.data.collection import KEYS, USER
 from metaeval.kinds.relevance.data.loading import QUESTION, importer_of_labels
-from metaeval.sources.tables.table import Table, read_table
-from metaeval.sources.trec import SystemRuns, judge_files, read_qrels, read_runs, run_files
 
 _LISTED = 20  # systems in a note
 _SLIPS = 0.01  # share of a model's labels off people's scale, from which on it has a scale of its own

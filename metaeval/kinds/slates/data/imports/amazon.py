@@ -13,11 +13,11 @@ import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem
+from metaeval.data.tables.columns import timed
+from metaeval.data.tables.table import Table, json_lines
 from metaeval.kinds.slates.data.imports.collecting import Candidates, importer_of_duels, newest, refuse_lines
 from metaeval.kinds.slates.data.sampling import GAIN, Sampling, rescaled
 from metaeval.kinds.slates.data.slate_set import ITEM, Domain
-from metaeval.sources.tables.table import Table, json_lines
-from metaeval.sources.tables.times import timed
 
 PRODUCTS = Domain(
     platform="a large e-commerce catalogue",

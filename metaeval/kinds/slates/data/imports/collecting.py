@@ -12,7 +12,7 @@ import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem
-from metaeval.kinds.files.loading import Files, Imported, importer
+from metaeval.data.imports import Files, Imported, importer
 from metaeval.kinds.slates.data.loading import FOLDER
 from metaeval.kinds.slates.data.sampling import UTILITIES, Sampling, draw_duels
 from metaeval.kinds.slates.data.slate_set import ITEM, USER, SlateSet

@@ -8,10 +8,10 @@ import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem
+from metaeval.data.tables.table import Table, read_headerless
 from metaeval.kinds.slates.data.imports.collecting import Candidates, importer_of_duels, refuse_lines
 from metaeval.kinds.slates.data.sampling import GAIN, Sampling
 from metaeval.kinds.slates.data.slate_set import ITEM, USER, Domain
-from metaeval.sources.tables.table import Table, read_headerless
 from metaeval.stats.resampling.weights import drawn
 
 NEWS = Domain(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from metaeval.data.released import LICENCE, read_movielens
 from metaeval.kinds.slates.data.imports.collecting import Candidates, importer_of_duels, newest
 from metaeval.kinds.slates.data.sampling import GAIN, Sampling, rescaled
 from metaeval.kinds.slates.data.slate_set import Domain
-from metaeval.sources.movielens import LICENCE, read_movielens
 
 FILMS = Domain(
     platform="a large film catalogue",

@@ -16,17 +16,16 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import FIRST, SECOND
 from metaeval.base.validation import Strict
-from metaeval.kinds.files.checks import NAME, NUMBER, DataColumn, DataTable, TableChecker
-from metaeval.kinds.files.loading import Files, absent_columns, once, renamed, table_importer
-from metaeval.kinds.files.manifest import About, ScaleModel, about
+from metaeval.data.checks import NAME, NUMBER, DataColumn, DataTable, TableChecker
+from metaeval.data.imports import Files, absent_columns, once, renamed, table_importer
+from metaeval.data.manifest import About, ScaleModel, about
+from metaeval.data.tables.columns import TimeUnit, text_column, timed
+from metaeval.data.tables.entries import Name
+from metaeval.data.tables.table import Quote, Table
 from metaeval.kinds.slates.data.imports.collecting import Candidates, duels_of, newest
 from metaeval.kinds.slates.data.loading import FOLDER, DomainModel
 from metaeval.kinds.slates.data.sampling import GAIN, Sampling, by_position, rescaled, similarities
 from metaeval.kinds.slates.data.slate_set import DUEL, ITEM, POSITION, QUESTION, SLATE, USER
-from metaeval.sources.tables.columns import text_column
-from metaeval.sources.tables.entries import Name
-from metaeval.sources.tables.table import Quote, Table
-from metaeval.sources.tables.times import TimeUnit, timed
 
 _TIME = "timestamp"
 _UTILITIES = (f"utility_{FIRST}", f"utility_{SECOND}")

@@ -1,0 +1,1 @@
+"""What people and tools wrote → checked tables: the files, maps and exports that data sets are made of."""

@@ -1,0 +1,252 @@
+"""Labels and runs of systems in TREC's formats, or as tables with a header; plain or gzip'ed.
+
+A line of labels is ``query iteration document label``, one of a run ``user Q0 item rank score system``.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import os
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from metaeval.base.errors import DataError, Problem
+from metaeval.data.tables.table import read_table, suffix_of
+
+Ints: TypeAlias = NDArray[np.int64] | NDArray[np.intp]
+
+KEYS = ["query", "document"]
+_QRELS = ["query", "iteration", "document", "label"]
+_RUN = ["user_id", "q0", "item_id", "rank", "score", "system"]
+_IDLE = {"iteration", "q0"}
+_NUMBERS = {"rank": "a whole number", "score": "a finite number"}
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_fields(
+    path: Path, fields: Sequence[str], what: str, columns: Mapping[str, str] | None = None
+) -> tuple[pd.DataFrame, list[Problem]]:
+    """Return ``line`` and the fields as text, and a problem for each line that has not as many.
+
+    ``what`` is what the file is called in the `DataError` if it is not there, or no text: "qrels file". Of a
+    table (CSV, TSV), ``columns`` says which column has a field, if it has another name.
+    """
+    if suffix_of(path) in {".csv", ".tsv"}:
+        return _of_table(path, fields, what, columns or {})
+    try:
+        content = path.read_bytes()
+        content = gzip.decompress(content) if content.startswith(_GZIP) else content
+        content.decode()
+    except FileNotFoundError:
+        raise DataError(f"there is no {what} {str(path)!r}") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path.name} is a broken gzip file; download it again") from error
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path.name} is not UTF-8 text; a line of a {what} is: {' '.join(fields)}"
+        ) from error
+    except OSError as error:
+        raise DataError(f"the {what} {str(path)!r} cannot be read: {error.strerror}") from error
+    lines = [line.split() for line in content.removeprefix(_BOM).split(b"\n")]
+    whole = [line for line in lines if len(line) == len(fields)]
+    frame = pd.DataFrame(
+        {"line": [n for n, line in enumerate(lines, start=1) if len(line) == len(fields)]}, dtype="int64"
+    )
+    parts = zip(*whole, strict=True) if whole else [()] * len(fields)
+    for name, column in zip(fields, parts, strict=True):
+        frame[name] = pd.Series(b"\n".join(column).decode().split("\n")[: len(whole)], dtype="str")
+    problems = [
+        Problem(path.name, n, None, f"has {len(line)} fields; a line is: {' '.join(fields)}")
+        for n, line in enumerate(lines, start=1)
+        if line and len(line) != len(fields)
+    ]
+    return frame, problems
+
+
+def _of_table(
+    path: Path, fields: Sequence[str], what: str, columns: Mapping[str, str]
+) -> tuple[pd.DataFrame, list[Problem]]:
+    """Read the fields of a table; those that say nothing may be absent."""
+    if not path.is_file():
+        raise DataError(f"there is no {what} {str(path)!r}")
+    table, problems = read_table(path)
+    if table is None:
+        return pd.DataFrame({"line": pd.Series(dtype="int64"), **dict.fromkeys(fields, "")}), problems
+    given = {field: columns.get(field, field) for field in fields}
+    if lacking := [c for f, c in given.items() if c not in table.frame and f not in _IDLE]:
+        have = ", ".join(map(str, table.frame.columns))
+        message = f"is missing (there are: {have}); say what it is called with --columns FIELD=COLUMN"
+        raise DataError([Problem(path.name, None, lacking[0], message)])
+    texts = {f: table.frame[c].astype(str) if c in table.frame else "0" for f, c in given.items()}
+    return pd.DataFrame({"line": table.rows, **texts}).astype(dict.fromkeys(fields, "str")), problems
+
+
+def read_qrels(path: Path, columns: Mapping[str, str] | None = None) -> tuple[pd.DataFrame, list[Problem]]:
+    """Return ``line``, ``query``, ``document`` and ``label``, all but the line as text, and every problem.
+
+    Labels stay text, so that a report can show what a judge wrote in place of a label.
+    """
+    frame, problems = read_fields(path, _QRELS, "qrels file", columns)
+    frame = frame.drop(columns="iteration")
+    if not problems and frame.empty:
+        problems.append(Problem(path.name, None, None, "has no labels"))
+    again = frame.loc[frame.duplicated(KEYS), ["line", *KEYS]]
+    problems += [
+        Problem(path.name, n, None, f"query {q!r} and document {d!r} are in an earlier line, too; keep one")
+        for n, q, d in again.itertuples(index=False)
+    ]
+    return frame, problems
+
+
+def judge_files(patterns: Sequence[str | os.PathLike[str]], people: Path | None = None) -> dict[str, Path]:
+    """Return the files that names and patterns mean, without the people's: stem → path, in order of stems."""
+    found: dict[str, Path] = {}
+    for pattern in map(str, patterns):
+        # A file that is there may have a bracket or a star in its name.
+        paths = [pattern] if Path(pattern).is_file() else glob.glob(pattern)  # noqa: PTH207 - patterns may be absolute
+        matching = sorted(Path(p) for p in paths if Path(p).is_file())
+        if not matching:
+            raise DataError(
+                f"no file fits {pattern!r}; give a judge's file, or a pattern such as 'runs/*.txt'"
+            )
+        for path in matching:
+            if people is not None and path.resolve() == people.resolve():
+                continue
+            other = found.setdefault(path.stem, path)
+            if other.resolve() != path.resolve():
+                raise DataError(
+                    f"{str(other)!r} and {str(path)!r} would both be the judge {path.stem!r}; rename one"
+                )
+    return dict(sorted(found.items()))
+
+
+class SystemRuns(NamedTuple):
+    """What systems recommended, and what is odd about the files."""
+
+    frame: pd.DataFrame
+    """``system``, ``user_id``, ``item_id``, ``rank`` (from 1, without gaps), ``score``, ``file``, ``line``;
+    by system and user in the order of the files, then by rank."""
+    ties: pd.Series[int]
+    """System → items that have the score of the one before them."""
+    contradicting: pd.Series[int]
+    """System → users whose list is in another order by the scores than by the ranks of the file."""
+
+
+def run_files(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return files, and the files of folders but hidden ones, in order of their names within each."""
+    found: list[Path] = []
+    for place in map(Path, places):
+        paths = sorted(p for p in place.iterdir() if p.is_file()) if place.is_dir() else [place]
+        files = [p for p in paths if not p.name.startswith(".")]
+        if not files:
+            raise DataError(f"the folder {str(place)!r} holds no file; name the folder of the runs")
+        found += files
+    return list(dict.fromkeys(found))
+
+
+def read_runs(
+    files: Sequence[Path], columns: Mapping[str, str] | None = None
+) -> tuple[SystemRuns | None, list[Problem]]:
+    """Read runs; a system's list for a user is ordered by score, as trec_eval does it.
+
+    Ties keep the order of the file where its lines are in the order of their scores, and are in the order of
+    the ranks where they are not, or where a list has one score alone.
+    """
+    frames, problems = [], []
+    for at, path in enumerate(files):
+        frame, found = read_fields(path, _RUN, "run file", columns)
+        problems += found or ([] if len(frame) else [Problem(path.name, None, None, "has no lines")])
+        frames.append(frame.drop(columns="q0").assign(file=at))
+    rows = pd.concat(frames, ignore_index=True)
+    names = [path.name for path in files]
+    problems += _number(rows, names)
+    if problems:
+        return None, problems
+    system, systems = pd.factorize(rows["system"])
+    lists = system.astype(np.int64) * len(rows) + pd.factorize(rows["user_id"])[0]
+    problems = [*_twice(rows, lists, names), *_of_two_files(rows, names)]
+    return (None, problems) if problems else (_ordered(rows, lists, system, systems, names), [])
+
+
+def _number(rows: pd.DataFrame, names: Sequence[str]) -> list[Problem]:
+    """Make numbers of ranks and scores, and return those that are none."""
+    problems = []
+    for column, wanted in _NUMBERS.items():
+        try:
+            numbers = pd.Series(pc.cast(pa.array(rows[column]), pa.float64()).to_numpy())
+        except pa.ArrowInvalid:  # a word, or a way to write a number that Arrow does not know
+            numbers = pd.to_numeric(rows[column], errors="coerce").astype(float)
+        fits = np.isfinite(numbers) & ((column != "rank") | (numbers % 1 == 0))
+        problems += [
+            Problem(names[file], line, column, f"is {given!r}; it is {wanted}")
+            for file, line, given in rows.loc[~fits, ["file", "line", column]].itertuples(index=False)
+        ]
+        rows[column] = numbers
+    return problems
+
+
+def _twice(rows: pd.DataFrame, lists: Ints, names: Sequence[str]) -> list[Problem]:
+    problems = []
+    for column, what in (("rank", "the rank {:.0f}"), ("item_id", "the item {!r}")):
+        cells = pd.DataFrame({"list": lists, "value": pd.factorize(rows[column])[0]})
+        again = rows.loc[cells.duplicated(), ["file", "line", column, "user_id"]]
+        problems += [
+            Problem(names[file], line, None, f"{what.format(value)} is twice in the list of user {user!r}")
+            for file, line, value, user in again.itertuples(index=False)
+        ]
+    return problems
+
+
+def _of_two_files(rows: pd.DataFrame, names: Sequence[str]) -> list[Problem]:
+    pairs = rows[["system", "file", "line"]].drop_duplicates(["system", "file"])
+    first = pairs.groupby("system")["file"].transform("first")
+    return [
+        Problem(names[file], line, None, f"the system {system!r} is in {names[other]} too; rename one")
+        for system, file, line, other in pairs.assign(first=first)[first != pairs["file"]].itertuples(
+            index=False
+        )
+    ]
+
+
+def _ordered(
+    rows: pd.DataFrame, lists: Ints, system: Ints, systems: pd.Index[str], names: Sequence[str]
+) -> SystemRuns:
+    ranks, scores, lines = (rows[name].to_numpy() for name in ("rank", "score", "line"))
+    by_line = np.lexsort((lines, lists))
+    same = _same(lists[by_line])
+    steps = np.where(same, np.append(0.0, np.diff(scores[by_line])), 0.0)
+    # Lines in the order of their scores say more of ties than ranks do; what is all one score says nothing.
+    trusted = np.isin(lists, lists[by_line][steps < 0]) & ~np.isin(lists, lists[by_line][steps > 0])
+    order = np.lexsort((np.where(trusted, lines, ranks), -scores, lists))
+    frame = rows.loc[order, ["system", "user_id", "item_id", "score"]].reset_index(drop=True)
+    same = _same(lists[order])
+    starts = np.flatnonzero(~same)
+    place = np.arange(len(frame)) - np.repeat(starts, np.diff(np.append(starts, len(frame)))) + 1
+    frame.insert(3, "rank", place)
+    frame["file"] = pd.Series(list(names)).take(rows["file"].to_numpy()[order]).to_numpy()
+    frame["line"] = lines[order]
+    tied = same & np.append(False, np.diff(scores[order]) == 0)
+    by_rank = np.lexsort((ranks, -scores, lists))
+    back = by_rank[_same(lists[by_rank]) & np.append(False, np.diff(ranks[by_rank]) < 0)]
+    contradicting = back[np.unique(lists[back], return_index=True)[1]]
+    return SystemRuns(frame, _counted(systems, system[order][tied]), _counted(systems, system[contradicting]))
+
+
+def _same(lists: Ints) -> NDArray[np.bool_]:
+    """Say of each row whether the one before it is of the same list."""
+    return np.append(False, np.diff(lists) == 0)
+
+
+def _counted(systems: pd.Index[str], codes: Ints) -> pd.Series[int]:
+    counts = pd.Series(np.bincount(codes, minlength=len(systems)), index=systems)
+    return counts[counts > 0].sort_values(ascending=False, kind="stable")

@@ -1,1 +1,0 @@
-"""Any table → a data set of explanations, by a column map."""

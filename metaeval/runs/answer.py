@@ -1,0 +1,344 @@
+"""What a run says to somebody who has a minute: a short record and its sentences, computed once.
+
+A run writes it as ``answer.json``, and a command on the run adds what it found of each judge. Reports, pages
+and messages only read it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from metaeval.base.records import Kind
+from metaeval.base.spec import USERS, EvaluatorSpec
+from metaeval.engine.board import ESTIMATES, Board, Cell
+from metaeval.engine.sheet import value_text
+from metaeval.runs.folder import ANSWER, read_output, read_record, rewrite_output
+from metaeval.runs.record import Facts, Record
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
+
+if TYPE_CHECKING:
+    from metaeval.engine.paired_tests import Comparisons
+    from metaeval.engine.ranking import PeopleLine
+
+_NAMED = 4
+"""Evaluators that a sentence names at most."""
+_CHANCE = "Random"
+"""The name of the evaluators that score by chance."""
+
+
+class JudgeTrust(Facts):
+    """What commands on the run found of a judge."""
+
+    label: str
+    found: dict[str, str]
+    """Command → what it found, as a clause; empty for one that is still to be run."""
+
+    @property
+    def words(self) -> str:
+        """What was found, and what to run."""
+        known = "; ".join(filter(None, self.found.values()))
+        todo = [f"`{command}`" for command, clause in self.found.items() if not clause]
+        run = _listed(todo).replace("`", "`metaeval ", 1) if todo else ""
+        if not known:
+            return f"run {run} before trusting it"
+        return f"{known}{f'; still to be run: {run}' if run else ''}"
+
+
+class Answer(Facts):
+    """The answer of a run; evaluators are named as in its tables."""
+
+    sentences: list[str]
+    at: dict[str, str] = Field(default_factory=dict)
+    """The cell of the board that it is about."""
+    measure: str = ""
+    tools: int = 0
+    """Evaluators that are not people."""
+    best: str = ""
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    may_be_best: list[str] = Field(default_factory=list)
+    """The tools that are not shown to be worse than the best one, which is among them."""
+    better_than: dict[str, list[str]] = Field(default_factory=dict)
+    """Baseline → the tools that are shown to be better."""
+    people: str = ""
+    """Who of the people agrees best with the truth, or how people agree."""
+    people_estimate: float | None = None
+    judges: dict[str, JudgeTrust] = Field(default_factory=dict)
+
+    def trust(self, judges: Iterable[str]) -> list[str]:
+        """Return a sentence on each of some judges, or on several of which the same is known."""
+        of: dict[str, list[str]] = {}
+        for judge in map(self.judges.__getitem__, judges):
+            of.setdefault(judge.words, []).append(judge.label)
+        return [f"{_few(names)}: {words}." for words, names in of.items()]
+
+    @property
+    def lines(self) -> list[str]:
+        """All that is said: on the run, and on each judge."""
+        return [" ".join(self.sentences), *self.trust(self.judges)]
+
+    @property
+    def record(self) -> dict[str, object]:
+        """All of it as plain JSON values."""
+        judges = {name: {**judge.content(), "words": judge.words} for name, judge in self.judges.items()}
+        return self.model_dump(mode="json") | {"judges": judges, "lines": self.lines}
+
+    @property
+    def text(self) -> str:
+        """The content of the file."""
+        return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_answer(folder: Path, record: Record | None = None) -> Answer:
+    """Read the answer of a finished run."""
+    return Answer.model_validate_json(read_output(folder, ANSWER, record).read_text(encoding="utf-8"))
+
+
+def add_found(folder: Path, command: str, found: Mapping[str, str]) -> Answer:
+    """Add what a command found of each judge to the answer of a finished run, and return it.
+
+    A run that may not be written keeps the answer that it has.
+    """
+    record = read_record(folder)
+    answer = read_answer(folder, record)
+    judges = dict(answer.judges)
+    for name, clause in found.items():
+        known = judges.get(name) or JudgeTrust(label=record.names.get(name, name), found={})
+        judges[name] = known.model_copy(update={"found": {**known.found, command: clause}})
+    answer = answer.model_copy(update={"judges": judges})
+    with contextlib.suppress(OSError):
+        rewrite_output(folder, ANSWER, lambda _: answer.text)
+    return answer
+
+
+def answer_of(
+    board: Board,
+    order: Cell,
+    record: Record,
+    *,
+    tests: Comparisons | None = None,
+    people: Sequence[PeopleLine] = (),
+    rated: bool = True,
+    raters: bool = False,
+) -> Answer:
+    """Say what a run found.
+
+    Parameters
+    ----------
+    board, order, tests
+        The estimates, the cell that orders the leaderboard, and its tests.
+    people
+        How well people agree, by cell.
+    rated
+        Whether scores are ratings, which commands can hold against people's.
+    raters
+        Whether annotators rated units beside the truth.
+    """
+    board = record.named(board)
+    found = _Found(board, order, record, tests)
+    line = next((p for p in people if dict(p.at) == dict(order)), None)
+    commands = [*(["calibrate", *["replace"] * raters, "biases"] if rated else [])]
+    judges = {
+        name: JudgeTrust(label=board.label(name), found=dict.fromkeys(commands, ""))
+        for name, kind in record.kinds.items()
+        if kind == Kind.JUDGE and commands
+    }
+    return found.answer(line, judges)
+
+
+class _Found:
+    """The rows of one cell, the best first, and what is shown of every two."""
+
+    def __init__(self, board: Board, order: Cell, record: Record, tests: Comparisons | None) -> None:
+        self.board, self.order, self.record, self.tests = board, dict(order), record, tests
+        rows = board.of(order)
+        rows = rows[rows["estimate"].notna() & ~rows["evaluator"].isin(board.apart)]
+        rows = rows.sort_values("estimate", ascending=not board.higher_in(order), kind="stable")
+        names = [str(name) for name in rows["evaluator"]]
+        self.rows: dict[str, list[float]] = dict(
+            zip(names, rows[[*ESTIMATES]].to_numpy().tolist(), strict=True)
+        )
+        self.people = [n for n in names if board.kinds.get(n) == Kind.ANNOTATOR]
+        self.tools = [n for n in names if n not in self.people] or names
+        self.people = [n for n in self.people if n not in self.tools and n not in record.in_truth]
+
+    def value(self, estimate: float) -> str:
+        """Return an estimate as a sentence has it: coefficients without × 100."""
+        if self.board.form != "hundred":
+            return value_text(estimate, self.board.form)
+        return f"{estimate:.2f}".replace("0.", ".", 1) if abs(estimate) < 0.995 else f"{estimate:.2f}"
+
+    def at(self, name: str) -> float:
+        """Return an estimate."""
+        return self.rows[name][0]
+
+    def shown_better(self, one: str, other: str) -> bool:
+        """Say whether one evaluator is shown to be better than another."""
+        tests = self.tests
+        if tests is None or not {one, other} <= {*tests.evaluators}:
+            return False
+        i, j = (tests.evaluators.index(name) for name in (one, other))
+        ahead = (
+            self.at(one) > self.at(other)
+            if self.board.higher_in(self.order)
+            else self.at(one) < self.at(other)
+        )
+        return ahead and bool(tests.p_corrected[i, j] <= tests.policy["alpha"])
+
+    def may_be_best(self, one: str, best: str) -> bool:
+        """Say whether a tool may be the best of them: by the ranks, or else by the tests of pairs."""
+        ranks = self.tests.ranks if self.tests else None
+        possible = ranks.may_be_best_tool(one) if ranks and one in ranks.of else None
+        return not self.shown_better(best, one) if possible is None else possible
+
+    def beats(self, one: str, baseline: str) -> bool:
+        """Say whether a tool is shown to be better than a baseline."""
+        ranks = self.tests.ranks if self.tests else None
+        if ranks and baseline == ranks.baseline and one in ranks.of:
+            return bool(ranks.better_than_baseline(one))
+        return self.shown_better(one, baseline)
+
+    def answer(self, line: PeopleLine | None, judges: Mapping[str, JudgeTrust]) -> Answer:
+        if not len(self.rows):
+            return Answer(
+                sentences=["No evaluator has an estimate here."], at=self.order, judges=dict(judges)
+            )
+        best = self.tools[0]
+        may = [n for n in self.tools if n == best or self.may_be_best(n, best)]
+        better = {b: [n for n in self.tools if self.beats(n, b)] for b in self.baselines if b != best}
+        who = self.people[0] if self.people else ""
+        low, high = (None if math.isnan(v) else v for v in self.rows[best][1:])
+        label = self.board.label
+        return Answer(
+            sentences=[*self._sentences(best, may, better, line)],
+            at=self.order,
+            measure=self.measure,
+            tools=len(self.tools),
+            best=label(best),
+            estimate=self.at(best),
+            low=low,
+            high=high,
+            may_be_best=[*map(label, may)],
+            better_than={label(b): [*map(label, names)] for b, names in better.items()},
+            people=label(who) if who else line.label if line else "",
+            people_estimate=self.at(who) if who else line.estimate if line else None,
+            judges=dict(judges),
+        )
+
+    @property
+    def baselines(self) -> list[str]:
+        """Chance, and the best of the others."""
+        found = [n for n in self.tools if self.board.kinds.get(n) == Kind.BASELINE]
+        chance = [n for n in found if EvaluatorSpec.parse(self.record.specs[n]).name == _CHANCE]
+        others = [n for n in found if n not in chance]
+        return [*chance[:1], *others[:1]]
+
+    @property
+    def measure(self) -> str:
+        board, at = self.board, self.order
+        return board.estimate.format(**{d.name: d.choices[at[d.name]] for d in board.dimensions})
+
+    def _sentences(
+        self, best: str, may: Sequence[str], better: Mapping[str, Sequence[str]], line: PeopleLine | None
+    ) -> Iterator[str]:
+        label, tests = self.board.label, self.tests
+        equal = [label(n) for n in may if n != best]
+        first = self._first(best)
+        few = 0 if tests is None else tests.policy.get("n_clusters", FEWEST_CLUSTERS)
+        if tests is None or len(self.tools) == 1:
+            yield f"{first}."
+        elif few < FEWEST_CLUSTERS:
+            who = self.record.data.nouns[self.record.data.cluster]
+            yield f"{first}. Whether it is better than another cannot be told: {few_note(few, who)}"
+        elif equal:
+            yield f"{first}; it may be the best together with {_few(equal)}."
+        else:
+            yield f"{first}, and is shown to be better than every other."
+        if line and line.among and line.low <= 0:
+            yield (
+                f"People are not shown to agree with each other ({self.interval(line)}): nothing here shows "
+                "quality."
+            )
+            return
+        if tests is None or few < FEWEST_CLUSTERS:
+            better = {}
+        if better:
+            (baseline, first), *more = ((label(b), len(names)) for b, names in better.items())
+            verb = "are" if first > 1 else "is"
+            further = "".join(f", {self._count(n)} than {b}" for b, n in more)
+            yield f"{self._count(first).capitalize()} {verb} shown to be better than {baseline}{further}."
+        if reached := self._people(best, line):
+            yield reached
+
+    def _count(self, n: int) -> str:
+        """Say how many of the other tools."""
+        others = len(self.tools) - 1
+        if not n or others == 1:
+            return "the other" if n else "none"
+        return f"{'all' if n == others else n} of the other {others}"
+
+    def _first(self, best: str) -> str:
+        """Say which tool is ahead."""
+        board, truth = self.board, self.record.truth.short
+        where = [
+            d.choices[self.order[d.name]]
+            for d in board.dimensions
+            if f"{{{d.name}}}" not in board.estimate and len(d.choices) > 1 and self.order[d.name] != d.total
+        ]
+        equal = [n for n in self.tools if self.at(n) == self.at(best)]
+        names, several = _few([board.label(n) for n in equal]), len(equal) > 1
+        value = self.value(self.at(best))
+        of = f"Of {len(self.tools)} tools, " if len(self.tools) > 1 else ""
+        if board.relation == "with the truth":
+            whom = f"{'the ' if truth == USERS else ''}{truth}"
+            how = f"agree{'' if several else 's'}{' best' if of else ''} with {whom}"
+            said = [f"{self.measure} {value}", *where]
+        else:
+            extreme = ("the highest " if board.higher_in(self.order) else "the lowest ") if of else ""
+            how = f"{'have' if several else 'has'} {extreme}{self.measure}"
+            said = [value, *where]
+        return f"{of}{names} {how} ({', '.join(said)})"
+
+    def _people(self, best: str, line: PeopleLine | None) -> str:
+        """Say whether the best tool reaches people."""
+        label = self.board.label
+        if not self.people:
+            return f"People reach {self.interval(line)} ({line.label})." if line else ""
+        who = self.people[0]
+        ahead = (
+            self.at(best) >= self.at(who)
+            if self.board.higher_in(self.order)
+            else self.at(best) <= self.at(who)
+        )
+        value = f"the {self.value(self.at(who))} of {label(who)}"
+        if ahead:
+            shown = "is shown to be better" if self.shown_better(best, who) else "is not shown to be better"
+            return f"{label(best)} reaches {value}, and {shown}."
+        if self.tests is None or self.shown_better(who, best):
+            return f"None reaches {value}."
+        return f"None reaches {value}; that {label(best)} is worse is not shown, nor that it is as good."
+
+    def interval(self, line: PeopleLine) -> str:
+        """Return what people reach, with its interval, if it has one."""
+        ends = "" if math.isnan(line.low) else f" [{self.value(line.low)}, {self.value(line.high)}]"
+        return f"{self.measure} {self.value(line.estimate)}{ends}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _few(names: Sequence[str]) -> str:
+    """Name several, and count those beyond a few."""
+    if len(names) <= _NAMED + 1:
+        return _listed(names)
+    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} others"

@@ -1,1 +1,0 @@
-"""Files and the hub → tables as text; what is wrong is said with row and column."""
