@@ -96,7 +96,9 @@ def compare() -> None:
 @click.command()
 @run_argument
 @several(
-    "--format suffixes", "Format of the files; may be given again.", ["png", "svg", "pdf"], default=["svg"]
+    "--format suffixes",
+    "Format of the files; may be given again.  [default: svg; pdf with --width]",
+    ["png", "svg", "pdf"],
 )
 @option(
     "--out", "Folder to write to.  [default: figures in RUN]", click.Path(path_type=Path, file_okay=False)
@@ -107,6 +109,9 @@ def compare() -> None:
 @option("--coefficient", "Coefficient, in figures of one coefficient.")
 @option("--scale", "Scale of a PNG.", click.FloatRange(0.1, 10), default=2)
 @flag("--bare", "Without title and caption, for a paper.")
+@option(
+    "--width", "On paper, in type of 7 to 8 points; without title and caption.", metavar="column|text|LENGTH"
+)
 @talk
 def figures(
     folder: Path,
@@ -114,6 +119,8 @@ def figures(
     aspect: str | None,
     level: str | None,
     coefficient: str | None,
+    suffixes: tuple[str, ...],
+    width: str | None,
     **options: Any,
 ) -> None:
     """Draw the figures of the finished run in the folder RUN, and write the data of each as CSV.
@@ -121,6 +128,7 @@ def figures(
     ranking (a forest plot), distributions (of the scores), likeness (evaluator by evaluator), prompting
     (zero-shot, one-shot, personalized), ensembles (accuracy by number of judges), cost (and accuracy) and
     user_bias (by user), as far as the run has data for them. Needs metaeval[figures].
+    A column of a paper is 84 mm wide, its text 178 mm; a LENGTH is such as 120mm.
     """
     from metaeval.runs.folder import read_record
     from metaeval.trust.analyses import write_figures
@@ -128,7 +136,8 @@ def figures(
     begin()
     wanted = {"aspect": aspect, "level": level, "coefficient": coefficient}
     first = {column: value for column, value in wanted.items() if value is not None}
-    paths = write_figures(folder, first=first, **options)
+    kinds = suffixes or ("pdf" if width else "svg",)
+    paths = write_figures(folder, kinds, first=first, width=width, **options)
     for path in paths:
         tell(str(path))
     tell_simulated(read_record(folder).simulation)

@@ -123,7 +123,7 @@ class Leaderboard:
         return paper([*ranked, *tables], self.name or self.dataset, above=above, width=width)
 
     def to_csv(self) -> str:
-        """Return one CSV table, the numbers as printed, a row per evaluator and table."""
+        """Return one CSV table, the numbers and their heads as printed, a row per evaluator and table."""
         counts = {c.name: None for table in self.tables for c in table.columns if c.form == "counts"}
         frames = []
         for table in self.tables:
@@ -131,7 +131,9 @@ class Leaderboard:
             for column in table.columns:
                 for name in (column.name, *column.beside) if column.form not in ("text", "counts") else ():
                     printed = [value_text(v, column.form) for v in frame[name]]
+                    head = f"{name} × 100" if column.form == "hundred" else name
                     frame[name] = [text.replace(NOTHING, "") for text in printed]
+                    frame = frame.rename(columns={name: head})
             frames.append(frame)
         whole = pd.concat(frames, ignore_index=True).fillna("") if frames else pd.DataFrame()
         whole = whole[[*(c for c in whole if c not in counts), *counts]]

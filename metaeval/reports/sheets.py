@@ -124,7 +124,7 @@ def sheet_to_text(sheet: Sheet, most: int | None = None) -> str:
     if fit and "\n\n" in text:
         every = [[cell.partition(" [")[0] for cell in row] for row in every]
         text, missing = table(), ["intervals", *missing]
-    for mark, style in _MARKED.items() if sheet.marks else ():
+    for mark, style in _MARKED.items() if sheet.marks and coloured.get() else ():
         text = mark.sub(look(r"\g<0>", style), text)
     parts.append(text)
     named = "; ".join(missing[:_NAMED]) + f" and {len(missing) - _NAMED} more" * (len(missing) > _NAMED)

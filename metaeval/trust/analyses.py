@@ -25,7 +25,8 @@ from metaeval.engine.figure import Figure
 from metaeval.engine.intervals import Bootstrap
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.index import kind_named
-from metaeval.reports.drawing import check_drawing, draw
+from metaeval.reports.cells import points_of
+from metaeval.reports.drawing import PAPER, check_drawing, draw
 from metaeval.reports.sheets import sheet_to_csv
 from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun, open_run
@@ -196,14 +197,17 @@ def write_figures(
     first: Mapping[str, str] | None = None,
     scale: float = 2.0,
     bare: bool = False,
+    width: str | None = None,
 ) -> list[Path]:
     """Write the figures of a finished run, and the data of each as CSV; return the paths.
 
     They go to the folder ``figures`` in the run's, if ``out`` is left out. ``names`` and ``first`` are as in
     `figures_of_run`; ``scale`` is the number of pixels of a PNG per pixel of the chart; a ``bare`` figure has
-    no title and caption.
+    no title and caption, as has one of a ``width`` on paper: ``column``, ``text``, or a length such as
+    ``84mm``.
     """
     check_drawing()
+    points = None if width is None else points_of(width, PAPER)
     run = open_run(folder)
     target = run.folder / "figures" if out is None else Path(out)
     figures = {figure.sheet.name: figure for figure in figures_of_run(run, names=names, first=first)}
@@ -216,7 +220,7 @@ def write_figures(
     for name, figure in figures.items():
         for suffix in dict.fromkeys(suffixes):
             with replacing(path := target / f"{name}.{suffix}") as temporary:
-                temporary.write_bytes(draw(figure, suffix, scale=scale, bare=bare))
+                temporary.write_bytes(draw(figure, suffix, scale=scale, bare=bare, width=points))
             written.append(path)
         write_text(path := target / f"{name}.csv", sheet_to_csv(figure.sheet))
         written.append(path)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 from metaeval import __version__
 from metaeval.cli import main
+from metaeval.cli.index import COMMANDS, GROUPS
 from metaeval.engine.correlation import Correlation
 from tests.tiny import write_study
 
@@ -166,9 +168,16 @@ def test_a_closed_output_is_no_error(
     "group", [[], ["data"], ["data", "import"], ["store"], ["golden"], ["prompts"], ["verdicts"]]
 )
 def test_summaries_in_the_help_are_whole(group: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    commands = ok(capsys, *group, "--help").split("Commands:")[1]
+    commands = ok(capsys, *group, "--help").split("--help  ")[1]
     assert "..." not in commands.replace("[NAME|FILE]...", "")
     assert max(map(len, commands.splitlines())) <= 80
+
+
+def test_the_help_has_groups_with_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    told = ok(capsys, "--help")
+    heads = re.findall(r"^(\w.*):$", told, re.MULTILINE)
+    assert heads[1:] == [*GROUPS]
+    assert set(re.findall(r"^  ([a-z][\w-]+)  ", told, re.MULTILINE)) >= {c for c in COMMANDS if " " not in c}
 
 
 def test_json_is_a_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

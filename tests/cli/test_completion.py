@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -65,3 +66,19 @@ def test_bash() -> None:
 def test_files_and_folders_are_completed(command: str) -> None:
     (found,) = BashComplete(cli, {}, "metaeval", COMPLETE).get_completions(command.split(), "")
     assert found.type == "file"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+def test_ctrl_c_while_a_shell_completes_is_silent() -> None:
+    script = (
+        "import os, signal, click.shell_completion as c; from metaeval.cli import main; "
+        "c.shell_complete = lambda *_: os.kill(os.getpid(), signal.SIGINT); main([])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, COMPLETE: "bash_complete"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -51,6 +54,31 @@ def test_one_figure_of_one_column_in_two_formats(run: Path, tmp_path: Path) -> N
     large = (tmp_path / "ranking.png").read_bytes()
     widths = [int.from_bytes(png[16:20], "big") for png in (small, large)]
     assert widths[1] == pytest.approx(2 * widths[0], abs=2)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pdftohtml") is None, reason="poppler-utils are not installed")
+@pytest.mark.parametrize(("width", "points"), [("column", 238.1), ("text", 504.6), ("120mm", 340.2)])
+def test_figures_of_a_paper_have_its_width_and_type_of_7_to_8_points(
+    run: Path, tmp_path: Path, width: str, points: float
+) -> None:
+    pytest.importorskip("vl_convert")
+    typed(run, "--out", tmp_path, "--width", width)
+    drawn = sorted(tmp_path.glob("*.pdf"))
+    assert [p.stem for p in drawn] == sorted(CATALOGUE)
+    for path in drawn:
+        zoomed = subprocess.run(
+            ["pdftohtml", "-xml", "-zoom", "3", "-i", "-stdout", str(path)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        sizes = {int(size) / 3 for size in re.findall(r'<fontspec [^>]*size="(\d+)"', zoomed)}
+        assert sizes, path
+        assert 6.6 < min(sizes) <= max(sizes) < 8.4, path
+        page = re.search(r'<page [^>]*width="(\d+)"', zoomed)
+        assert page is not None
+        assert int(page[1]) / 3 == pytest.approx(points, abs=1), path
 
 
 def test_they_go_into_the_run_folder_if_nothing_is_said(run: Path) -> None:

@@ -42,7 +42,7 @@ TABLES = [
 @pytest.mark.parametrize("name", TABLES)
 def test_who_prints_a_table_writes_it_too(name: str) -> None:
     found = options(COMMANDS[name])
-    assert found["--format"].type.choices == ("txt", "md", "csv", "tex", "html", "json")
+    assert found["--format"].type.choices == ("txt", "md", "csv", "tex", "html", "json", "latex")
     assert "--out" in found
 
 

@@ -67,8 +67,8 @@ def test_csv(board: Leaderboard) -> None:
     assert [r["coefficient"] for r in rows] == ["pearson"] * 3 + ["kendall"] * 3
     assert rows[1]["evaluator"] == NASTY
     assert rows[1]["block"] == "recorded"
-    assert rows[0]["x dataset"] == "-1.00"
-    assert rows[0]["x user"] == ""
+    assert rows[0]["x dataset × 100"] == "-1.00"
+    assert rows[0]["x user × 100"] == ""
     assert rows[0]["undefined groups"] == "1"
     assert {r["simulated"] for r in rows} == {"data"}
 

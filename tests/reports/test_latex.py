@@ -94,7 +94,7 @@ def test_the_leaderboard_of_a_run_compiles_as_it_is(tiny: Path, tmp_path: Path, 
 CLASSES = {
     "article": ("twocolumn", ()),
     "IEEEtran": ("conference", ("IEEEtran.cls", "ptmr7t.tfm")),
-    "acmart": ("sigconf,nonacm", ("acmart.cls", "xstring.sty", "totpages.sty")),
+    "acmart": ("sigconf,nonacm", ("acmart.cls", "xstring.sty", "totpages.sty", "libertine.sty")),
 }
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +17,7 @@ from rich.cells import cell_len
 
 from metaeval.cli import main
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.reports.cells import fitted
+from metaeval.reports.cells import coloured, fitted
 from metaeval.reports.leaderboards import leaderboard
 from metaeval.reports.sheets import render
 from tests.engine.test_standings import correlations
@@ -63,6 +69,72 @@ def test_a_narrow_terminal_leaves_out_further_levels_before_aspects() -> None:
     text = render([Sheet("s", "Which judge?", frame, (Column("judge", "Judge"), *levels))], "txt")
     assert all(a in text for a in aspects)
     assert "No room for further values of a cell: --wide shows all." in text
+
+
+@pytest.mark.usefixtures("_fitted")
+def test_a_terminal_is_shown_some_rows_of_each_head_and_the_names_of_further_tables() -> None:
+    aspects = [f"aspect-{i}" for i in range(4)]
+    names = [f"evaluator {i} with a name" for i in range(30)]
+    frame = pd.DataFrame(
+        [{"aspect": a, "who": n, "r": 0.5, "low": 0.4, "high": 0.6} for a in aspects for n in names]
+    )
+    frame = frame.assign(verdict="neither good nor bad", measure="quadratic kappa")
+    columns = (
+        Column("who", "Judge"),
+        Column("aspect", "Aspect"),
+        Column("r", "Agreement", "decimal", "low", "high", keep=True),
+        Column("verdict", "Verdict", keep=True),
+        Column("measure", "Measure", keep=True),
+    )
+    sheets = [Sheet(name, f"Table {name}", frame, columns, ("A note.",)) for name in "abc"]
+    lines = render(sheets, "txt").splitlines()
+    assert len(lines) < 56
+    assert max(map(cell_len, lines)) <= 80
+    assert lines[2].split() == ["Judge", "Agreement", "Verdict", "Measure"]
+    heads = [i for i, line in enumerate(lines) if line in aspects]
+    assert len(heads) == 4
+    assert len({b - a for a, b in pairwise(heads)}) == 1, "as many rows of each"
+    assert any(
+        line.startswith("No room for ") and line.endswith("of 120 rows: --wide shows all.") for line in lines
+    )
+    assert lines[-1] == "Further tables: Table b; Table c. --wide shows all."
+    fitted.set(False)
+    assert "--wide" not in render(sheets, "txt")
+
+
+def test_colours_are_those_of_a_terminal_and_take_no_room() -> None:
+    board = leaderboard(correlations({"a": {"x": [0.2, 0.3]}, "b": {"x": [0.3, 0.2]}}))
+    plain = board.to_text()
+    before = coloured.set(True)
+    shown = board.to_text()
+    coloured.reset(before)
+    assert "\x1b" not in plain
+    assert "\x1b[1;32m30.00*\x1b[0m" in shown
+    assert "\x1b[4m20.00+\x1b[0m" in shown
+    assert re.sub(r"\x1b\[[\d;]*m", "", shown) == plain
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+@pytest.mark.parametrize("without", ["", "1"])
+def test_calibrate_is_a_screen_or_two(demo: Path, without: str) -> None:
+    import pty
+
+    inner, outer = pty.openpty()
+    variables = {**os.environ, "COLUMNS": "80", "TERM": "xterm", "NO_COLOR": without}
+    command = [sys.executable, "-m", "metaeval", "-q", "calibrate", str(demo / "results" / "demo")]
+    with subprocess.Popen(command, stdout=outer, env=variables) as process:
+        os.close(outer)
+        text = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while piece := os.read(inner, 65536):
+                text += piece
+    os.close(inner)
+    assert process.returncode == 0
+    lines = text.decode().splitlines()
+    assert len(lines) < 60
+    assert any("Verdict" in line and "Measure" in line for line in lines)
+    assert (b"\x1b[" in text) == (not without)
 
 
 @pytest.fixture(autouse=True)

@@ -39,8 +39,10 @@ def test_the_leaderboard_is_saved_with_every_digit(show: Show) -> None:
     wanted = {given["evaluators"][cells["evaluator"][i]]["name"]: cells["estimate"][i] for i in first}
     assert {unprotected(row["evaluator"]) for row in rows} == set(wanted)
     estimate = next(title for title in rows[0] if "pearson" in title.lower())
+    assert estimate.endswith(" × 100"), "as on the page"
+    assert "interval, low × 100" in rows[0]
     for row in rows:
-        assert float(row[estimate]) == wanted[unprotected(row["evaluator"])]
+        assert float(row[estimate]) == pytest.approx(100 * wanted[unprotected(row["evaluator"])], rel=1e-10)
     assert any(row["evaluator"].startswith("'=cmd") for row in rows)
 
 

@@ -22,6 +22,8 @@ function boardOf(board) {
     chanceIn: (view) => dimensions.map((d) => d.chance[view[d.param]]).find((x) => x !== undefined) ?? 0,
     better: (view) => (a, b) => (higherIn(view) ? b - a : a - b),
     print: (x) => printed(x, board.form),
+    /** A number in a file, as its head says it. */
+    inFile: (x, form) => (x == null ? x : Number((x * (timesOf(form) ? 100 : 1)).toPrecision(12))),
     viewAt: (codes) => Object.fromEntries(dimensions.map((d, i) => [d.param, d.values[codes[i]].name])),
     /** Values of a view as the choices have them. */
     listed: (view) => dimensions.map((d) => view[d.param]).join(', '),

@@ -73,7 +73,7 @@ function GroupsTable({ study, e, view, rows, groups, without, params, set }) {
       hint,
       ascending: !board.higherIn(view),
       value: (row) => row.numbers[i],
-      csv: { [board.head(title, '', view)]: (row) => row.numbers[i] },
+      csv: { [board.head(title, form, view)]: (row) => board.inFile(row.numbers[i], form) },
       cell: (row) => printed(row.numbers[i], form),
     }))
     return [

@@ -94,7 +94,12 @@ function columnsOf(study, view, axis, people) {
     hint: 'Sorts by the lower end',
     className: 'nowrap',
     value: (row) => cell(row)?.low,
-    csv: { 'interval, low': (row) => cell(row)?.low, 'interval, high': (row) => cell(row)?.high },
+    csv: Object.fromEntries(
+      ['low', 'high'].map((end) => [
+        board.head(`interval, ${end}`, board.form, view),
+        (row) => board.inFile(cell(row)?.[end], board.form),
+      ]),
+    ),
     cell: (row) =>
       cell(row)?.low == null ? NOTHING : `[${board.print(cell(row).low)}, ${board.print(cell(row).high)}]`,
   }
@@ -119,7 +124,7 @@ function columnsOf(study, view, axis, people) {
     {
       id: 'estimate',
       title: board.head(board.estimate, board.form, view) + board.lowerWords(view),
-      csv: { [board.head(board.estimate, '', view)]: (row) => cell(row)?.estimate },
+      csv: { [board.head(board.estimate, board.form, view)]: (row) => board.inFile(cell(row)?.estimate, board.form) },
       ascending: !board.higherIn(view),
       className: 'estimate',
       value: (row) => cell(row)?.estimate,
