@@ -280,10 +280,10 @@ class _Found:
         if tests is None or few < FEWEST_CLUSTERS:
             better = {}
         if better:
-            (baseline, first), *more = ((label(b), len(names)) for b, names in better.items())
-            verb = "are" if first > 1 else "is"
+            (baseline, most), *more = ((label(b), len(names)) for b, names in better.items())
+            verb = "are" if most > 1 else "is"
             further = "".join(f", {self._count(n)} than {b}" for b, n in more)
-            yield f"{self._count(first).capitalize()} {verb} shown to be better than {baseline}{further}."
+            yield f"{self._count(most).capitalize()} {verb} shown to be better than {baseline}{further}."
         if reached := self._people(best, line):
             yield reached
 
