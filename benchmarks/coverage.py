@@ -24,6 +24,7 @@ from benchmarks import (
     many_clusters,
     off_policy,
     planning,
+    rank_ranges,
     rankings,
     replacing,
     system_orders,
@@ -157,6 +158,7 @@ def run(studies: int = STUDIES, *, quick: bool = False) -> Iterator[dict[str, An
             yield paired(studies, 40, level, coefficient, likert=True)
         if not quick:
             yield paired(studies, 10, level, "pearson", likert=False)
+    yield from rank_ranges.run(min(studies, 1_000), quick=quick)
     yield from generator_means.run(studies, quick=quick)
     yield from rankings.run(studies, quick=quick)
     yield from system_orders.run(studies, quick=quick)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _NOT_SHARES = {"benchmark", "studies", "target", "held", "p_uniform", "without_interval"}
+_NUMBERS = ("size", "size_by_holm", "width")
 _NAMES = {
     "pearson": "Pearson",
     "spearman": "Spearman",
@@ -31,12 +32,17 @@ _NAMES = {
     "gap": "too sure by",
     "near_one": "Pearson near 1",
     "rare": "rare share",
+    "best_in_set": "the best may be the best",
+    "rank_range": "rank range",
+    "all_ranges": "all rank ranges",
+    "interval": "interval",
 }
 
 
 _SECTIONS = (
     ("Correlations within groups and over all units", ("percentile intervals", "bca intervals")),
     ("Paired tests", ("paired tests",)),
+    ("Ranks of evaluators", ("ranks", "differences")),
     ("Correlations of generators' means", ("generator level",)),
     ("Generators", ("rankings of", "means of", "equal generators", "prediction-powered")),
     ("Orders of systems", ("order of",)),

@@ -65,6 +65,11 @@ def hanna(k: int) -> Design:
     return Design("like HANNA", _slopes(0.9, k), 10, 0.15, discrete=True)
 
 
+def equal(k: int) -> Design:
+    """All are equally good: whatever is shown is false."""
+    return Design("equal", np.full(k, 0.3), 30, 0.2, discrete=False)
+
+
 def _slopes(most: float, k: int) -> Floats:
     return np.repeat(np.linspace(0, most, -(-k // 2)), 2)[:k]
 
@@ -158,7 +163,7 @@ def run(studies: int, *, quick: bool = False) -> Iterator[dict[str, Any]]:
         yield from ranked(studies, 20, recexp(11))
         return
     for users in (6, 10, 20, 40, 100):
-        for design in (recexp(5), recexp(11), hanna(20)):
+        for design in (recexp(5), recexp(11), hanna(20), equal(11)):
             yield from ranked(studies, users, design)
     for users in (20, 40):
         yield from ranked(max(1, studies // 4), users, hanna(92))

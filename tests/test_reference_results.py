@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 
@@ -55,6 +56,28 @@ def test_recexp(real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [(c.name, *c.beside) for c in shown] == [tuple(f"{a} {v}" for v in levels) for a in ASPECTS]
     for evaluator, published in TABLE_1.items():
         assert printed[evaluator] == published.split()
+    ranks = done.leaderboard.ranking.frame.set_index("evaluator")
+    assert ranks["rank_range"].tolist() == [
+        "1–5",
+        "1–10",
+        "2–10",
+        "1–7",
+        "1–10",
+        "1–10",
+        "2–10",
+        *["3–10"] * 3,
+        "11",
+    ]
+    assert ranks["p_best"].tolist()[:7] == pytest.approx(
+        [1, 0.23, 0.02, 0.155, 0.053, 0.025, 0.015], abs=0.006
+    )
+    assert ranks["better_than_baseline"].iloc[:10].all()
+    # The best of another column: with the signs of derivatives and of jackknife samples mixed up, there are five.
+    truth = pd.read_parquet(done.folder / "truth.parquet")
+    how = {"missing": {"truth": 3, "score": 0}, "permutations": 50, "level": "pair", "coefficient": "kendall"}
+    kendall = me.compare(done.scores, truth, **how).ranks
+    best = {name for name in kendall.of if kendall.may_be_best(name)}
+    assert best == {"ChrF()", "ROUGE('2')", "Annotator('2')", "Mean(Annotator('1'), Annotator('2'))"}
     compare(done.folder, "recexp")
 
 
