@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "replace": "trust.replacement_tables:replacing_of",
     "correct": "trust.correction:correction_of",
     "escalate": "trust.escalation:escalation_of",
+    "choose": "trust.choice:choose",
     "plan": "trust.label_plan:plan_of",
     "biases": "trust.bias.biases:biases_of",
     "pairwise": "trust.verdicts.commands:pairwise_of",
@@ -65,6 +66,9 @@ SENTENCES: Mapping[str, str] = {
     "correct": "Say what people would have said of all units of the finished run in the folder RUN.",
     "escalate": (
         "Say which units of the finished run in the folder RUN each judge decides, and which a person."
+    ),
+    "choose": (
+        "Choose the best of the candidates of the finished runs RUN, and say what the choice is worth."
     ),
     "plan": (
         "Say which units of the finished run in the folder RUN people should label next, and when to stop."

@@ -4,20 +4,37 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from metaeval.base.records import AVERAGE
 from metaeval.engine.alignment.prepared import Matched, Prepared
 from metaeval.engine.board import Board, Cell
 from metaeval.engine.correlation import Correlations, correlated, correlation_board
-from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared
+from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared, mean_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from metaeval.engine.intervals import Bootstrap
+    from metaeval.stats.resampling.cluster_sums import Statistic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimated:
+    """A cell of each evaluator as a function of cluster weights."""
+
+    statistics: Mapping[str, Statistic]
+    """Evaluator → what has the cell as its last value; without those that are compared with no other."""
+    cluster: str
+    n_clusters: int
+    higher_is_better: bool = True
+    share: bool = False
+    """Whether estimates are shares of units."""
+    mean: Callable[[Sequence[str]], Statistic] | None = None
+    """Returns that of the mean of the standardised scores of several; None where there is no such mean."""
+
 
 _MOST_PERMUTATIONS = 10_000  # in columns other than the one that orders the leaderboard
 _MOST_TESTED = 32  # evaluators, above which only that column is tested
@@ -53,6 +70,10 @@ class Cells(ABC):
         corrected_with: int = 0,
     ) -> Comparisons:
         """Test every two evaluators, all if they are left out; see `metaeval.engine.paired_tests`."""
+
+    @abstractmethod
+    def estimated(self, cell: Cell) -> Estimated:
+        """Return what each evaluator's estimate in a cell is computed by."""
 
     @abstractmethod
     def same(self, cell: Cell, one: str, other: str) -> bool:
@@ -141,6 +162,18 @@ class CorrelationCells(Cells):
                 n_missing=data.n_missing[at],
             )
         return compare_prepared(data, cell, tests, corrected_with=corrected_with, about=self.matched.scores)
+
+    def estimated(self, cell: Cell) -> Estimated:
+        """Return the correlations of one column, and of means of several evaluators."""
+        data = self._with(cell["level"], cell["coefficient"])
+        cluster = data.cluster_name()
+        clusters = data.clusters(cluster)
+
+        def mean(names: Sequence[str]) -> Statistic:
+            return mean_of(data, cell, [data.evaluators.index(name) for name in names], clusters)
+
+        alone = {name: mean([name]) for name in data.evaluators if name not in data.apart}
+        return Estimated(alone, cluster, clusters.n, mean=mean)
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Compare scores, after missing ones were filled in or dropped."""

@@ -28,6 +28,15 @@ from metaeval.runs.folder import REPORT, rewrite_output
 Place: TypeAlias = "str | os.PathLike[str]"
 
 
+class Places(tuple[Path, ...]):
+    """Several run folders, as a command takes them."""
+
+    @classmethod
+    def of(cls, given: Place | Sequence[Place]) -> Places:
+        """Read one or several."""
+        return cls(map(Path, [given] if isinstance(given, str | os.PathLike) else given))
+
+
 class Typed(BaseModel):
     """The options of a command: the docstring of a field is its help, without one it has none.
 
@@ -114,11 +123,8 @@ class Command:
         The options come as their model, or one by one.
         """
         named = dict(zip((*self.places, *self.options.model_fields), given, strict=False)) | options
-        folders = {name: Path(named.pop(name)) for name in self.places}
-        opened = [
-            open_run(folder, rated=self.rated) if self.places[name][0] is OpenRun else folder
-            for name, folder in folders.items()
-        ]
+        folders = {name: Places.of(named.pop(name)) for name in self.places}
+        opened = [self._opened(self.places[name][0], of) for name, of in folders.items()]
         how = given[-1] if given and isinstance(given[-1], Typed) else self._read(named)
         made = self.make(*opened, how) if self.options.model_fields else self.make(*opened)
         of_run = opened[-1].scores.simulation if isinstance(opened[-1], OpenRun) else REAL
@@ -129,8 +135,13 @@ class Command:
         for path, content in made.files.items():
             write_text(path, content)
         if self.view and made.code is None:
-            show_in_report([*folders.values()][-1], self.view, made)
+            show_in_report([*folders.values()][-1][-1], self.view, made)
         return made
+
+    def _opened(self, kind: object, given: Places) -> OpenRun | Places | Path:
+        if kind is Places:
+            return given
+        return open_run(given[0], rated=self.rated) if kind is OpenRun else given[0]
 
     def _read(self, named: Mapping[str, Any]) -> Typed:
         try:
