@@ -10,7 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _NOT_SHARES = {"benchmark", "studies", "target", "held", "p_uniform", "without_interval"}
-_NUMBERS = ("size", "size_by_holm", "width")
+_NUMBERS = {
+    "size": "may be best",
+    "size_by_holm": "not worse than the best, Holm",
+    "width": "ranks in a range",
+}
+"""Means over studies, of evaluators or ranks."""
 _NAMES = {
     "pearson": "Pearson",
     "spearman": "Spearman",
@@ -78,11 +83,11 @@ def tables(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
         shares = _shares(row)
         if shares != columns:
             columns = shares
-            titles = [_NAMES.get(c, c) for c in columns]
+            titles = [{**_NAMES, **_NUMBERS}.get(c, c) for c in columns]
             yield ""
             yield f"| what | {' | '.join(titles)} | target | |"
             yield f"| :--- |{' ---: |' * len(titles)} ---: | :--- |"
-        values = [f"{100 * row[c]:.1f}" for c in columns]
+        values = [f"{row[c]:.1f}" if c in _NUMBERS else f"{100 * row[c]:.1f}" for c in columns]
         low, high = (100 * float(end) for end in row["target"].split(" to "))
         target = "" if (low, high) == (0, 100) else f"{low:g} – {high:g}"
         yield f"| {row['benchmark']} | {' | '.join(values)} | {target} | {'' if row['held'] else '✗'} |"

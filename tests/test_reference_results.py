@@ -72,7 +72,7 @@ def test_recexp(real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         [1, 0.23, 0.02, 0.155, 0.053, 0.025, 0.015], abs=0.006
     )
     assert ranks["better_than_baseline"].iloc[:10].all()
-    # The best of another column: with the signs of derivatives and of jackknife samples mixed up, there are five.
+    # The best of another column: contributions with the wrong sign have five.
     truth = pd.read_parquet(done.folder / "truth.parquet")
     how = {"missing": {"truth": 3, "score": 0}, "permutations": 50, "level": "pair", "coefficient": "kendall"}
     kendall = me.compare(done.scores, truth, **how).ranks
