@@ -20,7 +20,7 @@ from metaeval.stats.weighted.sums import Clusters
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CANDIDATES, UNITS = 20, 10  # units of a user
+CANDIDATES, UNITS, LEVELS = 20, 30, 0.1  # units of a user; the share of their levels in the variance
 COVER, BOUND, BIAS = (0.92, 0.97), (0.98, 1.0), 0.026
 
 
@@ -31,8 +31,8 @@ def chosen(studies: int, users: int, low: float, high: float) -> Iterator[dict[s
     clusters, group = Clusters(user, users), Grouping(np.zeros(user.size, dtype=np.int64), 1)
 
     def values(n: int) -> Any:  # noqa: ANN401 - an array
-        levels = rng.normal(0, np.sqrt(0.2), (n, users))[:, user]
-        return levels + rng.normal(0, np.sqrt(0.8), (n, user.size))
+        levels = rng.normal(0, np.sqrt(LEVELS), (n, users))[:, user]
+        return levels + rng.normal(0, np.sqrt(1 - LEVELS), (n, user.size))
 
     covers = naive = bounded = 0
     off, shown_off, said, lost = [], [], [], []
@@ -41,7 +41,7 @@ def chosen(studies: int, users: int, low: float, high: float) -> Iterator[dict[s
         scores = true[:, None] * y + np.sqrt(1 - true[:, None] ** 2) * errors
         each = [statistic(x, y, group, clusters, ["pearson"]) for x in scores]
         estimates = np.array([of.at(np.ones((users, 1)))[0, 0] for of in each])
-        psi = np.stack([contributions(of, users) for of in each])
+        psi = np.stack([contributions(of, users)[-1] for of in each])
         found = best_of(estimates, psi, seed=seed)
         value, shown = true[found.chosen], estimates[found.chosen]
         covers += found.low <= value <= found.high

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from metaeval.reports.leaderboards import leaderboard
     from metaeval.study.pipeline import run
     from metaeval.study.steps import save
+    from metaeval.trust.choice import choose
 
 _HOME = {
     "ExplanationSet": "metaeval.kinds.explanations.data.explanation_set",
     "ScoreTable": "metaeval.base.records",
+    "choose": "metaeval.trust.choice",
     "compare": "metaeval.engine.frames",
     "correlate": "metaeval.engine.frames",
     "evaluate_module": "metaeval.integrations",
@@ -54,6 +56,7 @@ __all__ = [
     "ExplanationSet",
     "ScoreTable",
     "__version__",
+    "choose",
     "compare",
     "correlate",
     "evaluate_module",

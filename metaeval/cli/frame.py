@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from metaeval.cli.index import COMMANDS, SENTENCES
 from metaeval.cli.options import PATH, Decorator, flag, numbers, option
 from metaeval.cli.sheets import prints_sheets
-from metaeval.runs.command import Command, Typed
+from metaeval.runs.command import Command, Places, Typed
 
 
 def command_of(words: str) -> click.Command:
@@ -22,8 +22,9 @@ def command_of(words: str) -> click.Command:
     declared: Command = resolve_name(f"metaeval.{COMMANDS[words]}")
     function = prints_sheets(uncalibrated=declared.calibrated, answered=declared.answered)(declared.made)
     function = options_of(declared.options)(function)
-    for name, (_, metavar) in reversed(declared.places.items()):
-        function = click.argument(name, type=PATH, metavar=metavar)(function)
+    for name, (kind, metavar) in reversed(declared.places.items()):
+        more: dict[str, Any] = {"nargs": -1, "required": True} if kind is Places else {}
+        function = click.argument(name, type=PATH, metavar=metavar, **more)(function)
     return click.command(words.rsplit(maxsplit=1)[-1], help=declared.__doc__)(function)
 
 

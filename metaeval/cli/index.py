@@ -31,6 +31,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "calibrate": "trust.calibration.calibrating:calibration_of",
         "replace": "trust.replacement_tables:replacing_of",
         "biases": "trust.bias.biases:biases_of",
+        "choose": "trust.choice:choose",
         "drift": "trust.gate.drift:drift_of",
         "gate": "trust",
         "pairwise": "trust.verdicts.commands:pairwise_of",
@@ -77,6 +78,9 @@ SENTENCES: Mapping[str, str] = {
     "correct": "Say what people would have said of all units of the finished run in the folder RUN.",
     "escalate": (
         "Say which units of the finished run in the folder RUN each judge decides, and which a person."
+    ),
+    "choose": (
+        "Choose the best of the candidates of the finished runs RUN, and say what the choice is worth."
     ),
     "plan": (
         "Say which units of the finished run in the folder RUN people should label next, and when to stop."

@@ -263,6 +263,6 @@ def read_cell(wanted: str | Cell | Sequence[str] | None, default: Cell) -> dict[
     given = [word.strip() for word in wanted.split(",")] if isinstance(wanted, str) else list(wanted or ())
     if len(given) > len(default):
         raise MetaevalError(
-            f"--by is {wanted!r}; give {','.join(default)}, such as {','.join(default.values())}"
+            f"the column is {wanted!r}; give {','.join(default)}, such as {','.join(default.values())}"
         )
     return {**default, **{name: value for name, value in zip(default, given, strict=False) if value}}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from metaeval.base.records import AVERAGE
 from metaeval.engine.alignment.prepared import Matched, Prepared
 from metaeval.engine.board import Board, Cell
 from metaeval.engine.correlation import Correlations, correlated, correlation_board
-from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared, mean_over_aspects
+from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared, mean_of
 from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
@@ -23,6 +23,22 @@ if TYPE_CHECKING:
 
     from metaeval.engine.intervals import Bootstrap
     from metaeval.stats.resampling.cluster_sums import Statistic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimated:
+    """A cell of each evaluator as a function of cluster weights."""
+
+    statistics: Mapping[str, Statistic]
+    """Evaluator → what has the cell as its last value; without those that are compared with no other."""
+    cluster: str
+    n_clusters: int
+    higher_is_better: bool = True
+    share: bool = False
+    """Whether estimates are shares of units."""
+    mean: Callable[[Sequence[str]], Statistic] | None = None
+    """Returns that of the mean of the standardised scores of several; None where there is no such mean."""
+
 
 _MOST_PERMUTATIONS = 10_000  # in columns other than the one that orders the leaderboard
 _MOST_TESTED = 32  # evaluators, above which only that column is tested
@@ -66,6 +82,10 @@ class Cells(ABC):
         Its last value is the estimate. Where users and items both are there, users come first, and then the
         same of items and of their pairs.
         """
+
+    @abstractmethod
+    def estimated(self, cell: Cell) -> Estimated:
+        """Return what each evaluator's estimate in a cell is computed by."""
 
     @abstractmethod
     def same(self, cell: Cell, one: str, other: str) -> bool:
@@ -164,7 +184,19 @@ class CorrelationCells(Cells):
             pairs = Clusters(by[0].of_unit * items.n + items.of_unit, by[0].n * items.n)
             by += [items, pairs.among(np.logical_or.reduce(data.entering, axis=(0, 1)))]
         at = [data.evaluators.index(name) for name in names]
-        return [([mean_over_aspects(data, cell, e, clusters) for e in at], clusters.n) for clusters in by]
+        return [([mean_of(data, cell, [e], clusters) for e in at], clusters.n) for clusters in by]
+
+    def estimated(self, cell: Cell) -> Estimated:
+        """Return the correlations of one column, and of means of several evaluators."""
+        data = self._with(cell["level"], cell["coefficient"])
+        cluster = data.cluster_name()
+        clusters = data.clusters(cluster)
+
+        def mean(names: Sequence[str]) -> Statistic:
+            return mean_of(data, cell, [data.evaluators.index(name) for name in names], clusters)
+
+        alone = {name: mean([name]) for name in data.evaluators if name not in data.apart}
+        return Estimated(alone, cluster, clusters.n, mean=mean)
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Compare scores, after missing ones were filled in or dropped."""

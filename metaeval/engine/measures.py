@@ -13,7 +13,7 @@ import pandas as pd
 
 from metaeval.base.errors import MetaevalError, unknown
 from metaeval.engine.board import Board, BoardDimension, Cell
-from metaeval.engine.cells import Cells
+from metaeval.engine.cells import Cells, Estimated
 from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.engine.paired_tests import Comparisons, Tested, Tests, comparisons
 from metaeval.engine.sentences import interval_sentence
@@ -230,29 +230,45 @@ class MeasuredCells(Cells):
     ) -> Comparisons:
         """Test every two evaluators, all if they are left out."""
         names = list(evaluators or self.evaluators)
-        measure = self.measures[cell["measure"]]
-        [(statistics, n_clusters)] = self.statistics(cell, names)
+        found, by_name = self.estimated(cell), self._statistics(cell)
+        statistics = [by_name[name] for name in names]
         none = np.full((len(names), len(names)), np.nan)
         return comparisons(
             cell,
             names,
             lambda swaps: Tested(paired_test([statistics], swaps), none, statistics),
             tests,
-            swap=self.matched.prepared.cluster_name(),
-            n_clusters=n_clusters,
+            swap=found.cluster,
+            n_clusters=found.n_clusters,
             corrected_with=corrected_with,
             swapped=self.swapped,
             about=self.matched.scores,
-            higher_is_better=not measure.lower_is_better,
+            higher_is_better=found.higher_is_better,
         )
 
     def statistics(self, cell: Cell, names: Sequence[str]) -> Sequence[tuple[Sequence[ClusterSums], int]]:
         """Return them by the first key alone."""
-        units, measure = self.units(self.part(cell)), self.measures[cell["measure"]]
-        sums = units.sums(measure)
-        at = map(self.evaluators.index, names)
-        found = [ClusterSums(sums[:, e], lambda of: measure.of_sums(of)[None]) for e in at]
-        return [(found, units.clusters.n)]
+        by_name = self._statistics(cell)
+        return [([by_name[name] for name in names], self.units(self.part(cell)).clusters.n)]
+
+    def estimated(self, cell: Cell) -> Estimated:
+        """Return the measures of one cell."""
+        measure = self.measures[cell["measure"]]
+        return Estimated(
+            self._statistics(cell),
+            self.matched.prepared.cluster_name(),
+            self.units(self.part(cell)).clusters.n,
+            higher_is_better=not measure.lower_is_better,
+            share=measure.bounds == (0.0, 1.0),
+        )
+
+    def _statistics(self, cell: Cell) -> dict[str, ClusterSums]:
+        measure = self.measures[cell["measure"]]
+        sums = self.units(self.part(cell)).sums(measure)
+        return {
+            name: ClusterSums(sums[:, e], lambda of: measure.of_sums(of)[None])
+            for e, name in enumerate(self.evaluators)
+        }
 
     def same(self, cell: Cell, one: str, other: str) -> bool:
         """Say whether two evaluators gave the same score to every unit."""

@@ -310,14 +310,25 @@ def _tested(data: Prepared, by: Cell, aspects: list[int], clusters: Clusters, sw
         if len(scored) == 1:
             p_williams[at] = _williams(scored[0], by, len(group))
 
-    means = [mean_over_aspects(data, by, e, clusters) if e in some else None for e in range(n)]
+    means = [mean_of(data, by, [e], clusters) if e in some else None for e in range(n)]
     return Tested(found, p_williams, means)
 
 
-def mean_over_aspects(data: Prepared, by: Cell, evaluator: int, clusters: Clusters) -> Statistic:
-    """Return what an evaluator is ranked by in a cell, as the last value of a statistic."""
-    own = [scored_alike(data, [evaluator], a, by["level"], clusters)[0] for a in aspects_of(by, data.aspects)]
-    return averaged([s.statistic(by["coefficient"], data.policy.undefined, addable=False) for s in own])
+def mean_of(data: Prepared, by: Cell, evaluators: Sequence[int], clusters: Clusters) -> Statistic:
+    """Return a statistic whose last value is the cell of an evaluator, or of the mean of several.
+
+    The scores of several are standardised first, on the units that all of them have.
+    """
+    statistics = []
+    for a in aspects_of(by, data.aspects):
+        scored = scored_alike(data, evaluators, a, by["level"], clusters)
+        if len(scored) > 1:
+            scores = np.stack([s.x for s in scored])
+            spread = scores.std(axis=1, keepdims=True)
+            standard = (scores - scores.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+            scored = [replace(scored[0], x=standard.mean(axis=0))]
+        statistics.append(scored[0].statistic(by["coefficient"], data.policy.undefined, addable=False))
+    return averaged(statistics)
 
 
 def averaged(of_aspects: Sequence[Statistic]) -> Statistic:

@@ -29,6 +29,15 @@ from metaeval.runs.folder import RECORD, REPORT, read_record, rewrite_output
 Place: TypeAlias = "str | os.PathLike[str]"
 
 
+class Places(tuple[Path, ...]):
+    """Several run folders, as a command takes them."""
+
+    @classmethod
+    def of(cls, given: Place | Sequence[Place]) -> Places:
+        """Read one or several."""
+        return cls(map(Path, [given] if isinstance(given, str | os.PathLike) else given))
+
+
 class Typed(BaseModel):
     """The options of a command: the docstring of a field is its help, without one it has none.
 
@@ -127,16 +136,13 @@ class Command:
         The options come as their model, or one by one.
         """
         named = dict(zip((*self.places, *self.options.model_fields), given, strict=False)) | options
-        folders = {name: Path(named.pop(name)) for name in self.places}
-        opened = [
-            open_run(folder, rated=self.rated) if self.places[name][0] is OpenRun else folder
-            for name, folder in folders.items()
-        ]
+        folders = {name: Places.of(named.pop(name)) for name in self.places}
+        opened = [self._opened(self.places[name][0], of) for name, of in folders.items()]
         how = given[-1] if given and isinstance(given[-1], Typed) else self._read(named)
         made = self.make(*opened, how) if self.options.model_fields else self.make(*opened)
         of_run = opened[-1].scores.simulation if isinstance(opened[-1], OpenRun) else REAL
         simulated = of_run if made.simulated is None else made.simulated
-        folder = [*folders.values()][-1]
+        folder = [*folders.values()][-1][-1]
         names = read_record(folder).names if (folder / RECORD).is_file() else {}
         sheets = [_marked(sheet, simulated, names) for sheet in made.sheets if sheet]
         figures = [replace(figure, sheet=_marked(figure.sheet, simulated, {})) for figure in made.figures]
@@ -147,6 +153,11 @@ class Command:
         if self.view and made.code is None:
             show_in_report(folder, self.view, made)
         return made
+
+    def _opened(self, kind: object, given: Places) -> OpenRun | Places | Path:
+        if kind is Places:
+            return given
+        return open_run(given[0], rated=self.rated) if kind is OpenRun else given[0]
 
     def _read(self, named: Mapping[str, Any]) -> Typed:
         try:

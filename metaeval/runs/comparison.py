@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import pandas as pd
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import MetaevalError, nearest
-from metaeval.base.records import AVERAGE
 from metaeval.base.simulation import MARK
-from metaeval.engine.board import ESTIMATES, Board, Cell, read_cell
+from metaeval.engine.board import ESTIMATES, Board, Cell
 from metaeval.engine.paired_tests import Comparisons, Tests
 from metaeval.engine.ranking import ranking
 from metaeval.engine.sentences import tests_sentence
@@ -66,7 +64,7 @@ def compare_runs(
     options = {"correction": correction, "permutations": permutations, "seed": seed}
     stated = {k: v for k, v in options.items() if v is not None}
     tests = Tests.model_validate({**(joined.study.tests or {}), **stated})
-    cell, cells = _cell(joined, by), joined.cells
+    cell, cells = joined.cell(by), joined.cells
     sheets: list[Sheet] = []
     several = len(joined.runs) > 1
     board = cells.board(cell, intervals=several or all_pairs)
@@ -93,21 +91,6 @@ def _kept_tests(joined: JoinedRuns, cell: Cell, tests: Tests) -> Comparisons | N
     options = run.record.study.tests
     same = options is not None and Tests(**options) == tests
     return run.tests() if same and cell == run.record.order else None
-
-
-def _cell(joined: JoinedRuns, wanted: str | Cell | None) -> Cell:
-    """Read a cell; a dimension that is left out is as in the study, if all runs have it."""
-    known = [*joined.aspects, AVERAGE]
-    standard = dict(joined.runs[joined.ruling].record.order)
-    if standard.get("aspect", known[0]) not in known:
-        standard["aspect"] = known[0] if len(joined.aspects) == 1 else AVERAGE
-    cell = read_cell(wanted, standard)
-    aspect = cell.get("aspect", known[0])
-    if aspect not in known:
-        raise MetaevalError(
-            f"no aspect {aspect!r} is in all runs{nearest(aspect, known)} (in all: {', '.join(known)})"
-        )
-    return cell
 
 
 def run_changes(records: Mapping[str, Record], notes: tuple[str, ...] = ()) -> Sheet:

@@ -15,12 +15,13 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.keys import key_columns
-from metaeval.base.records import Kind, ScoreTable
-from metaeval.engine.board import Board, BoardDimension
+from metaeval.base.records import AVERAGE, Kind, ScoreTable
+from metaeval.engine.board import Board, BoardDimension, read_cell
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.record import Record, StudyFacts
 
 if TYPE_CHECKING:
+    from metaeval.engine.board import Cell
     from metaeval.engine.cells import Cells
 
 _DATASET = "dataset"
@@ -67,6 +68,20 @@ class JoinedRuns:
         """The scores of all runs, estimated and tested as the study that rules says."""
         cells: Cells = replace(self.runs[self.ruling].scored, scores=self.scores, truth=self.truth).cells
         return cells
+
+    def cell(self, wanted: str | Cell | None) -> Cell:
+        """Read a cell; a dimension that is left out is as in the study, if all runs have it."""
+        known = [*self.aspects, AVERAGE]
+        standard = dict(self.runs[self.ruling].record.order)
+        if standard.get("aspect", known[0]) not in known:
+            standard["aspect"] = known[0] if len(self.aspects) == 1 else AVERAGE
+        cell = read_cell(wanted, standard)
+        aspect = cell.get("aspect", known[0])
+        if aspect not in known:
+            raise MetaevalError(
+                f"no aspect {aspect!r} is in all runs{nearest(aspect, known)} (in all: {', '.join(known)})"
+            )
+        return cell
 
 
 def evaluators_of(records: Mapping[str, Record]) -> dict[str, list[str]]:

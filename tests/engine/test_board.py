@@ -102,7 +102,7 @@ def test_a_cell_is_read_by_its_values() -> None:
     assert board.words(board.cell("plot")) == "questions on plot, any task, × 100"
     assert board.of(board.cell("plot"))["estimate"].tolist() == [0.5, 0.25]
     for wanted, said in (
-        ("a,b,c", "--by is 'a,b,c'; give topic,task, such as cast,all"),
+        ("a,b,c", "the column is 'a,b,c'; give topic,task, such as cast,all"),
         ("plt", r"no topic 'plt' to order by; did you mean 'plot'\? \(it has: plot, cast\)"),
         ({"level": "user"}, r"no 'level' to order by \(it has: topic, task\)"),
     ):

@@ -167,7 +167,7 @@ def test_an_aspect_that_one_run_lacks(folder: Path) -> None:
     [
         (
             {"by": "clear,user,kendall,more"},
-            "--by is 'clear,user,kendall,more'; give aspect,level,coefficient",
+            "the column is 'clear,user,kendall,more'; give aspect,level,coefficient",
         ),
         ({"by": "cleer"}, "did you mean 'clear'"),
         ({"by": ",usr"}, "levels: 'usr' is not allowed .*did you mean 'user'"),

@@ -17,6 +17,7 @@ shown 1.21, expected 1.07, the truth is 1
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +31,7 @@ from metaeval.stats.resampling.rank_ranges import (
     rank_ranges,
 )
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS
-from metaeval.stats.resampling.weights import EQUAL, Resamples
+from metaeval.stats.resampling.weights import EQUAL, Resamples, held_out
 
 FEW_TO_CHOOSE = 10
 """Clusters below which bias and coverage were not what they should be."""
@@ -173,3 +174,32 @@ def _chances(estimates: Floats, psi: Floats, chosen: int, seed: int) -> tuple[Fl
     highest = values.max(axis=0)
     best = values >= highest - EQUAL
     return (best / best.sum(axis=0)).mean(axis=1), float((highest - values[chosen]).mean())
+
+
+def cross_validated(
+    estimates: Floats,
+    contributed: Floats,
+    most: int,
+    mean_of: Callable[[tuple[int, ...]], tuple[float, Floats]],
+    *,
+    seed: int = 0,
+) -> float:
+    """Return what the mean of the best candidates has on clusters by which they were not picked.
+
+    Parameters
+    ----------
+    most
+        How many are picked, in each of 10 times 5 folds anew.
+    mean_of
+        Candidates, in order → the estimate of their mean and the contributions of clusters to it.
+    """
+    psi = contributed - contributed.mean(axis=1, keepdims=True)
+    out = held_out(psi.shape[1], folds=5, repeats=10, seed=seed)
+    kept = estimates[:, None] + psi @ (1 - out) / (1 - out).sum(axis=0)
+    best = np.sort(np.argsort(-kept, axis=0, kind="stable")[:most], axis=0)
+    known = {members: mean_of(members) for members in {tuple(column.tolist()) for column in best.T}}
+    each = []
+    for column, left in zip(best.T, out.T, strict=True):
+        value, own = known[tuple(column.tolist())]
+        each.append(value + float((own - own.mean())[left > 0].mean()))
+    return float(np.mean(each))

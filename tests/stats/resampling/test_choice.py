@@ -113,7 +113,7 @@ def test_hanna(real_data: Path):
         ]
         mean = WithAverage(Stack(each))
         theta.append(mean.at(np.ones((20, 1)))[-1, 0])
-        psi.append(contributions(mean, 20))
+        psi.append(contributions(mean, 20)[-1])
     found = best_of(np.array(theta), np.stack(psi))
     assert (names[found.chosen], round(max(theta), 3)) == ("Beluga-13B 1", 0.339)
     assert found.fresh == pytest.approx(0.309, abs=0.003)

@@ -1,0 +1,292 @@
+"""The best of the candidates of finished runs: which one to use, what it is worth, how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from metaeval.base.counts import plural_of
+from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.records import Kind
+from metaeval.engine.ranks import Rank
+from metaeval.engine.sheet import Column, Form, table, value_text
+from metaeval.judging.cost import costs_of
+from metaeval.runs.command import Names, Places, Printed, Seed, Typed, command
+from metaeval.runs.joint import JoinedRuns, join_runs
+from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.resampling.choice import FEW_TO_CHOOSE, Choice, best_of, cross_validated
+from metaeval.stats.resampling.cluster_sums import is_smooth
+from metaeval.stats.resampling.rank_ranges import contributions
+from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
+
+if TYPE_CHECKING:
+    from metaeval.base.records import ScoreTable
+    from metaeval.engine.cells import Estimated
+    from metaeval.stats.resampling.cluster_sums import Statistic
+
+_ALPHA = 0.05
+
+
+class Choosing(Typed):
+    """Among which candidates one is chosen, and by what."""
+
+    among: Annotated[Names, "--among PATTERN"] = ()
+    """Candidate, or a pattern such as 'mini *'; may be given again.  [default: all but baselines]"""
+    statistic: Annotated[str | None, "CELL"] = None
+    """Column to choose by, such as ASPECT,LEVEL,COEFFICIENT.  [default: that of the leaderboard]"""
+    loss: Annotated[float, Field(gt=0)] = 0.005
+    """Loss that does not matter."""
+    average: Annotated[tuple[int, ...] | None, "M,..."] = None
+    """Also offer the mean of the best M candidates."""
+    cheapest: bool = False
+    """Choose the cheapest within a standard error of the best."""
+    cost: bool = False
+    """Show what each candidate costs per unit."""
+    searched: Annotated[int | None, Field(ge=1)] = None
+    """How many candidates were tried in all, where not all are in the runs."""
+    seed: Seed = 0
+
+
+class _Candidates:
+    """Candidates in one cell: their estimates, higher is better, and the contributions of clusters."""
+
+    def __init__(self, names: Sequence[str], estimated: Estimated, words: str) -> None:
+        self.estimated, self.words = estimated, words
+        self.cluster = estimated.cluster.removesuffix("_id")
+        self.clusters = plural_of(self.cluster)
+        self.n, self.sign = estimated.n_clusters, 1 if estimated.higher_is_better else -1
+        if self.n < FEWEST_CLUSTERS:
+            raise MetaevalError(f"nothing can be chosen: {few_note(self.n, self.cluster)}")
+        known = [self._known(estimated.statistics[name]) for name in names]
+        there = [i for i, (value, psi) in enumerate(known) if np.isfinite(value) and np.isfinite(psi).all()]
+        self.names = [names[i] for i in there]
+        self.left_out = [name for i, name in enumerate(names) if i not in there]
+        if len(there) < 2:
+            raise MetaevalError(
+                f"there are {len(there)} candidates with a value of {words}; choosing takes two"
+            )
+        self.values = np.array([known[i][0] for i in there])
+        self.psi = np.stack([known[i][1] for i in there])
+
+    def _known(self, statistic: Statistic) -> tuple[float, Floats]:
+        if not is_smooth(statistic):
+            raise MetaevalError(
+                f"nothing can be chosen by {self.words}: the order of few means does not change smoothly "
+                "with the data; choose by another column with --statistic"
+            )
+        value = float(statistic.at(np.ones((self.n, 1)))[-1, 0])
+        return self.sign * value, self.sign * contributions(statistic, self.n)[-1]
+
+    def said(self, value: float) -> str:
+        """Return a value as it is printed; a loss, too."""
+        return value_text(value, "share") if self.estimated.share else f"{value:.3f}"
+
+    def averaged(self, most: int, seed: int) -> dict[str, Any]:
+        """Return the row of the mean of the best ones."""
+        mean = self.estimated.mean
+        if mean is None:
+            raise MetaevalError(f"--average takes correlations, and this is {self.words}; leave it out")
+        if not 2 <= most < len(self.names):
+            raise MetaevalError(
+                f"--average {most}: give 2 to {len(self.names) - 1}, of the candidates there are"
+            )
+
+        def of(members: tuple[int, ...]) -> tuple[float, Floats]:
+            return self._known(mean([self.names[i] for i in members]))
+
+        best = tuple(sorted(np.argsort(-self.values, kind="stable")[:most].tolist()))
+        return {
+            "candidate": f"mean of the best {most}: {', '.join(self.names[i] for i in best)}",
+            "shown": self.sign * of(best)[0],
+            "fresh": self.sign * cross_validated(self.values, self.psi, most, of, seed=seed),
+        }
+
+
+@command("choose", view="choose")
+def choose(runs: Annotated[Places, "RUN..."], how: Choosing) -> Printed:
+    """Choose the best of the candidates of the finished runs RUN, and say what the choice is worth.
+
+    The best of several on few labels looks better than it is: the value on fresh ones is expected to be
+    lower, and another candidate may be the best. Prints both, what may be lost, and how many labels would
+    settle it. The report of the last run shows the tables.
+    """
+    joined = join_runs(runs)
+    cell, cells = joined.cell(how.statistic), joined.cells
+    board = cells.board(cell, intervals=False)
+    words = board.words(cell).removesuffix(f", {board.unit}")
+    estimated = cells.estimated(cell)
+    of = _Candidates(_among(joined, how.among, [*estimated.statistics]), estimated, words)
+    costs, unit = _costs(joined.scores, of.names)
+    if (how.cheapest or how.cost) and not unit:
+        raise MetaevalError("no run says what a candidate costs; leave out --cheapest and --cost")
+    columns = of.psi.shape[1]
+    error = float(np.sqrt((of.psi[of.values.argmax()] ** 2).sum() / columns / (columns - 1)))
+    slack = {"slack": error} if how.cheapest else {}
+    found = best_of(of.values, of.psi, costs, **slack, share=estimated.share, alpha=_ALPHA, seed=how.seed)
+    averages = [of.averaged(most, how.seed) for most in how.average or ()]
+    form: Form = "share" if estimated.share else "decimal"
+    ranks, order = found.ranks, np.argsort(-of.values, kind="stable")
+    rows = [
+        {
+            "candidate": of.names[i],
+            "chosen": bool(i == found.chosen),
+            "shown": of.sign * of.values[i],
+            "p_best": ranks.p_best[i],
+            "may_be_best": bool(found.contenders[i]),
+            "chance": found.chance[i],
+            "rank_range": str(Rank(int(ranks.low[i]), int(ranks.high[i]))),
+            "cost": costs[i],
+        }
+        for i in order
+    ]
+    low, high = sorted((of.sign * found.low, of.sign * found.high))
+    value = {
+        "candidate": of.names[found.chosen],
+        "shown": of.sign * of.values[found.chosen],
+        "fresh": of.sign * found.fresh,
+        "low": low,
+        "high": high,
+        "loss": found.loss,
+        "most": found.most,
+        "labels": np.ceil(found.labels(how.loss, of.n)),
+    }
+    candidates = table(
+        "choose",
+        _sentence(of, found, value, averages, how),
+        rows,
+        (
+            Column("candidate", "Candidate"),
+            Column("chosen", "Chosen", keep=True),
+            Column("shown", "Shown", form),
+            Column("may_be_best", "May be best"),
+            Column("p_best", "p", "p"),
+            Column("chance", "Chance", "share"),
+            Column("rank_range", "Rank range"),
+            *([Column("cost", f"{unit} per unit", "usd" if unit == "USD" else "number")] if how.cost else []),
+        ),
+        *_notes(of, joined, how),
+        about=("candidate",),
+    )
+    worth = table(
+        "choose-value",
+        "What the choice is worth",
+        [value, *averages],
+        (
+            Column("candidate", "Candidate"),
+            Column("shown", "As shown", form),
+            Column("fresh", f"On fresh {of.clusters}", form, "low", "high"),
+            Column("loss", "Expected loss", form),
+            Column("most", "Loss at most", form),
+            Column("labels", f"{of.clusters.capitalize()} for a loss of {how.loss:g}", "count"),
+        ),
+        *_worth_notes(of, bool(averages)),
+        about=("candidate",),
+    )
+    return Printed([candidates, worth], joined.scores.simulation.among(of.names))
+
+
+def _among(joined: JoinedRuns, patterns: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the evaluators that patterns name; without, all but baselines and what is part of the truth."""
+    if not patterns:
+        in_truth = {
+            of_run[run]
+            for run, opened in joined.runs.items()
+            for name, of_run in joined.columns.items()
+            if name in opened.record.in_truth and run in of_run
+        }
+        kinds = joined.scores.kinds
+        return [name for name in known if kinds.get(name) != Kind.BASELINE and name not in in_truth]
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in known):
+            raise MetaevalError(
+                f"no evaluator is called {pattern!r}{nearest(pattern, known)} (there are: {', '.join(known)})"
+            )
+    return [name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+def _costs(scores: ScoreTable, names: Sequence[str]) -> tuple[Floats, str]:
+    """Return the cost per unit of each, NaN where it is not known, and its unit; no unit if none is known."""
+    known = costs_of(scores).set_index("evaluator").reindex(list(names))
+    for unit, column in (("USD", "usd_per_text"), ("tokens", "tokens_per_text")):
+        costs = known[column].to_numpy(dtype=np.float64)
+        if (costs > 0).any():
+            return costs, unit
+    return np.full(len(names), np.nan), ""
+
+
+def _sentence(
+    of: _Candidates,
+    found: Choice,
+    value: dict[str, Any],
+    averages: Sequence[dict[str, Any]],
+    how: Choosing,
+) -> str:
+    """Say which one to use, and what that is worth."""
+    said, k = of.said, len(of.names)
+    interval = f"{said(value['fresh'])} [{said(value['low'])}, {said(value['high'])}]"
+    told = (
+        f"Use {value['candidate']}. On these {of.n:,} {of.clusters} it has {said(value['shown'])} "
+        f"({of.words}); on fresh ones expect {interval}, counting the search among {k}"
+        f"{f' of {how.searched}' if how.searched and how.searched > k else ''}."
+    )
+    contenders = int(found.contenders.sum())
+    equals = [of.names[i] for i in np.flatnonzero(found.alike) if i != found.chosen]
+    if equals:
+        told += f" It does not matter whether it is this one or {', '.join(equals)}: they are equal."
+    if contenders == 1 and found.contenders[found.chosen]:
+        return f"{told} No other may be the best."
+    if not found.contenders[found.chosen]:
+        told += f" It is not the best: {contenders} of {k} may be."
+    elif contenders > 1 + len(equals):
+        chance = found.chance[found.chosen]
+        told += f" {contenders} of {k} may still be the best; this one is with chance {chance:.2f}."
+    told += f" Expected loss {said(found.loss)}, at most {said(found.most)}"
+    if found.loss > how.loss:
+        told += f"; about {value['labels']:,.0f} {of.clusters} bring it to {said(how.loss)}."
+    else:
+        told += f": it hardly matters, as a loss of {said(how.loss)} does not."
+    for row in averages:
+        told += f" Expect {said(row['fresh'])} of the {row['candidate'].partition(':')[0]}."
+    return told
+
+
+def _worth_notes(of: _Candidates, averaged: bool) -> list[str]:
+    """Say how fresh values and losses were made."""
+    one = of.cluster
+    told = (
+        f"Fresh value: the .632 bootstrap of the whole search (Efron 1983), by {one}. Loss: what the best "
+        "candidate has more than this one; at most: 95 % bound (Hsu 1984)."
+    )
+    means = (
+        "Means of several: standardised scores; their members are picked anew in 10 times 5-fold "
+        f"cross-validation by {one}, which gives their fresh value and no interval."
+    )
+    return [told, means] if averaged else [told]
+
+
+def _notes(of: _Candidates, joined: JoinedRuns, how: Choosing) -> list[str]:
+    """Say what the table rests on."""
+    best = (
+        f"Shown: {of.words}. May be the best: unless another is shown better (p: that none is). Chance of "
+        "being it: of draws about estimates that are moved together by the noise in their differences "
+        "(empirical Bayes)."
+    )
+    notes = [best]
+    if how.cheapest:
+        notes.append(
+            "The cheapest within a standard error of the best is chosen: it loses more than the best."
+        )
+    if of.n < FEW_TO_CHOOSE:
+        notes.append(f"FEW {of.clusters.upper()}: with fewer than {FEW_TO_CHOOSE}, expect less than said.")
+    if how.searched and how.searched > len(of.names):
+        notes.append(
+            f"WARNING: {how.searched} were searched and {len(of.names)} are known; the correction rests on "
+            "these alone, so the fresh value may be too high. Give the scores of all."
+        )
+    if of.left_out:
+        notes.append(f"Without a value: {', '.join(of.left_out)}.")
+    return [*notes, *joined.notes]
