@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,8 +54,10 @@ class Choosing(Typed):
 class _Candidates:
     """Candidates in one cell: their estimates, higher is better, and the contributions of clusters."""
 
-    def __init__(self, names: Sequence[str], estimated: Estimated, words: str) -> None:
-        self.estimated, self.words = estimated, words
+    def __init__(
+        self, names: Sequence[str], estimated: Estimated, words: str, printed: Mapping[str, str]
+    ) -> None:
+        self.estimated, self.words, self.printed = estimated, words, printed
         self.cluster = estimated.cluster.removesuffix("_id")
         self.clusters = plural_of(self.cluster)
         self.n, self.sign = estimated.n_clusters, 1 if estimated.higher_is_better else -1
@@ -81,6 +83,11 @@ class _Candidates:
         value = float(statistic.at(np.ones((self.n, 1)))[-1, 0])
         return self.sign * value, self.sign * contributions(statistic, self.n)[-1]
 
+    def label(self, candidate: int) -> str:
+        """Return the name of a candidate that is printed."""
+        name = self.names[candidate]
+        return self.printed.get(name, name)
+
     def said(self, value: float) -> str:
         """Return a value as it is printed; a loss, too."""
         return value_text(value, "share") if self.estimated.share else f"{value:.3f}"
@@ -100,7 +107,7 @@ class _Candidates:
 
         best = tuple(sorted(np.argsort(-self.values, kind="stable")[:most].tolist()))
         return {
-            "candidate": f"mean of the best {most}: {', '.join(self.names[i] for i in best)}",
+            "candidate": f"mean of the best {most}: {', '.join(map(self.label, best))}",
             "shown": self.sign * of(best)[0],
             "fresh": self.sign * cross_validated(self.values, self.psi, most, of, seed=seed),
         }
@@ -119,7 +126,8 @@ def choose(runs: Annotated[Places, "RUN..."], how: Choosing) -> Printed:
     board = cells.board(cell, intervals=False)
     words = board.words(cell).removesuffix(f", {board.unit}")
     estimated = cells.estimated(cell)
-    of = _Candidates(_among(joined, how.among, [*estimated.statistics]), estimated, words)
+    printed = {n: shown for run in joined.runs.values() for n, shown in run.record.names.items()}
+    of = _Candidates(_among(joined, how.among, [*estimated.statistics]), estimated, words, printed)
     costs, unit = _costs(joined.scores, of.names)
     if (how.cheapest or how.cost) and not unit:
         raise MetaevalError("no run says what a candidate costs; leave out --cheapest and --cost")
@@ -229,12 +237,12 @@ def _sentence(
     said, k = of.said, len(of.names)
     interval = f"{said(value['fresh'])} [{said(value['low'])}, {said(value['high'])}]"
     told = (
-        f"Use {value['candidate']}. On these {of.n:,} {of.clusters} it has {said(value['shown'])} "
+        f"Use {of.label(found.chosen)}. On these {of.n:,} {of.clusters} it has {said(value['shown'])} "
         f"({of.words}); on fresh ones expect {interval}, counting the search among {k}"
         f"{f' of {how.searched}' if how.searched and how.searched > k else ''}."
     )
     contenders = int(found.contenders.sum())
-    equals = [of.names[i] for i in np.flatnonzero(found.alike) if i != found.chosen]
+    equals = [of.label(i) for i in np.flatnonzero(found.alike).tolist() if i != found.chosen]
     if equals:
         told += f" It does not matter whether it is this one or {', '.join(equals)}: they are equal."
     if contenders == 1 and found.contenders[found.chosen]:
@@ -248,7 +256,7 @@ def _sentence(
     if found.loss > how.loss:
         told += f"; about {value['labels']:,.0f} {of.clusters} bring it to {said(how.loss)}."
     else:
-        told += f": it hardly matters, as a loss of {said(how.loss)} does not."
+        told += f", so that it hardly matters which is used (a loss of {said(how.loss)} counts as none)."
     for row in averages:
         told += f" Expect {said(row['fresh'])} of the {row['candidate'].partition(':')[0]}."
     return told
