@@ -218,7 +218,7 @@ def _tell_done(
         from metaeval.study.results import LEFT_OUT
 
         tell(LEFT_OUT)
-    tell_simulated(record.simulation)
+    tell_simulated(record.simulation.named(record.names))
     report = {
         "folder": str(folder),
         "report": str(folder / REPORT),

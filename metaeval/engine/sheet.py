@@ -109,6 +109,11 @@ class Sheet:
             said = filter(None, [lacking_sentence(self.frame, ends)])
             object.__setattr__(self, "notes", (*self.notes, *said))
 
+    @property
+    def told(self) -> Simulation:
+        """What is simulated, with the names that are printed: for sentences."""
+        return self.simulated.named(self.names)
+
     def without(self, name: str) -> Sheet:
         """Return the sheet without one of its columns."""
         columns = tuple(c for c in self.columns if c.name != name)

@@ -267,7 +267,7 @@ def _tables(sheet: Sheet, label: str, room: float) -> Iterator[str]:
     What is simulated is said in capitals, and in a comment above unless it was said before.
     """
     sheet = _counts_said(sheet)
-    simulated, title = sheet.simulated, sheet.title.rstrip(".")
+    simulated, title = sheet.told, sheet.title.rstrip(".")
     caption, notes = sheet.caption or f"{title}.", " ".join(filter(None, [*sheet.notes, simulated.sentence]))
     for column in sheet.columns:
         named = " / ".join(f"{p} ({i})" for p, i in zip(column.parts, _initials(column), strict=True))

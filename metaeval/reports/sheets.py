@@ -97,7 +97,7 @@ def sheet_to_text(sheet: Sheet, most: int | None = None) -> str:
     """Return a title, aligned columns that fit the terminal, about ``most`` rows or all, and the notes."""
     width, fit = room(), fitted.get()
     columns, every = sheet.columns, cells(sheet, marks=_TEXT)
-    said = ((sheet.title, _TITLE), (sheet.simulated.warning, _WARNING))
+    said = ((sheet.title, _TITLE), (sheet.told.warning, _WARNING))
     parts = [look(prose(sentence, width), style) for sentence, style in said if sentence]
     kept, missing, heads = [*range(len(columns))], list[str](), heads_of(sheet)
     rows = _first(heads, most)
@@ -267,7 +267,7 @@ def sheet_to_markdown(sheet: Sheet) -> str:
         rows.append(line(row))
     parts = [f"## {markdown(sheet.title)}"]
     if sheet.simulated:
-        parts.append(f"> **{sheet.simulated.loud}** {markdown(sheet.simulated.sentence)}".rstrip())
+        parts.append(f"> **{sheet.simulated.loud}** {markdown(sheet.told.sentence)}".rstrip())
     parts.append("\n".join(rows))
     if sentences := _sentences(sheet):
         parts.append(" ".join(map(markdown, sentences)))

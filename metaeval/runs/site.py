@@ -31,6 +31,7 @@ from metaeval.reports.cells import cells
 from metaeval.reports.latex import label_of
 from metaeval.reports.report_model import payload_of
 from metaeval.reports.sheets import render
+from metaeval.runs.answer import read_answer
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import LEADERBOARDS, REPORT, read_output, read_record
 from metaeval.runs.record import Record
@@ -62,6 +63,8 @@ class SiteStudy:
     folder: Path
     """Of the run."""
     record: Record
+    answer: Sequence[str]
+    """What it found, and of each judge."""
     ranking: Sheet
     files: Sequence[str]
     """The outputs of the run that are copied."""
@@ -181,7 +184,9 @@ def _study(folder: Path, names: Collection[str]) -> SiteStudy:
     short = label_of(folder.resolve().name).replace(":", "-").lstrip(".") or "study"
     possible = itertools.chain([short], (f"{short}-{i}" for i in itertools.count(2)))
     name = next(n for n in possible if n not in names)
-    return SiteStudy(name, record.title, folder, record, open_run(folder, scores=False).ranking, files)
+    answer = read_answer(folder, record).lines
+    ranking = open_run(folder, scores=False).ranking
+    return SiteStudy(name, record.title, folder, record, answer, ranking, files)
 
 
 def _rows(study: SiteStudy) -> Iterator[dict[str, Any]]:

@@ -14,6 +14,7 @@ import pytest
 
 from metaeval.cli import main
 from metaeval.runs import site as site_module
+from metaeval.runs.answer import read_answer
 from metaeval.runs.folder import read_record
 from metaeval.runs.site import write_site
 from tests.reports.report.conftest import browser  # noqa: F401 - a fixture
@@ -63,6 +64,7 @@ def test_the_index_and_its_files_hold_every_evaluator_of_every_kind(site: Path, 
     assert mine["estimate"].tolist() == first["estimate"].tolist()
     index = (site / "index.html").read_text(encoding="utf-8")
     assert "SIMULATED DATA AND JUDGES." in index
+    assert all(read_answer(run).sentences[0][:20] in index for run in runs)
     assert "<script>alert" not in index
     assert "{{ 7 * 7 }}" in index
     assert all((site / page).is_file() for page in table["page"])
