@@ -145,7 +145,7 @@ def _tested(
         shown = [Column("verdict", "against the best", keep=True)]
         return rows, [], shown, [*notes, tests_sentence(tests.policy)]
     of_tests = [
-        Column("may_be_best", "may be best of all", keep=True),
+        Column("may_be_best", "may be best", keep=True),
         Column("p_best", "p", "p"),
         Column("difference", "against the best", board.form, "difference_low", "difference_high"),
     ]

@@ -268,7 +268,7 @@ class _Found:
             who = self.record.data.nouns[self.record.data.cluster]
             yield f"{first}. Whether it is better than another cannot be told: {few_note(few, who)}"
         elif equal:
-            yield f"{first}; it may be the best together with {_few(equal)}."
+            yield f"{first}; it may be the best of them together with {_few(equal)}."
         else:
             yield f"{first}, and is shown to be better than every other."
         if line and line.among and line.low <= 0:

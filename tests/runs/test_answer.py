@@ -91,9 +91,9 @@ def said(*args: Any, truth: str = "User()", **options: Any) -> str:
 def test_the_best_tool_what_may_be_as_good_the_baselines_and_people() -> None:
     tests = shown(ESTIMATES, [*WORSE, ("ROUGE('L')", "Annotator('1')")])
     assert said(board(ESTIMATES), tests=tests) == (
-        "Of 4 tools, ROUGE-L agrees best with the users (Pearson's r .30); it may be the best together with "
-        "Judge a/model. 1 of the other 3 is shown to be better than Random, 1 of the other 3 than Length. "
-        "None reaches the .40 of Annotator 1."
+        "Of 4 tools, ROUGE-L agrees best with the users (Pearson's r .30); it may be the best of them "
+        "together with Judge a/model. 1 of the other 3 is shown to be better than Random, 1 of the other 3 "
+        "than Length. None reaches the .40 of Annotator 1."
     )
 
 

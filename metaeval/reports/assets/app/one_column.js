@@ -50,7 +50,7 @@ function testColumns(study, view) {
       csv: { 'rank range': of('range') },
       cell: ({ e }) => tests.range[e] || NOTHING,
     },
-    truth('mayBeBest', 'may be best of all', 'No evaluator is shown better', (row) => `, ${p(of('pBest')(row))}`),
+    truth('mayBeBest', 'may be best', 'No evaluator is shown better', (row) => `, ${p(of('pBest')(row))}`),
     tests.baseline && truth('better', `better than ${tests.baseline}`, 'Shown better than this baseline'),
     against,
   ]
