@@ -148,10 +148,11 @@ def ranks_sentence(ranks: Ranks, label: Callable[[str], str]) -> str:
     drawn = f"bootstrap-t, {ranks.draws:,} resamples of {ranks.n_clusters:,} {many}, seed {ranks.seed}"
     told = (
         "A rank range has the ranks that the data allow: of eleven, 3–10 if two are shown better and one "
-        f"worse ({100 * ranks.alpha:g} %, each range by itself; {drawn}). An evaluator may be the best "
-        "of all, people too, unless another is shown better (p: that none is); that test is one-sided, so a "
-        f"range that starts at 1 may go with a no. Differences have {100 * (1 - ranks.alpha):g} % intervals (jackknife), each for "
-        "two evaluators alone: one without zero can stand beside a yes, which allows for all comparisons."
+        f"worse ({100 * ranks.alpha:g} %, each range by itself; {drawn}). An evaluator may be the best of "
+        "all, people too, unless another is shown better (p: that none is); that test is one-sided, so a "
+        "range that starts at 1 may go with a no. Differences have "
+        f"{100 * (1 - ranks.alpha):g} % intervals (jackknife), each for two evaluators alone: one without "
+        "zero can stand beside a yes, which allows for all comparisons."
     )
     if ranks.baseline:
         told += f" Better than {label(ranks.baseline)}: one-sided, corrected over all compared with it."
