@@ -76,6 +76,8 @@ def compare_runs(
         }
         sheets.append(run_changes(records, joined.notes))
         sheets.append(side_by_side(cells, board, joined.columns, tests, changed=changed, notes=joined.notes))
+    else:
+        board = next(iter(joined.records.values())).named(board)
     if not several or all_pairs:
         pairs = _kept_tests(joined, cell, tests) or cells.compare(cell, tests)
         sheets += [ranking(board, tests=pairs)] if all_pairs else []
