@@ -56,7 +56,7 @@ class UserOrders:
         rated = entering.any(axis=0)
         seen = np.zeros((n_users, n), dtype=bool)
         seen[user[rated], generator[rated]] = True
-        kept = seen[seen.any(axis=1)].mean(axis=0) >= _MOST_HAVE
+        kept = seen.sum(axis=0) >= max(_MOST_HAVE * seen.any(axis=1).sum(), 1)
         if kept.sum() < 2:
             return None
         items = [data.keys[key] for key in others if key != data.system] or [np.zeros_like(user)]

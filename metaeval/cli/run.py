@@ -14,6 +14,7 @@ import click
 from metaeval.base.counts import counted
 from metaeval.base.parallel import DUCKDB, ENGINES, RAY
 from metaeval.base.progress import progress
+from metaeval.base.spec import short_names
 from metaeval.cli.messages import (
     begin,
     end_lost,
@@ -124,7 +125,7 @@ def run(
     if dry_run:
         text, facts, due = dry
         tell(text)
-        tell_simulated(todo.simulation)
+        tell_simulated(todo.simulation.named(short_names(todo.study.specs)))
         tell_json(facts)
         for judge in () if offline else due:
             from metaeval.llm.providers import address_of, key_for

@@ -65,7 +65,7 @@ def leaderboard(
         kind = path.suffix.lower().removeprefix(".")
         return {path: board.to_page() if kind == "html" else written(kind)}
 
-    tell_tables(board.simulated, lambda: written(suffix), lambda: leaderboard_records(board), files, out)
+    tell_tables(board.told, lambda: written(suffix), lambda: leaderboard_records(board), files, out)
     for folder in folders:
         tell_uncalibrated(folder)
     tell_lost(*folders)
@@ -140,7 +140,8 @@ def figures(
     paths = write_figures(folder, kinds, first=first, width=width, **options)
     for path in paths:
         tell(str(path))
-    tell_simulated(read_record(folder).simulation)
+    record = read_record(folder)
+    tell_simulated(record.simulation.named(record.names))
     tell_json({"files": [str(path) for path in paths]})
     tell_lost(folder)
 

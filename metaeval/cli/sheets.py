@@ -156,7 +156,7 @@ def tell_sheets(
 
     infinite, of = [float("inf"), float("-inf")], _label_words()
     tell_tables(
-        reduce(or_, (sheet.simulated for sheet in sheets), REAL),
+        reduce(or_, (sheet.told for sheet in sheets), REAL),
         lambda: render(sheets, suffix, of, lines),
         lambda: (
             record

@@ -102,12 +102,14 @@ def read_answer(folder: Path, record: Record | None = None) -> Answer:
     return Answer.model_validate_json(read_output(folder, ANSWER, record).read_text(encoding="utf-8"))
 
 
-def add_found(folder: Path, command: str, found: Mapping[str, str]) -> Answer:
+def add_found(folder: Path, command: str, found: Mapping[str, str]) -> Answer | None:
     """Add what a command found of each judge to the answer of a finished run, and return it.
 
-    A run that may not be written keeps the answer that it has.
+    A run that may not be written keeps the answer that it has, and one that has none gets none.
     """
     record = read_record(folder)
+    if ANSWER not in record.outputs:
+        return None
     answer = read_answer(folder, record)
     judges = dict(answer.judges)
     for name, clause in found.items():

@@ -271,7 +271,8 @@ def pairs_sheet(tests: Comparisons, board: Board) -> Sheet:
     if len(frame):
         notes.append(tests_sentence(tests.policy))
     title = f"Paired tests: {differ:,} of {pairs} {'differs' if differ == 1 else 'differ'} significantly"
-    return Sheet("tests", title, frame, tuple(columns), tuple(notes), board.simulated)
+    simulated, names = board.simulated, board.names
+    return Sheet("tests", title, frame, tuple(columns), tuple(notes), simulated, names=names)
 
 
 class _Tested(NamedTuple):

@@ -82,7 +82,8 @@ def test_json_is_one_object(study: Path, capsys: pytest.CaptureFixture[str], arg
 def test_the_demo_prints_its_table_and_where_the_report_lies(demo: Path) -> None:
     out = (demo / "printed.txt").read_text(encoding="utf-8")
     assert "SIMULATED DATA" in out
-    assert "\nReference-based\n  BLEU(n=1)" in out
+    assert out.startswith("Of 10 tools, ChrF agrees best with the users")
+    assert "Reference-based\n" in out
     assert out.rstrip().endswith("Report: results/demo/report.html")
     assert (demo / "results" / "demo" / "report.html").is_file()
 
@@ -137,7 +138,7 @@ def test_leaderboard(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ).read_text(encoding="utf-8")
     kendall = ok(capsys, "leaderboard", "results/s", "--coefficient", "kendall")
     assert "Kendall" in kendall
-    assert "Pearson" not in kendall
+    assert "Pearson" not in kendall.split("\n\n", 1)[1]  # the answer is of the column that orders the run
     found = json.loads(ok(capsys, "leaderboard", "results/s", "--json"))
     assert found["simulated"] is True
     assert {"evaluator", "estimate", "mark", "printed"} <= set(found["values"][0])

@@ -21,7 +21,7 @@ PLACES = [  # what is typed, and some of what may come next
     (("metaeval", "lead"), ["leaderboard"]),
     (("metaeval", "golden", ""), ["sample", "label", "export", "import"]),
     (("metaeval", "leaderboard", "--f"), ["--format"]),
-    (("metaeval", "leaderboard", "--format", ""), ["txt", "md", "csv", "tex", "html", "json"]),
+    (("metaeval", "leaderboard", "--format", ""), ["txt", "md", "csv", "tex", "html", "json", "latex"]),
     # An error would end the line that is typed.
     (("metaeval", "cake", ""), cli.list_commands(click.Context(cli))),
 ]

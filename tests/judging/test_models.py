@@ -338,4 +338,4 @@ def test_simulated_models_are_marked_by_their_short_names(tiny: Path) -> None:
     }
     done = me.run(study, "out")
     assert done.facts.simulation.evaluators == ("Judge('s')",)
-    assert "Judge('s') (simulated)" in Path("out/leaderboard.md").read_text(encoding="utf-8")
+    assert "Judge s (simulated)" in Path("out/leaderboard.md").read_text(encoding="utf-8")

@@ -15,9 +15,9 @@ from metaeval.cli import main
 from tests.study.test_report import payload_of
 from tests.tiny import MANIFEST, write_study, write_tiny
 
-JUDGE = "Judge('simulated/one')"
+JUDGE, SHORT = "Judge('simulated/one')", "Judge simulated/one"
 DATA = "The data are simulated: these numbers say nothing about people."
-ONE = f"{JUDGE} is simulated: its numbers say nothing about a language model."
+ONE = f"{SHORT} is simulated: its numbers say nothing about a language model."
 EVALUATORS = ("Length()", "Annotator('1')", "Annotator('2')")
 
 
@@ -109,8 +109,8 @@ def test_a_notebook_says_it(case: Case) -> None:
     # A table has no signatures, and says no data are simulated.
     of_frame = me.leaderboard(me.correlate(scores.frame, truth, levels=["dataset"]).frame)
     for shown in (scores, result, me.leaderboard(result)):
-        case.said_in(shown._repr_html_().replace("&#x27;", "'").replace("&#39;", "'"))
-    case._replace(data=False).said_in(of_frame._repr_html_().replace("&#39;", "'"))
+        case.said_in(shown._repr_html_().replace("&#x27;", "'").replace("&#39;", "'").replace(JUDGE, SHORT))
+    case._replace(data=False).said_in(of_frame._repr_html_().replace("&#39;", "'").replace(JUDGE, SHORT))
 
 
 def test_the_report_says_it_in_its_head_and_marks_its_figures(case: Case) -> None:

@@ -72,7 +72,7 @@ def test_any_table_is_a_study_or_a_sentence(table: list[list[str]], encoding: st
             csv.writer(written, delimiter=separator).writerows(table)
         try:
             made = start(
-                str(file),
+                [str(file)],
                 out,
                 said={},
                 ask=lambda _, default, read, **_more: read(default),
@@ -110,7 +110,7 @@ def test_what_many_units_lack_is_no_evaluator_of_the_first_study(tmp_path: Path)
         csv.writer(written).writerows(rows)
     said = {"trust (anna)": "rating", "trust (ben)": "rating"}
     start(
-        str(tmp_path / "t.csv"),
+        [str(tmp_path / "t.csv")],
         tmp_path / "t",
         said=said,
         ask=lambda _, default, read, **_more: read(default),
@@ -136,7 +136,7 @@ def test_texts_that_nobody_has_rated_are_a_data_set_without_a_study(tmp_path: Pa
             "tell": lambda _: None,
             **options,
         }
-        return start(str(tmp_path / name), tmp_path / out, **how)
+        return start([str(tmp_path / name)], tmp_path / out, **how)
 
     with pytest.raises(MetaevalError, match="if nobody has rated yet, name what people are to rate"):
         make("texts.csv")

@@ -19,6 +19,7 @@ from metaeval.evaluators.verdicts import Flips, comparisons_of, points
 from metaeval.runs.answer import read_answer
 from metaeval.runs.command import Names, Typed
 from metaeval.runs.finished import OpenRun, open_run
+from metaeval.runs.folder import ANSWER
 from metaeval.study.plan import column_of
 from metaeval.trust.calibration.record import changes as identity_changes
 from metaeval.trust.calibration.record import identity, judge_notes
@@ -114,15 +115,17 @@ def gate_run(
     anchors = _anchors(run, request.anchors, request, kept) if kept and request.anchors else None
     before = kept.scored if kept else None
     found = gate(current, before, rules, by=by, cluster=cluster, notes=notes, anchors=anchors, unfit=unfit)
-    name, answer = current.evaluator, read_answer(run.folder, run.record)
-    trust = answer.trust([name]) if name in answer.judges else []
+    name = current.evaluator
+    answer = read_answer(run.folder, run.record) if ANSWER in run.record.outputs else None
+    trust = answer.trust([name]) if answer and name in answer.judges else []
     of = {why: ", ".join(aspect for aspect in unfit if unfit[aspect] == why) for why in unfit.values()}
     cannot = [
         f"The judge cannot serve as a gate for {aspects}: by its calibration, {why}."
         for why, aspects in of.items()
     ]
     first = tuple(cannot or trust)
-    return replace(found, first=first, answer=answer.record, label=run.record.names.get(name, name))
+    said = answer.record if answer else None
+    return replace(found, first=first, answer=said, label=run.record.names.get(name, name))
 
 
 def baseline_of_run(
