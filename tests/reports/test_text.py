@@ -193,5 +193,5 @@ def test_the_demo_fits_the_terminal(
     wide = capsys.readouterr().out
     assert 80 < max(map(cell_len, wide.splitlines())) <= 200
     heads = [next(x for x in text.splitlines() if x.startswith("rank")) for text in (printed, wide)]
-    assert heads[0].split() == ["rank", "range", "evaluator", "pearson", "best", "p"]
+    assert heads[0].split() == ["rank", "range", "evaluator", "pearson", "best", "p", "Random"]
     assert heads[1].split()[-4:] == ["unread", "unit", "unit", "unit"]

@@ -28,7 +28,7 @@ def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
         if isinstance(inputs, Mapping):
             inputs = {k: v for k, v in inputs.items() if k not in _NO_INPUTS}
         scores: Mapping[str, Any] = {}
-        if "predict_and_score" in str(record["op_name"]) and isinstance(made, Mapping):
+        if "predict_and_score" in str(record.get("op_name")) and isinstance(made, Mapping):
             scores, made = made.get("scores") or {}, made.get("output", made.get("model_output"))
         example = inputs.get("example") if isinstance(inputs, Mapping) else None
         fields = {

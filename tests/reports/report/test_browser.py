@@ -285,7 +285,7 @@ def test_tables_stand_in_the_views_that_they_belong_to(show: Show) -> None:
     assert "Biases" not in views
     page.get_by_role("link", name="Generators").click()
     page.get_by_role("heading", name="Generators").wait_for()
-    assert page.locator("table caption").all_inner_texts() == ["Who writes best"]
+    assert page.locator("table caption").all_inner_texts()[0].startswith("Who writes best")
 
 
 def test_units_filter_sort_and_pages(show: Show) -> None:

@@ -154,7 +154,7 @@ def test_down_to_the_prompt_and_the_reply(show: Show) -> None:
     assert field(page, "Evaluator").input_value() == "weak"
     field(page, "User").select_option("u2")
     assert page.get_by_role("status").inner_text() == "6 of 24 units"
-    header(page, "difference").click()
+    header(page, "disagreement").click()
     field(page, "Search texts, titles, ids").fill("q06")
     page.locator("tbody th a").click()
     page.get_by_text("unit 1 of 1").wait_for()

@@ -78,7 +78,8 @@ def test_deviations_are_those_of_the_studies_without_a_cluster(seed, level, like
     s = statistic(x, y, groupings[level], by, ("pearson",) if level == "dataset" else COEFFICIENTS)
     found = jackknife_deviations(s, 12)
     without = np.concatenate([s.at(w) for w in left_out(12)], axis=1)
-    expected = np.sqrt(11 / 12) * (without - np.nanmean(without, axis=1, keepdims=True))
+    # With the sign of derivatives: a cluster that pulls a value up has a deviation above zero.
+    expected = np.sqrt(11 / 12) * (np.nanmean(without, axis=1, keepdims=True) - without)
     np.testing.assert_allclose(found, np.nan_to_num(expected), atol=1e-9)
 
 

@@ -12,7 +12,7 @@ const SIGNS = [
   ['κ', 'Cohen’s kappa: agreement on labels beyond what chance gives; 1 is all, 0 is chance'],
   ['α', 'Krippendorff’s alpha: agreement of several raters beyond chance; 1 is all, 0 is chance'],
   ['τ', 'Kendall’s tau: pairs in the same order less pairs in the other order, as a share of all'],
-  ['r', 'Pearson’s correlation: 1 if scores rise with the truth in a line, 0 if they have nothing in common'],
+  ['r', 'correlation: 1 if scores rise with the truth in a line, 0 if they have nothing in common'],
   ['ω', 'winning rate: the share of people whom the judge replaces, each held against the others'],
   ['ε', 'what the judge may be worse than a person by, as people cost more'],
 ]
