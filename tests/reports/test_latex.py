@@ -87,7 +87,7 @@ def test_the_leaderboard_of_a_run_compiles_as_it_is(tiny: Path, tmp_path: Path, 
     assert "Overfull" not in log
     assert "Missing character" not in log
     if words:
-        assert "Mean(Annotator('1'), Length())" in words
+        assert "Evaluators (mean of 2)" in words
         assert re.search("Pearson.s r", words)  # some fonts do not say what their apostrophe is
 
 
@@ -140,8 +140,8 @@ def test_what_is_no_width_is_refused() -> None:
 @needs_latex
 @pytest.mark.parametrize("options", ["a4paper", "letterpaper,12pt", "a4paper,twocolumn"])
 def test_a_wide_board_is_split_in_readable_type(tmp_path: Path, options: str) -> None:
-    judges = [f"Judge('provider/model-{i}', examples='personalized')" for i in range(12)]
-    panel = f"Mean({', '.join(judges[:3])})"
+    judges = [f"model {i}, personalized" for i in range(12)]
+    panel = "mean of three models"
     aspects = ["persuasiveness", "transparency", "accuracy", "satisfaction", "average"]
     estimates = {j: {a: [0.2531, -0.3, 0.4444] for a in aspects} for j in [*judges, panel]}
     board = me.leaderboard(

@@ -111,7 +111,7 @@ def test_a_run_says_where_its_report_lies(tmp_path, monkeypatch, below):
     soup = shown(run)
     assert NASTY in soup.find("p").get_text()
     assert "SIMULATED DATA" in soup.get_text()
-    assert "Length()" in soup.find("table").get_text()
+    assert "Length" in soup.find("table").get_text()
     link = soup.find("a")["href"]
     file = tmp_path / unquote(link) if below else Path(url2pathname(urlsplit(link).path))
     assert link.startswith("runs/a%20b%23c/" if below else "file:///")

@@ -193,7 +193,7 @@ def test_the_index_in_a_browser(page: Page, site: Path) -> None:
     everything = shown(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_label("Search").fill("JUDGE on tiny")
-    assert shown(page) == ["Judge('simulated/one') (simulated)"]
+    assert shown(page) == ["Judge simulated/one (simulated)"]
     assert page.get_by_role("status").inner_text() == f"1 of {len(everything)} evaluators"
     page.get_by_label("Search").fill("")
     page.get_by_label("Study").select_option(index=1)

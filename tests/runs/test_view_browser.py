@@ -76,9 +76,9 @@ def test_the_report_of_a_stranger_reads_no_other(
             "a request: TypeError",
             "a window: null",
         ]
-        assert page.frame_locator("iframe").get_by_text("Annotator('1')").count() == 0
+        assert page.frame_locator("iframe").get_by_text("Annotator 1", exact=True).count() == 0
         page.goto(f"{server.address}studies/mine/report.html")
-        page.get_by_text("Annotator('1')").first.wait_for()
+        page.get_by_text("Annotator 1", exact=True).first.wait_for()
         page.close()
 
 
@@ -109,6 +109,6 @@ def test_the_pages_work_under_the_headers_they_are_sent_with(
     page.get_by_role("button", name="Colours").click()
     page.go_back()
     page.goto(page.url)
-    page.get_by_text("Annotator('1')").first.wait_for()
+    page.get_by_text("Annotator 1", exact=True).first.wait_for()
     page.close()
     assert not wrong

@@ -68,7 +68,8 @@ function countColumns(study, view) {
   return [
     ...study.board.counts.map(({ name, title }, i) => {
       const value = ({ e }) => study.cell(e, view)?.counts[i] ?? null
-      return { id: name, title, value, cell: (row) => printed(value(row), 'count') }
+      const none = study.evaluators.every((_, e) => !value({ e })) // a column of zeros says nothing
+      return { id: name, title, value, hidden: none, cell: (row) => printed(value(row), 'count') }
     }),
     failed && {
       id: 'why',
