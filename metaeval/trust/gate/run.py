@@ -124,7 +124,7 @@ def gate_run(
         for why, aspects in of.items()
     ]
     first = tuple(cannot or trust)
-    said = answer.record if answer else None
+    said = answer.record if answer else {}
     return replace(found, first=first, answer=said, label=run.record.names.get(name, name))
 
 
