@@ -82,7 +82,7 @@ def test_workers_find_what_one_process_finds(capfd: pytest.CaptureFixture[str]) 
         assert main(["run", study(server, "two.sqlite"), "--out", "two", *RAY, "2"]) == 0
         assert Counter(str(seen.body) for seen in server.log) == asked
         out, err = capfd.readouterr()
-        assert out.startswith("2 evaluators on 72 units")
+        assert "\n2 evaluators on 72 units" in out
         assert err == "SIMULATED DATA. The data are simulated: these numbers say nothing about people.\n"
         assert main(["run", study(server, "two.sqlite"), "--out", "two"]) == 0
         assert "Finished already" in capfd.readouterr().out
