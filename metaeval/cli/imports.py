@@ -104,7 +104,7 @@ def import_recexp(source: Path, out: Path, force: bool) -> None:
 def import_table(files: tuple[str, ...], map_file: Path, out: Path, force: bool) -> None:
     """Import FILE (CSV, TSV, JSONL, Parquet, or the name of a hub data set) by a column map.
 
-    Several files of the same columns are below each other, with the column `file`; others are joined by the
+    Several files of the same columns are below each other, with the column file; others are joined by the
     columns that they share.
     """
     from metaeval.data.folder import kind_of

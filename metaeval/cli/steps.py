@@ -156,7 +156,7 @@ def init(
     datasets library, or hf://OWNER/NAME. Writes a map (which column is what), the data set and a study file,
     each with comments, and says how to run it. Of a data set that is there already, it writes the study. With
     --aspect it writes the map and the data set, which people then label. Several tables of the same columns
-    are below each other, with the column `file`; others are joined by the columns that they share.
+    are below each other, with the column file; others are joined by the columns that they share.
     """
     from metaeval.kinds.registry import recorded_names
     from metaeval.study.start import DATA, start

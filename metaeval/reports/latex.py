@@ -81,7 +81,7 @@ _APOSTROPHE = re.compile(r"(?<=[A-Za-z])'(?=s\b)")
 _PERCENT = re.compile(r"(?<=[0-9]) (?=\\%)")  # a line may not end between a number and its sign
 
 
-class Panel(NamedTuple):
+class TablePanel(NamedTuple):
     """Columns of a table that stand side by side, as one ``tabular``."""
 
     alignment: str
@@ -122,7 +122,7 @@ def _counts_said(sheet: Sheet) -> Sheet:
     return replace(sheet, columns=tuple(kept), notes=tuple(notes))
 
 
-def _panels(sheet: Sheet, room: float, size: float) -> list[Panel]:
+def _panels(sheet: Sheet, room: float, size: float) -> list[TablePanel]:
     """Return the parts of a table in type of a size, each of which is no wider than there is room.
 
     Text is wrapped, and escaped then; numbers are set as they are. Values of a cell that have names stand in
@@ -146,7 +146,7 @@ def _panel(
     plain: Sequence[Sequence[str]],
     numbers: Sequence[Sequence[str]],
     measure: Callable[[str], float],
-) -> Panel:
+) -> TablePanel:
     columns = [sheet.columns[j] for j in part.columns]
     texts, heads = [is_text(c) for c in sheet.columns], heads_of(sheet)
     many = [max(1, len(c.parts)) for c in columns]
@@ -181,16 +181,16 @@ def _panel(
         before = heads[i]
         lines.append([*head, *map(_line, spread)])
     letters = ["l" if texts[j] else "r" * n for j, n in zip(part.columns, many, strict=True)]
-    return Panel("@{}" + "".join(letters) + "@{}", title, lines or [[r"    \midrule"]])
+    return TablePanel("@{}" + "".join(letters) + "@{}", title, lines or [[r"    \midrule"]])
 
 
 def _line(texts: Iterable[str]) -> str:
     return rf"    {' & '.join(texts)} \\"
 
 
-def _floats(panels: Sequence[Panel], most: float, on: float) -> Iterator[list[Panel]]:
+def _floats(panels: Sequence[TablePanel], most: float, on: float) -> Iterator[list[TablePanel]]:
     """Yield what stands in each float: ``most`` lines in the first one, ``on`` in those after it."""
-    held, high = list[Panel](), 0.0
+    held, high = list[TablePanel](), 0.0
     for panel in panels:
         top, own = len(panel.title) + 1.5, list[list[str]]()
         whole = sum(map(len, panel.rows)) + top

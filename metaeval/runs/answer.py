@@ -51,7 +51,7 @@ class JudgeTrust(Facts):
         return f"{known}{f'; still to be run: {run}' if run else ''}"
 
 
-class Answer(Facts):
+class RunAnswer(Facts):
     """The answer of a run; evaluators are named as in its tables."""
 
     sentences: list[str]
@@ -97,12 +97,12 @@ class Answer(Facts):
         return json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def read_answer(folder: Path, record: Record | None = None) -> Answer:
+def read_answer(folder: Path, record: Record | None = None) -> RunAnswer:
     """Read the answer of a finished run."""
-    return Answer.model_validate_json(read_output(folder, ANSWER, record).read_text(encoding="utf-8"))
+    return RunAnswer.model_validate_json(read_output(folder, ANSWER, record).read_text(encoding="utf-8"))
 
 
-def add_found(folder: Path, command: str, found: Mapping[str, str]) -> Answer | None:
+def add_found(folder: Path, command: str, found: Mapping[str, str]) -> RunAnswer | None:
     """Add what a command found of each judge to the answer of a finished run, and return it.
 
     A run that may not be written keeps the answer that it has, and one that has none gets none.
@@ -130,7 +130,7 @@ def answer_of(
     people: Sequence[PeopleLine] = (),
     rated: bool = True,
     raters: bool = False,
-) -> Answer:
+) -> RunAnswer:
     """Say what a run found.
 
     Parameters
@@ -217,9 +217,9 @@ class _Found:
             return bool(ranks.better_than_baseline(one))
         return self.shown_better(one, baseline)
 
-    def answer(self, line: PeopleLine | None, judges: Mapping[str, JudgeTrust]) -> Answer:
+    def answer(self, line: PeopleLine | None, judges: Mapping[str, JudgeTrust]) -> RunAnswer:
         if not len(self.rows):
-            return Answer(
+            return RunAnswer(
                 sentences=["No evaluator has an estimate here."], at=self.order, judges=dict(judges)
             )
         best = self.tools[0]
@@ -228,7 +228,7 @@ class _Found:
         who = self.people[0] if self.people else ""
         low, high = (None if math.isnan(v) else v for v in self.rows[best][1:])
         label = self.board.label
-        return Answer(
+        return RunAnswer(
             sentences=[*self._sentences(best, may, better, line)],
             at=self.order,
             measure=self.measure,

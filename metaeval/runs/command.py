@@ -22,7 +22,7 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.figure import Figure, figure_payload
 from metaeval.engine.sheet import Sheet
 from metaeval.reports.report_model import sheets_payload, with_sheets
-from metaeval.runs.answer import Answer, add_found
+from metaeval.runs.answer import RunAnswer, add_found
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import RECORD, REPORT, read_record, rewrite_output
 
@@ -87,7 +87,7 @@ class Printed:
     """As of `metaeval.reports.report_model.with_sheets`, as the figures are."""
     found: Mapping[str, str] = field(default_factory=dict)
     """Judge of a run → what was found of it, as a clause for `metaeval.runs.answer`."""
-    answer: Answer | None = None
+    answer: RunAnswer | None = None
     """That of the run, with what was found."""
     code: int | None = None
     """The exit code of a check, which the report does not show."""

@@ -31,7 +31,7 @@ from metaeval.reports.report_model import COSTS as SHOWN_COSTS
 from metaeval.reports.report_model import ListedEvaluator, Report, report_page
 from metaeval.reports.report_units import WHY_MISSING, Calls, Sample, Units, sample
 from metaeval.reports.sheets import cost_table, notice, render, sheet_to_csv
-from metaeval.runs.answer import Answer, answer_of
+from metaeval.runs.answer import RunAnswer, answer_of
 from metaeval.runs.folder import (
     ANSWER,
     COST_TABLE,
@@ -141,7 +141,7 @@ def _report(
     board: Leaderboard,
     costs: pd.DataFrame,
     views: Mapping[str, Sequence[Sheet]],
-    answer: Answer,
+    answer: RunAnswer,
 ) -> Report:
     """Put together what the page of a run shows: what was scored, and what was found out."""
     data, scores, aspects = todo.data, scored.scores, record.study.aspects

@@ -21,7 +21,7 @@ from metaeval.engine.correlation import Correlation, Correlations
 from metaeval.engine.paired_tests import Comparisons, Tests
 from metaeval.judging.cost import costs_of
 from metaeval.reports.leaderboards import Leaderboard, leaderboard
-from metaeval.runs.answer import Answer, answer_of, read_answer
+from metaeval.runs.answer import RunAnswer, answer_of, read_answer
 from metaeval.runs.finished import open_run
 from metaeval.runs.folder import REPORT, read_record
 from metaeval.runs.joint import board_of_runs
@@ -71,7 +71,7 @@ class Run:
 def board_of(
     result: Board,
     record: Record,
-    answer: Answer,
+    answer: RunAnswer,
     coefficients: Sequence[str] | None = None,
     *,
     name: str = "",

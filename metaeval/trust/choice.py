@@ -18,7 +18,7 @@ from metaeval.judging.cost import costs_of
 from metaeval.runs.command import Names, Places, Printed, Seed, Typed, command
 from metaeval.runs.joint import JoinedRuns, join_runs
 from metaeval.stats.coefficients.tables import Floats
-from metaeval.stats.resampling.choice import FEW_TO_CHOOSE, Choice, best_of, cross_validated
+from metaeval.stats.resampling.choice import FEW_TO_CHOOSE, BestChoice, best_of, cross_validated
 from metaeval.stats.resampling.cluster_sums import is_smooth
 from metaeval.stats.resampling.rank_ranges import contributions
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 _ALPHA = 0.05
 
 
-class Choosing(Typed):
+class ChoiceOptions(Typed):
     """Among which candidates one is chosen, and by what."""
 
     among: Annotated[Names, "--among PATTERN"] = ()
-    """Candidate, or a pattern such as 'mini *'; may be given again.  [default: all but baselines]"""
+    """Candidate, or a pattern with stars; may be given again.  [default: all but baselines]"""
     statistic: Annotated[str | None, "CELL"] = None
     """Column to choose by, such as ASPECT,LEVEL,COEFFICIENT.  [default: that of the leaderboard]"""
     loss: Annotated[float, Field(gt=0)] = 0.005
@@ -114,7 +114,7 @@ class _Candidates:
 
 
 @command("choose", view="choose")
-def choose(runs: Annotated[Places, "RUN..."], how: Choosing) -> Printed:
+def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
     """Choose the best of the candidates of the finished runs RUN, and say what the choice is worth.
 
     The best of several on few labels looks better than it is: the value on fresh ones is expected to be
@@ -228,10 +228,10 @@ def _costs(scores: ScoreTable, names: Sequence[str]) -> tuple[Floats, str]:
 
 def _sentence(
     of: _Candidates,
-    found: Choice,
+    found: BestChoice,
     value: dict[str, Any],
     averages: Sequence[dict[str, Any]],
-    how: Choosing,
+    how: ChoiceOptions,
 ) -> str:
     """Say which one to use, and what that is worth."""
     said, k = of.said, len(of.names)
@@ -276,7 +276,7 @@ def _worth_notes(of: _Candidates, averaged: bool) -> list[str]:
     return [told, means] if averaged else [told]
 
 
-def _notes(of: _Candidates, joined: JoinedRuns, how: Choosing) -> list[str]:
+def _notes(of: _Candidates, joined: JoinedRuns, how: ChoiceOptions) -> list[str]:
     """Say what the table rests on."""
     best = (
         f"Shown: {of.words}. May be the best: unless another is shown better (p: that none is). Chance of "

@@ -15,7 +15,7 @@ from metaeval.engine.board import Board, BoardDimension
 from metaeval.engine.paired_tests import Comparisons
 from metaeval.engine.ranking import PeopleLine
 from metaeval.engine.ranks import Rank, Ranks
-from metaeval.runs.answer import Answer, add_found, answer_of, read_answer
+from metaeval.runs.answer import RunAnswer, add_found, answer_of, read_answer
 from metaeval.runs.folder import ANSWER, RECORD, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts
 from tests.study.runs import tiny_run
@@ -165,6 +165,6 @@ def test_a_judge_has_a_line_of_trust_and_what_is_still_to_be_run(tmp_path: Path)
     assert read_answer(run) == changed
     (line,) = changed.trust(names[:1])
     assert ": cannot serve as a gate: agrees too little; still to be run: `metaeval" in line
-    assert Answer.model_validate_json((run / ANSWER).read_text()).best == answer.best
+    assert RunAnswer.model_validate_json((run / ANSWER).read_text()).best == answer.best
     assert read_record(run).outputs[ANSWER]
     assert (run / RECORD).is_file()

@@ -42,7 +42,7 @@ _MOST_NOISE = 0.95  # of the contenders' differences
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class BestChoice:
     """The candidate that is chosen of k, and how sure that is."""
 
     chosen: int
@@ -93,7 +93,7 @@ def best_of(
     share: bool = False,
     alpha: float = 0.05,
     seed: int = 0,
-) -> Choice:
+) -> BestChoice:
     """Choose the highest estimate, or the cheapest near it, and say what it is worth and what may be lost.
 
     The value on fresh clusters is that of the .632 bootstrap (Efron 1983, Journal of the American Statistical
@@ -151,7 +151,7 @@ def best_of(
     if len(among) > 1:
         apart = estimates - shown + ranks.reach * np.nan_to_num(ranks.error[chosen])
         most = max(0.0, float(apart[among].max()))
-    return Choice(chosen, fresh, fresh - half, fresh + half, contenders, chance, loss, most, alike, ranks)
+    return BestChoice(chosen, fresh, fresh - half, fresh + half, contenders, chance, loss, most, alike, ranks)
 
 
 def _some_left_out(n: int, seed: int) -> Floats:

@@ -52,7 +52,7 @@ def import_table(
     ----------
     source
         A CSV, TSV, XLSX, JSON, JSONL or Parquet file, a local folder that the ``datasets`` library can load,
-        or the name of a data set on the hub; or several, see `metaeval.data.tables.several`.
+        or the name of a data set on the hub; or several, see ``metaeval.data.tables.several``.
     map_file
         What each column means, a YAML file.
     out
