@@ -64,7 +64,12 @@ def test_tables_are_those_of_memory(tmp_path, place, keys):
     whole = me.run(study, tmp_path / "memory", engine="memory")
     found = me.run(study, tmp_path / "duckdb", engine="duckdb")
     for name in TABLES:
-        pair = (pd.read_csv(run.folder / name) for run in (found, whole))
+        one, other = (pd.read_csv(run.folder / name) for run in (found, whole))
+        # Differences get their intervals by derivatives, or without each cluster: nearly the same.
+        ends = [c for c in one if name == "tests.csv" and c in ("ci_low", "ci_high")]
+        ends += [c for c in one if c in ("difference_low", "difference_high")]
+        pd.testing.assert_frame_equal(one[ends], other[ends], atol=2e-3, rtol=0.0, obj=name)
+        pair = (frame.drop(columns=ends) for frame in (one, other))
         pd.testing.assert_frame_equal(*pair, rtol=1e-9, atol=1e-9, obj=name)
     frames = [pd.read_parquet(run.folder / "scores.parquet") for run in (whole, found)]
     order = [*me.load(place).keys, "evaluator", "aspect"]
