@@ -327,7 +327,7 @@ def mean_of(data: Prepared, by: Cell, evaluators: Sequence[int], clusters: Clust
             spread = scores.std(axis=1, keepdims=True)
             standard = (scores - scores.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
             scored = [replace(scored[0], x=standard.mean(axis=0))]
-        statistics.append(scored[0].statistic(by["coefficient"], data.policy.undefined, addable=False))
+        statistics.append(scored[0].comparable(by["coefficient"], data.policy.undefined))
     return averaged(statistics)
 
 
