@@ -188,7 +188,7 @@ def shown(page: Page) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [(1440, "light"), (390, "dark")], indirect=True)
-def test_the_index_in_a_browser(page: Page, site: Path) -> None:
+def test_the_index_in_a_browser(page: Page, site: Path, runs: list[Path]) -> None:
     page.goto((site / "index.html").as_uri())
     everything = shown(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -203,10 +203,11 @@ def test_the_index_in_a_browser(page: Page, site: Path) -> None:
     table = pd.read_csv(site / "leaderboard.csv").dropna(subset="estimate").sort_values("estimate")
     of_kind = [table.loc[table["kind"] == kind, "evaluator"] for kind in ("explanations", "slates")]
     assert page.locator("table").count() == len(of_kind)
+    printed = {name: label for run in runs for name, label in read_record(run).names.items()}
     for place, names in enumerate(of_kind):
         head = page.locator("table").nth(place).get_by_role("button", name="Estimate")
         head.click()
         here = page.locator("table").nth(place).locator("tbody th").all_inner_texts()
-        assert here[0].removesuffix(" (simulated)") == names.iloc[0]
+        assert here[0].removesuffix(" (simulated)") == printed[names.iloc[0]]
     head.click()
     assert page.locator("th[aria-sort=descending]").inner_text().startswith("Estimate")
