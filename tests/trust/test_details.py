@@ -44,7 +44,7 @@ def test_what_an_evaluator_is_made_of(spec: str, annotators: str, mean: bool) ->
 def test_the_sheets_of_a_run(tiny: Path) -> None:
     folder = run(tiny, evaluators=PEOPLE)
     sheets = {s.name: s for s in details_of(folder)}
-    assert list(sheets) == ["measures", "people", "annotators", "attenuation", "variance"]
+    assert list(sheets) == ["measures", "people", "annotators", "attenuation", "variance", "orders"]
     assert all(s.simulated for s in sheets.values())
     # People's lines against the users are the run's own rows.
     rows = pd.read_csv(folder / "correlations.csv").query("coefficient == 'pearson'")
