@@ -106,7 +106,8 @@ def table_importer(
             ----------
             source
                 A CSV, TSV, JSONL or Parquet file, a local folder that the ``datasets`` library can load, or
-                the name of a data set on the hub; or several, see `metaeval.data.tables.several`.
+                the name of a data set on the hub; or several, of which those with the same columns are put
+                below each other and others side by side.
             map_file
                 What each column means, a YAML file.
             out
