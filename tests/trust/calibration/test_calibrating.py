@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import f1_score, roc_auc_score
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError, RunFolderError
@@ -147,3 +149,19 @@ def test_strata_of_a_data_set_are_columns_of_its_users_too(tiny: Path) -> None:
     assert set(found["stratum"]) == {"20", "(none)", "30"}
     with pytest.raises(MetaevalError, match=r"no column 'agee'; did you mean 'age'"):
         calibration_of(tiny, Calibrating(by="agee", **FEW))
+
+
+def test_a_cut_shows_who_finds_what_passes(run: Path) -> None:
+    [sheet] = [s for s in calibration_of(run, Calibrating(cuts=(3, 4), **FEW)) if s.name == "detection"]
+    opened = open_run(run)
+    both = opened.truth.merge(opened.scores.frame).dropna(subset=["rating", "score"])
+    rows = sheet.frame.set_index(["evaluator", "aspect", "cut"])
+    assert set(rows.index.get_level_values("cut")) == {3, 4}
+    for (evaluator, aspect), part in both.groupby(["evaluator", "aspect"], observed=True):
+        true, row = part["rating"] >= 4, rows.loc[(evaluator, aspect, 4)]
+        assert row["prevalence"] == pytest.approx(true.mean())
+        assert row["auc"] == pytest.approx(roc_auc_score(true, part["score"]))
+        if evaluator == "anna":
+            assert row["f1"] == pytest.approx(f1_score(true, part["score"] >= 4))
+    assert np.isnan(rows.loc[("long", "clear", 3), "f1"])  # its scores are not on the scale
+    assert not any(s.name == "detection" for s in calibration_of(run, Calibrating(**FEW)))
