@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from metaeval.analysis.agreement.chance import Weighing, annotators_beyond_chance
 from metaeval.analysis.ensemble_frontier import Choosing
 from metaeval.analysis.ensemble_sheets import ensemble_sheets
 from metaeval.analysis.ensemble_subsets import Costs, Unit, ensembles
@@ -167,15 +168,28 @@ def power_of(run: OpenRun, how: Powering) -> Printed:
     return Printed([power_sheet(sizes)], run.scores.simulation.among((sizes.first, sizes.second)))
 
 
+class Detailing(Typed):
+    """What is printed beside the details."""
+
+    weights: Annotated[str | None, "NAME|FILE"] = None
+    """Also show annotators' κ, π, AC1 or AC2 and α under weights of agreement: identity, linear, quadratic,
+    radical, ratio, ordinal, circular, bipolar, or a CSV file with a row and a column per label."""
+
+
 @command("details")
-def details_of(run: OpenRun) -> Printed:
+def details_of(run: OpenRun, how: Detailing) -> Printed:
     """Print more of the run in RUN: measures, agreement of people, reliability, variance components.
 
     Measures are pairwise accuracy with calibrated ties, soft pairwise accuracy of generators, weighted
     kappa, Krippendorff's alpha, concordance and mean absolute error. Reliability is that of annotators, and
     of judges over replicates; where it is known, correlations are corrected for it.
     """
-    return Printed(kind_named(run.scored.study.kind).details(run.scored), REAL)
+    sheets = [*kind_named(run.scored.study.kind).details(run.scored)]
+    drawn = Bootstrap.read(run.record.study.bootstrap) or Bootstrap()
+    if how.weights is not None:
+        weighing, scale = Weighing.read(how.weights), run.record.data.scale
+        sheets.append(annotators_beyond_chance(run.truth, run.raters, scale, weighing, drawn))
+    return Printed(sheets, REAL)
 
 
 def figures_of_run(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,8 @@ MOST_LABELS = 20
 """Scores on a scale of more labels are compared by their order alone."""
 
 RANKS = ("spearman", "kendall")
+Weighed: TypeAlias = Callable[[Floats, Scale, Clusters, Resampler], Mapping[str, Estimate[float]]]
+"""Ratings of shape (raters, units), their scale, clusters and resamples → measures by name."""
 MEASURES = (*KAPPAS, "alpha", *RANKS)
 """Measures of a verdict, beside kappa at a cut."""
 
@@ -60,6 +62,8 @@ class Agreement:
     """What the labels stand for, if they have no order."""
     detected: Mapping[float, Mapping[str, Estimate[float]]] = field(default_factory=dict)
     """By cut: `DETECTIONS`, of scores on the scale, and ``auc`` of those that pass by the truth."""
+    chance: Mapping[str, Estimate[float]] = field(default_factory=dict)
+    """What ``weighed`` of `agreements` measured."""
 
     def measure(self, wanted: str | None, cuts: Sequence[float] = ()) -> str:
         """Return the measure that stands for the agreement as a whole.
@@ -124,6 +128,7 @@ def agreements(
     bootstrap: Bootstrap,
     cuts: Sequence[float] = (),
     strata: Sequence[str] | None = None,
+    weighed: Weighed | None = None,
 ) -> list[Agreement]:
     """Measure the agreement of every evaluator with the truth, aspect by aspect.
 
@@ -139,6 +144,8 @@ def agreements(
         Labels from which on a unit passes; every one of a scale with few labels, if empty.
     strata
         The stratum of each unit of ``data``, shape (U,); None without strata.
+    weighed
+        What measures the ratings of two raters under weights, if that is wanted.
 
     Returns
     -------
@@ -148,7 +155,8 @@ def agreements(
     """
     clusters = data.clusters(data.cluster_name(bootstrap.cluster)).of_unit
     reasons = _reasons(data, scores, truth)
-    how: dict[str, Any] = {"cuts": cuts, "resampler": bootstrap.resampler()}
+    resampler = bootstrap.resampler()
+    how: dict[str, Any] = {"cuts": cuts, "resampler": resampler}
     parts: dict[str, Ints] = {"": np.arange(data.truth.shape[1])}
     if strata is not None:
         names = np.asarray(list(strata), dtype=object)
@@ -179,7 +187,8 @@ def agreements(
                             labels,
                             _table(_at(y, labels), _at(x, labels), len(labels)) if labels else None,
                             own.labels,
-                            _detected(x, y, cuts, how["resampler"], scale=own, clusters=there),
+                            _detected(x, y, cuts, resampler, scale=own, clusters=there),
+                            weighed(np.stack([x, y]), own, there, resampler) if weighed and len(x) else {},
                         )
                     )
             advance()
@@ -398,9 +407,10 @@ def detection_sheet(found: Sequence[Agreement], by: str | None = None) -> Sheet 
     notes = (
         f"Pass is {passing}, by people and by the scores; ROC AUC has all cuts of the scores.",
         "ROC AUC: how often a unit that passes has a higher score than one that does not; 0.5 is chance.",
-        "Sensitivity (recall): of the units that pass, those whose score does. Specificity: of those that do "
-        + "not, those whose score does not. Balanced accuracy: their mean. Precision: of the units whose score "
-        + "passes, those that pass. Precision, F1 and accuracy depend on how many pass.",
+        "Sensitivity (recall): the share of people's passes that pass by the score; precision: the reverse.",
+        "Specificity: the share of people's fails that fail by the score.",
+        "Balanced accuracy: the mean of sensitivity and specificity.",
+        "Precision, F1 and accuracy depend on how many pass.",
     )
     return Sheet("detection", "Who finds what passes", pd.DataFrame(rows), columns, notes)
 

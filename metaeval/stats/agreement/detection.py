@@ -73,7 +73,7 @@ class RocArea:
 
     @classmethod
     def of(cls, scores: ArrayLike, true: ArrayLike, clusters: Clusters) -> RocArea:
-        """Count units by score, truth and cluster; scores are finite, ``true`` says who passes, shape (n,)."""
+        """Count units by score, truth (which pass) and cluster; scores are finite, shape (n,)."""
         values, place = np.unique(np.asarray(scores, dtype=np.float64), return_inverse=True)
         row = place + len(values) * np.asarray(true, dtype=np.int64)
         return cls(by_cluster(np.ones(len(row)), row, 2 * len(values), clusters))

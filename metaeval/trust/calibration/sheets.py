@@ -66,6 +66,9 @@ class Calibrating(Typed):
     """Thresholds of the verdicts."""
     measure: str | None = None
     """Coefficient of the verdict: kappa, linear, quadratic, alpha, spearman, kendall."""
+    weights: Annotated[str | None, "NAME|FILE"] = None
+    """Also show κ, π, AC1 or AC2 and α under weights of agreement: identity, linear, quadratic, radical,
+    ratio, ordinal, circular, bipolar, or a CSV file with a row and a column per label."""
     within: Annotated[float | None, Field(ge=0)] = None
     """Points within which a score agrees, for its confidence.  [default: the same value of the scale]"""
     truth: str | None = None

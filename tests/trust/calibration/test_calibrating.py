@@ -165,3 +165,24 @@ def test_a_cut_shows_who_finds_what_passes(run: Path) -> None:
             assert row["f1"] == pytest.approx(f1_score(true, part["score"] >= 4))
     assert np.isnan(rows.loc[("long", "clear", 3), "f1"])  # its scores are not on the scale
     assert not any(s.name == "detection" for s in calibration_of(run, Calibrating(**FEW)))
+
+
+def test_weights_show_agreement_beyond_chance(run: Path) -> None:
+    Path("own.csv").write_text(
+        pd.DataFrame(np.eye(5), index=range(1, 6), columns=range(1, 6)).to_csv(), encoding="utf-8"
+    )
+    by = {}
+    for weights in ("identity", "own.csv", "linear"):
+        sheets = by_name(calibration_of(run, Calibrating(weights=weights, **FEW)))
+        by[weights] = sheets["chance"].frame.set_index(["aspect", "evaluator"])
+    assert by["identity"].equals(by["own.csv"])
+    frame = sheets["calibration"].frame.set_index(["aspect", "evaluator"])
+    at = ("fitting", "anna")
+    assert by["linear"].loc[at, "conger"] == pytest.approx(frame.loc[at, "linear"])
+    assert by["identity"].loc[at, "conger"] == pytest.approx(frame.loc[at, "kappa"])
+    assert ("fitting", "long") not in by["linear"].index  # its scores are no labels
+    with pytest.raises(MetaevalError, match="did you mean 'linear'"):
+        calibration_of(run, Calibrating(weights="linaer", **FEW))
+    Path("own.csv").write_text("label,1,2\n1,1,0\n2,0,1\n", encoding="utf-8")
+    with pytest.raises(MetaevalError, match="a row and a column for each label: 1, 2, 3, 4, 5"):
+        calibration_of(run, Calibrating(weights="own.csv", **FEW))
