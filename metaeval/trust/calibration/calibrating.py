@@ -29,6 +29,7 @@ from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.details import made_of
 from metaeval.kinds.explanations.data.imports.table import data_set
+from metaeval.kinds.index import column_in
 from metaeval.kinds.reading import load
 from metaeval.kinds.registry import build, recorded_names
 from metaeval.kinds.scoring import known_for, score
@@ -37,7 +38,7 @@ from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import CALIBRATION, SCORES, read_record
 from metaeval.stats.resampling.significance import few_note
 from metaeval.study.pipeline import truth_ratings
-from metaeval.study.plan import column_in, column_of
+from metaeval.study.plan import column_of
 from metaeval.trust.calibration.maps import conformal_sheet, half_widths, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     Bands,
