@@ -21,6 +21,7 @@ A pair whose sides have one name in all rows, and a column that says which was s
     winner: {column: winner, first: "1", second: "2", tie: [tie, C], missing: [error]}
     aspect: {column: criterion}               # or a name; left out: one verdict over all aspects
     gold: {column: gold, file: pairs.jsonl, first: "1", second: "2"}   # without `file`: of the table itself
+    lengths: [tokens 1, tokens 2]             # columns with the lengths of the two sides' texts
     keep: [subset]                            # further columns to keep, to count by
 
 Both forms may be mixed. A column in a nested file is a path: ``judgments.0.decision``. Words are compared
@@ -56,8 +57,10 @@ REPEAT = "repeat"
 """The column that numbers the times that a judge was asked the same."""
 PLAYED = "played"
 """The column that numbers verdicts as they came one after the other."""
+LENGTHS = ("length_first", "length_second")
+"""The columns with the lengths of both texts."""
 LONG = (
-    *(*KEYS, REPEAT, PLAYED, FIRST, SECOND, "aspect", "evaluator", "order"),
+    *(*KEYS, REPEAT, PLAYED, FIRST, SECOND, *LENGTHS, "aspect", "evaluator", "order"),
     *("winner", "status", "call", "gold", "reason", "reply"),
 )
 """The columns of verdicts; the last two of those read from replies: why there is none, and such a reply."""
@@ -160,6 +163,7 @@ class VerdictMap(Strict):
     order: Order | None = None
     aspect: str | FromColumn = ""
     gold: Gold | None = None
+    lengths: list[Name] = Field(default_factory=list, min_length=2, max_length=2)
     keep: list[Name] = Field(default_factory=list)
 
     @model_validator(mode="before")
@@ -266,6 +270,7 @@ def import_verdicts(
     columns |= {REPEAT: reader.text(of.repeat)} if of.repeat else {}
     named = how.pair or (reader.joined([str(name)], "") for name in (of.first, of.second))
     columns |= dict(zip((FIRST, SECOND), named, strict=True))
+    columns |= {of: reader.text(name) for of, name in zip(LENGTHS, how.lengths, strict=False)}
     columns["aspect"] = how.aspect if isinstance(how.aspect, str) else reader.text(how.aspect.column)
     columns |= {"aspect": reader.text(of.task)} if of.task else {}
     columns["evaluator"] = reader.joined(of.judge, " ", JUDGE)
@@ -456,7 +461,9 @@ def _in_order_of_names(frame: pd.DataFrame) -> pd.DataFrame:
     turned = (frame[FIRST] > frame[SECOND]).to_numpy()
     if turned.any():
         frame = frame.copy()
-        frame.loc[turned, [FIRST, SECOND]] = frame.loc[turned, [SECOND, FIRST]].to_numpy()
+        for sides in ([FIRST, SECOND], [*LENGTHS]):
+            if sides[0] in frame:
+                frame.loc[turned, sides] = frame.loc[turned, sides[::-1]].to_numpy()
         for column in _ALLOWED.keys() & frame.columns:
             frame.loc[turned, column] = _turned(frame.loc[turned, column])
     return frame

@@ -106,6 +106,8 @@ class RankingOptions(Typed):
     """Aspect to rank by.  [default: all, and their average]"""
     labelled: Annotated[int | None, "N"] = None
     """Estimate from the ratings of N users and all scores."""
+    weight: Annotated[float | None, "LAMBDA"] = None
+    """Weight of the scores in these estimates; 1 is plain PPI.  [default: tuned, PPI++]"""
     resamples: int = 10_000
     """Resamples of the users."""
     seed: int = 0
@@ -131,6 +133,7 @@ def generators_of(run: OpenRun, how: RankingOptions) -> Printed:
         aspects=chosen,
         labelled=how.labelled,
         seed=how.seed,
+        weight=how.weight,
         simulated=simulated.among([judge]),
     )
     orders = order_sheets(data, chosen, simulated=simulated.among(()))
