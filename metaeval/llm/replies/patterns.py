@@ -66,6 +66,11 @@ class ReplyPattern(Strict):
         """What a number that it read depends on, as plain JSON values."""
         return self.model_dump(exclude={"about"}, exclude_defaults=True)
 
+    @property
+    def named(self) -> list[str]:
+        """The names of its groups."""
+        return [*_compiled(self.pattern).groupindex]
+
     def groups(self, names: Sequence[str]) -> list[str | int]:
         """Return the group of each name; raise `UnreadError` if one of several has none."""
         known = _compiled(self.pattern).groupindex
