@@ -74,9 +74,12 @@ def families_of(study: Study, names: Collection[str]) -> dict[str, list[str]]:
             members |= dict.fromkeys(named)
         if len(members) < FEWEST_MEMBERS:
             sentence = (
-                f"the family {family!r} has {counted(len(members), 'member')} ({', '.join(members)}); fewer "
-                f"than {FEWEST_MEMBERS} say nothing of others: name more, or no family"
+                f"the family {family!r} has {counted(len(members), 'member')} ({', '.join(members)}); it "
+                f"takes {FEWEST_MEMBERS}, as fewer do not say how far others would differ: add one, or write "
+                "evaluators without a family"
             )
             raise study.error(sentence, "family", family)
         found[family] = list(members)
+    if study.interval == "total" and not found:
+        raise study.error("members of families have total intervals, and there is no family", "interval")
     return found

@@ -170,6 +170,8 @@ def plan(
     specs = {name: str(evaluator.spec) for name, evaluator in evaluators.items()}
     resolved: dict[str, Any] = {"evaluators": specs, "truth": str(spec), "aspects": rated}
     resolved["family"] = families_of(study, evaluators)
+    if in_file is not None and study.interval == "total":
+        raise study.error("the recorded scores do not fit in memory, which total intervals take", "interval")
     folder = Path(out) if out is not None else Path("results") / study.name
     check_usable(folder)
     if batch:
