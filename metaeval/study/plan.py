@@ -29,7 +29,7 @@ from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.recorded import Recorded
 from metaeval.judging.cluster import Workers, workers_of
-from metaeval.kinds.families import families_of, with_prompts
+from metaeval.kinds.family_members import families_of, with_prompts
 from metaeval.kinds.index import kind_named
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.reading import SCORES, make_study, open_data, read_study

@@ -14,7 +14,7 @@ from metaeval.base.simulation import REAL
 from metaeval.engine.cells import Estimated
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.verdicts import Orders, pair_keys, votes_of
-from metaeval.kinds.families import few_members
+from metaeval.kinds.family_members import few_members
 from metaeval.kinds.registry import fitting
 from metaeval.stats.regression.generalizability import FEWEST_MEMBERS
 from metaeval.stats.resampling.cluster_sums import ClusterSums, mean_of

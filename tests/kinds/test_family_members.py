@@ -9,7 +9,7 @@ import pytest
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError, StudyError
-from metaeval.kinds.families import families_of, with_prompts
+from metaeval.kinds.family_members import families_of, with_prompts
 from metaeval.kinds.reading import make_study
 from metaeval.study.results import read_board
 from metaeval.trust.analyses import details_of
