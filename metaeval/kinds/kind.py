@@ -91,7 +91,7 @@ class Scored(Generic[S_co]):
     def board(self) -> Board:
         """The estimates of all cells; what orders the leaderboard is shown first."""
         board: Board = self.cells.board()
-        by = self.study.by
+        by = self.study.ordered_by
         first = (replace(d, first=by[d.name]) if by else d for d in board.dimensions)
         return replace(board, dimensions=tuple(first))
 
@@ -305,7 +305,7 @@ class StudyKind(ABC):
         study, cells = scored.study, scored.cells
         with progress(cells.phase):
             board = scored.board
-        order = study.by or board.cell()
+        order = study.ordered_by or board.cell()
         with progress("testing"):
             tests = cells.tested(order, study.tests) if study.tests else []
             compared = [cells.compare(*first) for first in tests[:1]]  # the longest, and in threads itself
@@ -349,7 +349,7 @@ class StudyKind(ABC):
             return []
         from metaeval.analysis.families import family_sheets
 
-        cell = scored.study.by or scored.board.cell()
+        cell = scored.study.ordered_by or scored.board.cell()
         return family_sheets(
             scored.families(cell),
             ", ".join(cell.values()),

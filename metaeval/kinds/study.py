@@ -126,7 +126,7 @@ class Study(Strict):
         return Policy.of([DATASET], COEFFICIENTS[:1], None, "skip", "common")
 
     @property
-    def by(self) -> Cell | None:
+    def ordered_by(self) -> Cell | None:
         """The cell that orders the leaderboard, of a study that is resolved; None for the first one."""
         return None
 
