@@ -97,6 +97,11 @@ class Scored(Generic[S_co]):
         first = (replace(d, first=by[d.name]) if by else d for d in board.dimensions)
         return replace(board, dimensions=tuple(first))
 
+    def read_by_cells(self) -> dict[str, pd.DataFrame]:
+        """Return the tables that estimates read, by file."""
+        _ = self.cells
+        return dict(self._tables)
+
     def units(self, known: pd.DataFrame) -> pd.DataFrame:
         """Return what is known of each unit, in the order of the aligned scores.
 

@@ -177,6 +177,16 @@ class OpenedFacts(Facts):
     low: float
     high: float
 
+    @property
+    def date(self) -> str:
+        """When it was, as it is printed."""
+        return f"{self.when[:16].replace('T', ' ')} UTC"
+
+    @property
+    def of(self) -> str:
+        """The cell, as it is printed."""
+        return ", ".join(self.cell.values())
+
 
 class SealedFacts(Facts):
     """The clusters that nothing but the sealed test sees."""
@@ -189,6 +199,8 @@ class SealedFacts(Facts):
     """That of their data."""
     names: str
     """A SHA-256 of their names."""
+    usd: float | None = None
+    """What judging them cost; None if that is not known."""
     opened: OpenedFacts | None = None
 
 
@@ -277,6 +289,11 @@ class Record(Facts):
         return self.status == "done"
 
     @property
+    def opened(self) -> OpenedFacts | None:
+        """What the sealed clusters said when they were opened; None if they were not."""
+        return self.sealed.opened if self.sealed else None
+
+    @property
     def title(self) -> str:
         """The title of the run."""
         return self.study.title or f"Evaluators on {self.data.name}"
@@ -332,4 +349,5 @@ class Record(Facts):
         if self.sealed is None:
             return []
         clusters = counted(self.sealed.clusters, noun(self.sealed.column))
-        return [f"Sealed: {clusters} ({self.sealed.units:,} units) are in no number here."]
+        paid = f"; judging them cost {value_text(usd, 'usd')} USD" if (usd := self.sealed.usd) else ""
+        return [f"Sealed: {clusters} ({self.sealed.units:,} units) are in no number here{paid}."]

@@ -82,6 +82,11 @@ class Plan:
     sealed: SealedPlan | None = None
     """What is scored apart, and seen by nothing but the sealed test; None if the study seals nothing."""
 
+    @property
+    def parts(self) -> list[DataOfKind]:
+        """The data, and those that are sealed: what judges are asked about."""
+        return [self.data, *([self.sealed.data] if self.sealed else [])]
+
     @functools.cached_property
     def fingerprint(self) -> str:
         """That of the data, which takes a while to work out."""
