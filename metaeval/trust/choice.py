@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -24,6 +24,7 @@ from metaeval.stats.resampling.choice import FEW_TO_CHOOSE, BestChoice, best_of,
 from metaeval.stats.resampling.cluster_sums import is_smooth
 from metaeval.stats.resampling.rank_ranges import contributions
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
+from metaeval.trust.sealed_test import open_for, opened_before
 from metaeval.trust.verdicts.accuracies import accuracies, refuse_several_aspects
 from metaeval.trust.verdicts.accuracy import with_gold
 
@@ -31,10 +32,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from metaeval.base.records import ScoreTable
+    from metaeval.engine.board import Cell
     from metaeval.engine.cells import Estimated
+    from metaeval.runs.record import OpenedFacts
     from metaeval.stats.resampling.cluster_sums import Statistic
 
 _ALPHA = 0.05
+_SEALED = ("sealed", "sealed_low", "sealed_high")
 
 
 class ChoiceOptions(Typed):
@@ -54,6 +58,8 @@ class ChoiceOptions(Typed):
     """Show what each candidate costs per unit."""
     searched: Annotated[int | None, Field(ge=1)] = None
     """How many candidates were tried in all, where not all are in the runs."""
+    open: bool = False
+    """Evaluate the chosen candidate on the sealed clusters: once, for it alone."""
     seed: Seed = 0
 
 
@@ -98,6 +104,10 @@ class _Candidates:
         """Return a value as it is printed; a loss, too."""
         return value_text(value, "share") if self.estimated.share else f"{value:.3f}"
 
+    def sealed_said(self, sealed: OpenedFacts) -> str:
+        """Return what the sealed clusters said, with its interval."""
+        return f"{self.said(sealed.estimate)} [{self.said(sealed.low)}, {self.said(sealed.high)}]"
+
     def averaged(self, most: int, seed: int) -> dict[str, Any]:
         """Return the row of the mean of the best ones."""
         mean = self.estimated.mean
@@ -139,6 +149,7 @@ def choose(runs: Annotated[Places, "RUN...|FILE"], how: ChoiceOptions) -> Printe
     found = best_of(of.values, of.psi, costs, **slack, share=of.estimated.share, alpha=_ALPHA, seed=how.seed)
     averages = [of.averaged(most, how.seed) for most in how.average or ()]
     form: Form = "share" if of.estimated.share else "decimal"
+    sealed = _opened(told, of.names[found.chosen]) if how.open else None
     ranks, order = found.ranks, np.argsort(-of.values, kind="stable")
     rows = [
         {
@@ -163,10 +174,11 @@ def choose(runs: Annotated[Places, "RUN...|FILE"], how: ChoiceOptions) -> Printe
         "loss": found.loss,
         "most": found.most,
         "labels": np.ceil(found.labels(how.loss, of.n)),
+        **(dict(zip(_SEALED, (sealed.estimate, sealed.low, sealed.high), strict=True)) if sealed else {}),
     }
     candidates = table(
         "choose",
-        _sentence(of, found, value, averages, how),
+        _sentence(of, found, value, averages, how) + _sealed_sentence(of, sealed),
         rows,
         (
             Column("candidate", "Candidate"),
@@ -189,11 +201,13 @@ def choose(runs: Annotated[Places, "RUN...|FILE"], how: ChoiceOptions) -> Printe
             Column("candidate", "Candidate"),
             Column("shown", "As shown", form),
             Column("fresh", f"On fresh {of.clusters}", form, "low", "high"),
+            *([Column("sealed", f"On sealed {of.clusters}", form, *_SEALED[1:])] if sealed else []),
             Column("loss", "Expected loss", form),
             Column("most", "Loss at most", form),
             Column("labels", f"{of.clusters.capitalize()} for a loss of {how.loss:g}", "count"),
         ),
         *_worth_notes(of, bool(averages)),
+        *([] if sealed or told.joined is None else _sealed_notes(of, told.joined)),
         about=("candidate",),
     )
     simulated = told.scores.simulation.among(of.names) if told.scores else REAL
@@ -205,6 +219,8 @@ class _Told(NamedTuple):
 
     scores: ScoreTable | None
     notes: Sequence[str]
+    joined: JoinedRuns | None = None
+    cell: Cell | None = None
 
 
 def _of_runs(runs: Places, how: ChoiceOptions) -> tuple[_Candidates, _Told]:
@@ -216,7 +232,7 @@ def _of_runs(runs: Places, how: ChoiceOptions) -> tuple[_Candidates, _Told]:
     estimated = cells.estimated(cell)
     printed = {n: shown for run in joined.runs.values() for n, shown in run.record.names.items()}
     names = _among(how.among, [*estimated.statistics], joined)
-    return _Candidates(names, estimated, words, printed), _Told(joined.scores, joined.notes)
+    return _Candidates(names, estimated, words, printed), _Told(joined.scores, joined.notes, joined, cell)
 
 
 def _of_verdicts(path: Path, how: ChoiceOptions) -> tuple[_Candidates, _Told]:
@@ -310,6 +326,33 @@ def _worth_notes(of: _Candidates, averaged: bool) -> list[str]:
         f"cross-validation by {one}, which gives their fresh value and no interval."
     )
     return [told, means] if averaged else [told]
+
+
+def _opened(told: _Told, chosen: str) -> OpenedFacts:
+    """Evaluate the chosen one on the sealed clusters of its run, once."""
+    if told.joined is None or told.cell is None:
+        raise MetaevalError("--open is for runs with sealed clusters; verdicts of a file have none")
+    return open_for(told.joined, chosen, told.cell, alpha=_ALPHA)
+
+
+def _sealed_sentence(of: _Candidates, sealed: OpenedFacts | None) -> str:
+    """Say what the sealed clusters said of the chosen one; empty if they were not opened."""
+    if sealed is None:
+        return ""
+    few = f" (few {of.clusters})" if sealed.n < FEW_TO_CHOOSE else ""
+    return (
+        f" On the {sealed.n:,} sealed {of.clusters}{few}, opened {sealed.date} for this one alone, it has "
+        f"{of.sealed_said(sealed)}."
+    )
+
+
+def _sealed_notes(of: _Candidates, joined: JoinedRuns) -> Iterator[str]:
+    """Say that clusters are sealed, or for which one they were opened."""
+    if before := opened_before(joined.runs):
+        which = f"{before.evaluator} ({before.of})"
+        yield f"The sealed {of.clusters} were opened {before.date} for {which}: {of.sealed_said(before)}."
+    elif all(run.record.sealed for run in joined.runs.values()):
+        yield f"The sealed {of.clusters} are not opened: --open evaluates the chosen one on them, once."
 
 
 def _notes(of: _Candidates, more: Sequence[str], how: ChoiceOptions) -> list[str]:
