@@ -20,6 +20,7 @@ from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Names, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import open_run
 from metaeval.study.unread import with_unread
+from metaeval.trust.verdicts.accuracies import verdict_families
 from metaeval.trust.verdicts.accuracy import accuracy_sheet, against_others, preferred_by, with_gold
 from metaeval.trust.verdicts.agreement import judges_sheet, systems_sheet
 from metaeval.trust.verdicts.strengths import pairwise_sheets
@@ -114,6 +115,8 @@ class AccuracyOptions(Typed):
     """How FILE names winners: by the side that was shown, or by the text. Replies: by what was shown."""
     orders: Orders = "each"
     """How both orders of a pair count: a net vote, a tie or nothing if they differ, or each by itself."""
+    families: Annotated[Names, "--family NAME=PATTERN"] = ()
+    """Judges, such as one with several prompts, whose mean is estimated; may be given again."""
     by: Annotated[Names, "COLUMN"] = ()
     """Count by this too.  [default: the columns that were kept]"""
     resamples: Resamples = 10_000
@@ -140,6 +143,7 @@ def accuracy_of(path: Annotated[Path, "FILE|RUN"], how: AccuracyOptions) -> Prin
     sheets = [with_unread(accuracy, verdicts, lambda v: bounds(v).frame, "accuracy")]
     known, _ = with_gold(verdicts)
     sheets.append(systems_sheet(known, how.orders))
+    sheets += verdict_families(known, how.orders, how.families)
     several = len(known["evaluator"].unique()) > 1
     return Printed([*sheets, judges_sheet(known, how.orders, **draws)] if several else sheets, simulated)
 
