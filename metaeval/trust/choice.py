@@ -51,7 +51,7 @@ class ChoiceOptions(Typed):
     seed: Seed = 0
 
 
-class _Candidates:
+class Contest:
     """Candidates in one cell: their estimates, higher is better, and the contributions of clusters."""
 
     def __init__(
@@ -71,7 +71,7 @@ class _Candidates:
             raise MetaevalError(
                 f"there are {len(there)} candidates with a value of {words}; choosing takes two"
             )
-        self.values = np.array([known[i][0] for i in there])
+        self.estimates = np.array([known[i][0] for i in there])
         self.psi = np.stack([known[i][1] for i in there])
 
     def _known(self, statistic: Statistic) -> tuple[float, Floats]:
@@ -105,11 +105,11 @@ class _Candidates:
         def of(members: tuple[int, ...]) -> tuple[float, Floats]:
             return self._known(mean([self.names[i] for i in members]))
 
-        best = tuple(sorted(np.argsort(-self.values, kind="stable")[:most].tolist()))
+        best = tuple(sorted(np.argsort(-self.estimates, kind="stable")[:most].tolist()))
         return {
             "candidate": f"mean of the best {most}: {', '.join(map(self.label, best))}",
             "shown": self.sign * of(best)[0],
-            "fresh": self.sign * cross_validated(self.values, self.psi, most, of, seed=seed),
+            "fresh": self.sign * cross_validated(self.estimates, self.psi, most, of, seed=seed),
         }
 
 
@@ -127,22 +127,22 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
     words = board.words(cell).removesuffix(f", {board.unit}")
     estimated = cells.estimated(cell)
     printed = {n: shown for run in joined.runs.values() for n, shown in run.record.names.items()}
-    of = _Candidates(_among(joined, how.among, [*estimated.statistics]), estimated, words, printed)
-    costs, unit = _costs(joined.scores, of.names)
+    of = Contest(_among(joined, how.among, [*estimated.statistics]), estimated, words, printed)
+    costs, unit = costs_among(joined.scores, of.names)
     if (how.cheapest or how.cost) and not unit:
         raise MetaevalError("no run says what a candidate costs; leave out --cheapest and --cost")
     columns = of.psi.shape[1]
-    error = float(np.sqrt((of.psi[of.values.argmax()] ** 2).sum() / columns / (columns - 1)))
+    error = float(np.sqrt((of.psi[of.estimates.argmax()] ** 2).sum() / columns / (columns - 1)))
     slack = {"slack": error} if how.cheapest else {}
-    found = best_of(of.values, of.psi, costs, **slack, share=estimated.share, alpha=_ALPHA, seed=how.seed)
+    found = best_of(of.estimates, of.psi, costs, **slack, share=estimated.share, alpha=_ALPHA, seed=how.seed)
     averages = [of.averaged(most, how.seed) for most in how.average or ()]
     form: Form = "share" if estimated.share else "decimal"
-    ranks, order = found.ranks, np.argsort(-of.values, kind="stable")
+    ranks, order = found.ranks, np.argsort(-of.estimates, kind="stable")
     rows = [
         {
             "candidate": of.names[i],
             "chosen": bool(i == found.chosen),
-            "shown": of.sign * of.values[i],
+            "shown": of.sign * of.estimates[i],
             "p_best": ranks.p_best[i],
             "may_be_best": bool(found.contenders[i]),
             "chance": found.chance[i],
@@ -154,7 +154,7 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
     low, high = sorted((of.sign * found.low, of.sign * found.high))
     value = {
         "candidate": of.names[found.chosen],
-        "shown": of.sign * of.values[found.chosen],
+        "shown": of.sign * of.estimates[found.chosen],
         "fresh": of.sign * found.fresh,
         "low": low,
         "high": high,
@@ -216,7 +216,7 @@ def _among(joined: JoinedRuns, patterns: Sequence[str], known: Sequence[str]) ->
     return [name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
-def _costs(scores: ScoreTable, names: Sequence[str]) -> tuple[Floats, str]:
+def costs_among(scores: ScoreTable, names: Sequence[str]) -> tuple[Floats, str]:
     """Return the cost per unit of each, NaN where it is not known, and its unit; no unit if none is known."""
     known = costs_of(scores).set_index("evaluator").reindex(list(names))
     for unit, column in (("USD", "usd_per_text"), ("tokens", "tokens_per_text")):
@@ -227,7 +227,7 @@ def _costs(scores: ScoreTable, names: Sequence[str]) -> tuple[Floats, str]:
 
 
 def _sentence(
-    of: _Candidates,
+    of: Contest,
     found: BestChoice,
     value: dict[str, Any],
     averages: Sequence[dict[str, Any]],
@@ -262,7 +262,7 @@ def _sentence(
     return told
 
 
-def _worth_notes(of: _Candidates, averaged: bool) -> list[str]:
+def _worth_notes(of: Contest, averaged: bool) -> list[str]:
     """Say how fresh values and losses were made."""
     one = of.cluster
     told = (
@@ -276,14 +276,14 @@ def _worth_notes(of: _Candidates, averaged: bool) -> list[str]:
     return [told, means] if averaged else [told]
 
 
-def _notes(of: _Candidates, joined: JoinedRuns, how: ChoiceOptions) -> list[str]:
+def _notes(of: Contest, joined: JoinedRuns, how: ChoiceOptions) -> list[str]:
     """Say what the table rests on."""
     best = (
-        f"Shown: {of.words}. May be the best: unless another is shown better (p: that none is). Chance of "
+        "May be the best: unless another is shown better (p: that none is). Chance of "
         "being it: of draws about estimates that are moved together by the noise in their differences "
         "(empirical Bayes)."
     )
-    notes = [best]
+    notes = [f"Shown: {of.words}.", best]
     if how.cheapest:
         notes.append(
             "The cheapest within a standard error of the best is chosen: it loses more than the best."
