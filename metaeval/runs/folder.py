@@ -34,6 +34,8 @@ ANSWER = "answer.json"
 CALIBRATION = "calibration.json"
 PROMPTS = "prompts"
 """The folder of prompts that were written for a run."""
+SEALED = "sealed"
+"""The folder in a run folder with what is sealed."""
 LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
 OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, ANSWER, REPORT)
 """What every run leaves beside its record."""

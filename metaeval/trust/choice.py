@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,13 +22,16 @@ from metaeval.stats.resampling.choice import FEW_TO_CHOOSE, BestChoice, best_of,
 from metaeval.stats.resampling.cluster_sums import is_smooth
 from metaeval.stats.resampling.rank_ranges import contributions
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
+from metaeval.trust.sealed_test import open_for, opened_before
 
 if TYPE_CHECKING:
     from metaeval.base.records import ScoreTable
     from metaeval.engine.cells import Estimated
+    from metaeval.runs.record import OpenedFacts
     from metaeval.stats.resampling.cluster_sums import Statistic
 
 _ALPHA = 0.05
+_SEALED = ("sealed", "sealed_low", "sealed_high")
 
 
 class ChoiceOptions(Typed):
@@ -48,6 +51,8 @@ class ChoiceOptions(Typed):
     """Show what each candidate costs per unit."""
     searched: Annotated[int | None, Field(ge=1)] = None
     """How many candidates were tried in all, where not all are in the runs."""
+    open: bool = False
+    """Evaluate the chosen candidate on the sealed clusters: once, for it alone."""
     seed: Seed = 0
 
 
@@ -91,6 +96,10 @@ class Contest:
     def said(self, value: float) -> str:
         """Return a value as it is printed; a loss, too."""
         return value_text(value, "share") if self.estimated.share else f"{value:.3f}"
+
+    def sealed_said(self, sealed: OpenedFacts) -> str:
+        """Return what the sealed clusters said, with its interval."""
+        return f"{self.said(sealed.estimate)} [{self.said(sealed.low)}, {self.said(sealed.high)}]"
 
     def averaged(self, most: int, seed: int) -> dict[str, Any]:
         """Return the row of the mean of the best ones."""
@@ -136,6 +145,7 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
     slack = {"slack": error} if how.cheapest else {}
     found = best_of(of.estimates, of.psi, costs, **slack, share=estimated.share, alpha=_ALPHA, seed=how.seed)
     averages = [of.averaged(most, how.seed) for most in how.average or ()]
+    sealed = open_for(joined, of.names[found.chosen], cell, alpha=_ALPHA) if how.open else None
     form: Form = "share" if estimated.share else "decimal"
     ranks, order = found.ranks, np.argsort(-of.estimates, kind="stable")
     rows = [
@@ -161,10 +171,11 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
         "loss": found.loss,
         "most": found.most,
         "labels": np.ceil(found.labels(how.loss, of.n)),
+        **(dict(zip(_SEALED, (sealed.estimate, sealed.low, sealed.high), strict=True)) if sealed else {}),
     }
     candidates = table(
         "choose",
-        _sentence(of, found, value, averages, how),
+        _sentence(of, found, value, averages, how) + sealed_sentence(of, sealed),
         rows,
         (
             Column("candidate", "Candidate"),
@@ -187,11 +198,13 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
             Column("candidate", "Candidate"),
             Column("shown", "As shown", form),
             Column("fresh", f"On fresh {of.clusters}", form, "low", "high"),
+            *([Column("sealed", f"On sealed {of.clusters}", form, *_SEALED[1:])] if sealed else []),
             Column("loss", "Expected loss", form),
             Column("most", "Loss at most", form),
             Column("labels", f"{of.clusters.capitalize()} for a loss of {how.loss:g}", "count"),
         ),
         *_worth_notes(of, bool(averages)),
+        *([] if sealed else _sealed_notes(of, joined)),
         about=("candidate",),
     )
     return Printed([candidates, worth], joined.scores.simulation.among(of.names))
@@ -274,6 +287,26 @@ def _worth_notes(of: Contest, averaged: bool) -> list[str]:
         f"cross-validation by {one}, which gives their fresh value and no interval."
     )
     return [told, means] if averaged else [told]
+
+
+def sealed_sentence(of: Contest, sealed: OpenedFacts | None) -> str:
+    """Say what the sealed clusters said of the chosen one; empty if they were not opened."""
+    if sealed is None:
+        return ""
+    few = f" (few {of.clusters})" if sealed.n < FEW_TO_CHOOSE else ""
+    return (
+        f" On the {sealed.n:,} sealed {of.clusters}{few}, opened {sealed.date} for this one alone, it has "
+        f"{of.sealed_said(sealed)}."
+    )
+
+
+def _sealed_notes(of: Contest, joined: JoinedRuns) -> Iterator[str]:
+    """Say that clusters are sealed, or for which one they were opened."""
+    if before := opened_before(joined.runs):
+        which = f"{before.evaluator} ({before.of})"
+        yield f"The sealed {of.clusters} were opened {before.date} for {which}: {of.sealed_said(before)}."
+    elif all(run.record.sealed for run in joined.runs.values()):
+        yield f"The sealed {of.clusters} are not opened: --open evaluates the chosen one on them, once."
 
 
 def _notes(of: Contest, joined: JoinedRuns, how: ChoiceOptions) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -36,13 +37,14 @@ from metaeval.kinds.scoring import Scoring, is_judge, joined
 from metaeval.llm.calls.request import Message, Request
 from metaeval.llm.calls.runner import RequestRun
 from metaeval.runs.command import Printed, Seed, Typed, show_in_report
-from metaeval.runs.folder import PROMPTS
+from metaeval.runs.finished import open_run
+from metaeval.runs.folder import PROMPTS, RECORD, read_record
 from metaeval.runs.record import MUCH
 from metaeval.stats.resampling.choice import BestChoice, best_of
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
 from metaeval.study.pipeline import asking_of, run_unless_finished, truth_ratings
 from metaeval.study.plan import Plan, plan
-from metaeval.trust.choice import Contest, choose, costs_among
+from metaeval.trust.choice import Contest, choose, costs_among, sealed_sentence
 from metaeval.trust.prompt_proposals import (
     DisputedUnit,
     PromptTask,
@@ -178,21 +180,25 @@ class PromptSearch:
         return self._planned(self.judge, self.base)
 
     def _planned(self, judge: ModelEvaluator, name: str) -> Plan:
-        whole = self.whole
-        scoring = Scoring(whole.data, {name: judge}, whole.scoring.aspects, self.study.models)
-        return replace(whole, study=self.study, scoring=scoring)
+        whole, models = self.whole, self.study.models
+        of_parts = [Scoring(part, {name: judge}, whole.scoring.aspects, models) for part in whole.parts]
+        sealed = whole.sealed and replace(whole.sealed, scoring=of_parts[-1])
+        return replace(whole, study=self.study, scoring=of_parts[0], sealed=sealed)
 
     def of_candidate(self) -> CallEstimate:
         """Return what asking with another prompt takes: about what the judge's own takes."""
         spec = self.judge.spec
         new = EvaluatorSpec(spec.name, spec.args, {**spec.kwargs, "replicate": 10**9})
-        whole = self.whole
-        (found,) = estimates([self._built(str(new))], whole.data, whole.scoring.aspects, self.study.judging)
+        whole, other = self.whole, self._built(str(new))
+        (found,) = estimates([other], whole.parts, whole.scoring.aspects, self.study.judging)
         return found
 
     def found(self) -> list[Sheet]:
         """Search, run the study with all candidates from the store, and say what the best is worth."""
-        best = self.base
+        out, best = self.whole.out, self.base
+        if (out / RECORD).is_file() and (opened := read_record(out).opened):
+            self._resume(opened.date)
+            return self._told()
         self._score(best, self.study.specs[best])
         self._contest([best, best])  # what cannot be chosen by is said before a proposal is paid
         for number in range(1, self.how.rounds + 1):
@@ -211,6 +217,19 @@ class PromptSearch:
             if self.ended:
                 break
         return self._told()
+
+    def _resume(self, date: str) -> None:
+        """Take up the candidates of a search whose sealed clusters were opened: it is over."""
+        run = open_run(self.whole.out)
+        if self.base not in run.record.evaluators:
+            raise MetaevalError(f"{run.folder} holds a search without {self.base}; give another --out")
+        self._truth, self.specs, of = run.truth, run.record.specs, run.scores
+        for name in self.specs:
+            frame = of.frame[of.frame["evaluator"] == name]
+            verdicts = None if of.verdicts is None else of.verdicts[of.verdicts["evaluator"] == name]
+            signature, kind = {name: of.signatures[name]}, {name: of.kinds[name]}
+            self.tables[name] = ScoreTable(frame, signature, kind, of.simulated, verdicts)
+        self.ended = f"what it had sealed was opened {date}"
 
     def _round(self, number: int, best: str) -> Iterator[str]:
         """Yield each new candidate when it is scored; stop if the budget is used up."""
@@ -280,12 +299,14 @@ class PromptSearch:
         todo = self._planned(self._built(spec), name)
         with asking_of(todo, {}, offline=False, wait=self.how.wait):
             made, self._truth = todo.scoring.whole(), truth_ratings(todo.truth.whole())
-        status = (made.frame if made.verdicts is None else made.verdicts)["status"]
-        if (status == Status.BUDGET.value).any():
+            apart = [todo.sealed.scoring.whole()] if todo.sealed else []
+        frames = (of.frame if of.verdicts is None else of.verdicts for of in (made, *apart))
+        counts = Counter(str(status) for frame in frames for status in frame["status"])
+        if counts[Status.BUDGET.value]:
             raise _SpentError("the budget is used up")
-        if lost := int((status == Status.TRANSPORT.value).sum()):
+        if lost := counts[Status.TRANSPORT.value]:
             raise StoppedError(f"{counted(lost, 'score')} of {name} are missing, since calls were lost{KEPT}")
-        unread = status.isin(UNREAD).mean()
+        unread = sum(counts[status] for status in UNREAD) / counts.total()
         if name != self.base and unread >= MUCH:
             raise UnfitPromptError(f"{100 * unread:.0f} % of the replies to it could not be read")
         self.specs[name], self.tables[name] = spec, made
@@ -317,26 +338,29 @@ class PromptSearch:
         study = {"evaluators": self.specs, "judging": self.whole.study.judging}
         run = plan(self.study.model_copy(update=study), self.whole.out)
         run_unless_finished(run, offline=True, wait=False, tell=_log.warning)
-        tried, worth = choose(run.out, seed=self.how.seed)
-        contest = self._contest([*self.tables])
-        gain, k = self._gain(contest, self.base), len(self.tables) - 1
-        fresh, said, name = worth.frame.iloc[0], contest.said, contest.label(gain.chosen)
+        contest, k = self._contest([*self.tables]), len(self.tables) - 1
+        gain, said = self._gain(contest, self.base), contest.said
+        helped = contest.names[gain.chosen] != self.base and gain.low > 0
+        tried, worth = choose(run.out, seed=self.how.seed, open=helped and run.sealed is not None)
+        fresh, name, others = worth.frame.iloc[0], contest.label(gain.chosen), counted(k, "other prompt")
         more = f"{said(gain.fresh)} [{said(gain.low)}, {said(gain.high)}]"
-        if contest.names[gain.chosen] == self.base:
-            told = f"Keep {name} as it is: none of {counted(k, 'other prompt')} comes before it."
-        elif gain.low <= 0:
-            told = (
-                f"Keep {self.called} as it is: no better prompt is shown. Of {counted(k, 'other prompt')} "
-                f"{name} comes first; on fresh {contest.clusters} expect {more} more of it."
-            )
-        else:
+        if helped:
             told = (
                 f"Use {name}: on fresh {contest.clusters} expect {said(fresh['fresh'])} "
                 f"[{said(fresh['low'])}, {said(fresh['high'])}] ({contest.words}), counting the search among "
                 f"{k + 1}; that is {more} more than {self.called} as it is."
             )
+        elif contest.names[gain.chosen] == self.base:
+            told = f"Keep {name} as it is: none of {others} comes before it."
+        else:
+            told = (
+                f"Keep {self.called} as it is: no better prompt is shown. Of {others} {name} comes first; on "
+                f"fresh {contest.clusters} expect {more} more of it."
+            )
+        if helped:
+            none = f" No {contest.clusters} are sealed, so that no other test confirms it."
+            told += sealed_sentence(contest, read_record(run.out).opened) or none
         told += f" The search ended: {self.ended or 'all rounds are over'}."
-        told += " Nothing is sealed, so that no other test confirms it."
         note = (
             "Fresh values count that the best was chosen, not that prompts were written from units of the "
             f"same {contest.clusters}. Prompts: {run.out / PROMPTS}."

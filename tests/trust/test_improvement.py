@@ -129,7 +129,7 @@ def test_a_planted_better_wording_is_found_and_kept_in_an_ordinary_run(
         assert len(server.log) == asked
     found = re.match(
         r"Use mini, candidate \d: on fresh users expect (0\.\d+) \[.*\] \(.*\), counting the search among "
-        r"\d; that is 0\.\d+ \[0\.\d+, .*\] more than mini as it is\. The search ended: .*\. Nothing is",
+        r"\d; that is 0\.\d+ \[0\.\d+, .*\] more than mini as it is\. No users are sealed, so that .*",
         out,
     )
     assert found, out
@@ -152,10 +152,43 @@ def test_a_planted_better_wording_is_found_and_kept_in_an_ordinary_run(
     assert main(["leaderboard", "results/s-improve"]) == 0
 
 
-def test_where_nothing_helps_it_says_so(study: Callable[..., str]) -> None:
+def test_the_sealed_test_is_opened_once_and_ends_the_search(
+    study: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(model(PLANTED)) as server:
+        file = study(server, users=20, sealed=0.4)
+        assert main(["improve", file, "--rounds", "1", "--dry-run"]) == 0
+        assert "400 calls of the judge" in capsys.readouterr().out
+        sheets = me.improve(file, rounds=1)
+        asked = len(server.log)
+        again = me.improve(file, rounds=9)  # no more than before: it was opened
+        assert len(server.log) == asked
+    shown = "".join(s.body["messages"][0]["content"] for s in server.log if is_proposal(s.body))
+    run = Path("results/s-improve")
+    sealed = set(pd.read_parquet(run / "sealed" / "scores.parquet")["item_id"].astype(str))
+    assert len(sealed) == 8 * PER
+    assert not sealed & set(re.findall(r"Text (\d+) has", shown))
+    opened = read_record(run).opened
+    assert opened is not None
+    assert f"On the 8 sealed users (few users), opened {opened.date} for this one alone, it has" in told(
+        sheets
+    )
+    assert "The search ended: all rounds are over." in told(sheets)
+    assert told(again) == told(sheets).replace(
+        "all rounds are over", f"what it had sealed was opened {opened.date}"
+    )
+    assert opened.evaluator in told(sheets)
+    assert opened.low < opened.estimate < opened.high
+    with serving(model(PLANTED)) as server:
+        assert main(["improve", study(server, users=20), "--rounds", "1"]) == 2
+    assert "what is sealed cannot change in a run folder" in capsys.readouterr().err
+
+
+def test_where_nothing_helps_it_says_so_and_opens_nothing(study: Callable[..., str]) -> None:
     with serving(model("Be fair.")) as server:
-        sheets = me.improve(study(server), candidates=3)
+        sheets = me.improve(study(server, users=20, sealed=0.4), candidates=3)
     assert told(sheets).startswith("Keep mini as it is: ")
+    assert read_record(Path("results/s-improve")).opened is None
     assert re.search(r"The search ended: (no prompt of|the expected gain of) round 1 ", told(sheets))
     assert sum(is_proposal(s.body) for s in server.log) == 3
 

@@ -27,6 +27,7 @@ from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.details import made_of
 from metaeval.kinds.explanations.data.imports.table import data_set
+from metaeval.kinds.index import kind_named
 from metaeval.kinds.reading import load
 from metaeval.kinds.registry import build, recorded_names
 from metaeval.kinds.scoring import known_for, score
@@ -35,7 +36,7 @@ from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import CALIBRATION, SCORES, read_record
 from metaeval.stats.resampling.significance import few_note
 from metaeval.study.pipeline import truth_ratings
-from metaeval.study.plan import column_in, column_of
+from metaeval.study.plan import column_of
 from metaeval.trust.calibration.maps import conformal_sheet, half_widths, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     Bands,
@@ -302,7 +303,7 @@ def _of_data(data: DataOfKind, path: Path, how: Calibrating) -> LabelledScores:
         how.of(Bootstrap(resamples=RESAMPLES)),
         {"metaeval": __version__, "data": facts, "truth": dict(of_truth.signatures[truth])},
         specs,
-        None if how.by is None else column_in(data, how.by),
+        None if how.by is None else kind_named().column(data, how.by),
     )
 
 
