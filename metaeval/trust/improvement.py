@@ -236,10 +236,11 @@ class PromptSearch:
         data, known = self.whole.data, self.whole.scoring.aspects
         aspect = self._cell.get("aspect", AVERAGE)
         view, aspects = self.whole.kind.unit_view(data, known), known if aspect == AVERAGE else [aspect]
-        units = disputed_units(self.tables[best], self._truth, data, view, aspects)
+        most = _SHOWN * self.how.candidates
+        units = disputed_units(self.tables[best], self._truth, data, view, aspects=aspects, most=most)
         for at in range(self.how.candidates):
             n = (number - 1) * self.how.candidates + at + 1
-            name, shown = f"{self.called}, candidate {n}", units[at :: self.how.candidates][:_SHOWN]
+            name, shown = f"{self.called}, candidate {n}", units[at :: self.how.candidates]
             text = prompt_text(self._built(self.specs[best]).prompt)
             try:
                 written = self._written(PromptTask(text, shown, n, partial(self._ask, n)))

@@ -87,9 +87,15 @@ def propose(task: PromptTask) -> str:
 
 
 def disputed_units(
-    scores: ScoreTable, truth: pd.DataFrame, data: DataOfKind, view: UnitView, aspects: Iterable[str]
+    scores: ScoreTable,
+    truth: pd.DataFrame,
+    data: DataOfKind,
+    view: UnitView,
+    *,
+    aspects: Iterable[str],
+    most: int,
 ) -> list[DisputedUnit]:
-    """Return the units of a judge's scores, those first that differ most from the truth.
+    """Return the units on which a judge's scores differ most from the truth, so many at most.
 
     Both are standardised by aspect, so that a judge that is more severe throughout does not differ; the
     difference of a unit is the mean over the aspects.
@@ -102,12 +108,12 @@ def disputed_units(
         for of in ("score", "rating")
     }
     apart = (z["score"] - z["rating"]).abs().round(9).groupby([both[key] for key in keys], observed=True)
-    order = apart.mean().sort_values(ascending=False, kind="stable").reset_index()[keys]
+    order = apart.mean().sort_values(ascending=False, kind="stable").head(most).reset_index()[keys]
     reasons: dict[tuple[str, ...], list[str]] = {}
     if "reason" in data.ratings:
         for *key, reason in data.ratings[[*keys, "reason"]].dropna().drop_duplicates().to_numpy().tolist():
             reasons.setdefault(tuple(key), []).append(str(reason))
-    of_unit = dict(list(both.groupby(keys, observed=True)))
+    of_unit = dict(list(both.merge(order, on=keys).groupby(keys)))
     shown = [(c.title, c.texts) for c in view.columns if c.name == view.heading]
     shown += [(text.title, text.texts) for text in view.texts]
     found = []
