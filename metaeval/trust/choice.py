@@ -146,9 +146,8 @@ def choose(runs: Annotated[Places, "RUN...|FILE"], how: ChoiceOptions) -> Printe
     columns = of.psi.shape[1]
     error = float(np.sqrt((of.psi[of.estimates.argmax()] ** 2).sum() / columns / (columns - 1)))
     slack = {"slack": error} if how.cheapest else {}
-    found = best_of(
-        of.estimates, of.psi, costs, **slack, share=of.estimated.share, alpha=_ALPHA, seed=how.seed
-    )
+    share = of.estimated.share
+    found = best_of(of.estimates, of.psi, costs, **slack, share=share, alpha=_ALPHA, seed=how.seed)
     averages = [of.averaged(most, how.seed) for most in how.average or ()]
     form: Form = "share" if share else "decimal"
     sealed = _opened(told, of.names[found.chosen]) if how.open else None
