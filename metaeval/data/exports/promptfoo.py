@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import Status
-from metaeval.data.exports.export import Export, Judged, Mark, own_fields, text_in
+from metaeval.data.exports.export import Judged, Mark, judged, tool
 from metaeval.data.exports.shape import content_of, opened, shape
-from metaeval.data.recorded.recording import EVALUATOR, SCORE, Recording, Rows, ScoreMap
+from metaeval.data.recording import EVALUATOR, SCORE, Recording, Rows, ScoreMap
 from metaeval.data.tables.entries import FromColumn, ScoreEntry
 from metaeval.data.tables.table import check_text, read_table
 
@@ -125,17 +125,22 @@ def result_of(result: Mapping[str, Any]) -> Result:
     )
 
 
-def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
+@tool(
+    "promptfoo",
+    "`promptfoo eval -o results.json`, `.jsonl` or `.csv`",
+    _fits,
+    _SHAPE,
+    ("results.results", "results", "body.outputs"),
+    first=_results,
+)
+def promptfoo(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
+    """Read results of tests."""
     for n, record in enumerate(records):
         result = result_of(record)
-        fields = {
-            "item_title": text_in(result.variables),
-            "output": text_in(result.output),
-            "generator": result.provider,
-            **own_fields(result.variables, _object(record["testCase"].get("metadata"))),
-        }
-        marks = [*_marks(result)]
-        yield Judged(str(record.get("id") or n), fields, marks, "output", result.status, result.variables)
+        places = (result.variables, _object(record["testCase"].get("metadata")))
+        by = {"generator": result.provider, "failed": result.status}
+        name, given = record.get("id") or n, result.variables
+        yield judged(name, given, result.output, _marks(result), *places, **by)
 
 
 def _marks(result: Result) -> Iterator[Mark]:
@@ -143,25 +148,18 @@ def _marks(result: Result) -> Iterator[Mark]:
         part for part in map(_object, result.parts) if _object(part.get("assertion")).get("type") == "human"
     ]
     for part in people:
-        yield Mark("rating", part.get("score", part.get("pass")), "human", person=True, named=False)
+        yield Mark.by(None, "human", "rating", part.get("score", part.get("pass")), person=True)
     # Where somebody gave a manual result, the score of the test is that.
     for name, value in (result.named or ({} if people else {"score": result.score})).items():
-        yield Mark(name, value, "promptfoo", person=False)
+        yield Mark(name, value, "promptfoo")
 
 
-PROMPTFOO = Export(
-    *("promptfoo", "`promptfoo eval -o results.json`, `.jsonl` or `.csv`", _fits, _SHAPE, _read),
-    ("results.results", "results", "body.outputs"),
-    first=_results,
-)
-
-
-def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
+def read(sources: Sequence[str], score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
     """Read a file of results; see `metaeval.kinds.explanations.data.recorded.Reader`.
 
     `DataError` is raised if the file is not JSON, or not promptfoo's; with every line to blame.
     """
-    path = Path(source)
+    (path,) = map(Path, sources)
     forms = {".jsonl": _jsonl, ".csv": _csv}
     results, version = forms.get(path.suffix.lower(), _json)(path)
     rows = Rows(path.name, "vars")

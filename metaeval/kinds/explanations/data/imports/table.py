@@ -14,7 +14,7 @@ import pandas as pd
 from metaeval.base.errors import DataError, sound
 from metaeval.base.validation import model_of, read_model
 from metaeval.data.exports.export import Export
-from metaeval.data.exports.making import files_of
+from metaeval.data.exports.known import files_of
 from metaeval.data.hub import any_table, any_tables, dataset_table, split_table
 from metaeval.data.imports import Imported
 from metaeval.data.tables.converting import converted
@@ -158,6 +158,6 @@ def data_set(
     *,
     roles: Mapping[str, str] = MappingProxyType({}),
 ) -> Imported[ExplanationSet]:
-    """Return the data set that is made of the records of an export; see `metaeval.data.exports.making`."""
+    """Return the data set that is made of the records of an export; see `metaeval.data.exports.known`."""
     about, tables, notes = files_of(export, records, name, people, generator, roles=roles)
     return Imported(FOLDER.make(about, tables), tuple(notes))
