@@ -5,12 +5,12 @@ What was shown first and second, and who won, one verdict per row::
     columns: {judge: judge, repeat: repeat, group: question, first: first, second: second, reply: reply}
     choices: {first: A, second: B, tie: C}    # the words of the verdict
 
-``winner`` in place of ``reply`` is the name of a side, or one of the words; ``scores: [a, b]`` are the
-scores of the two sides: the greater wins, equal ones tie. Of two columns, the second has
-the verdicts with the sides swapped. ``judge`` and ``group`` may be several columns, or none.
-``order: time`` names a column by which the verdicts came one after the other, as Elo takes them.
-``reply: mt-bench`` in place of ``choices`` reads replies by a pattern that has verdicts;
-``reply: {pattern: 'Winner: (?P<value>A|B)', take: last}``, beside ``choices``, by one of your own.
+``winner`` in place of ``reply`` is the name of a side, or one of the words; ``scores: [a, b]`` are the scores
+of the two sides: the greater wins, equal ones tie. Of two columns, the second has the verdicts with the sides
+swapped. ``judge`` and ``group`` may be several columns, or none. ``order: time`` names a column by which the
+verdicts came one after the other, as Elo takes them. ``reply: mt-bench`` in place of ``choices`` reads
+replies by a pattern that has verdicts; ``reply: {pattern: 'Winner: (?P<value>A|B)', take: last}``, beside
+``choices``, by one of your own.
 
 A pair whose sides have one name in all rows, and a column that says which was shown first::
 
@@ -29,6 +29,7 @@ without regard to case; an empty cell is a missing verdict, unless `""` is among
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -82,8 +83,7 @@ class Sides(Strict):
     @model_validator(mode="after")
     def _each_word_once(self) -> Self:
         given = [word(w) for words in self.by_side.values() for w in words]
-        twice = sorted({w for w in given if given.count(w) > 1})
-        if twice:
+        if twice := sorted({w for w in given if given.count(w) > 1}):
             raise ValueError(f"the word {twice[0]!r} has two meanings; each word may have one")
         return self
 
@@ -191,8 +191,7 @@ class VerdictMap(Strict):
     @field_validator("keep")
     @classmethod
     def _own_names(cls, keep: list[str]) -> list[str]:
-        taken = next((name for name in keep if name in LONG), None)
-        if taken is not None:
+        if taken := next((name for name in keep if name in LONG), ""):
             raise ValueError(f"cannot keep a column called {taken!r}, a reserved name; rename it")
         return keep
 
@@ -223,17 +222,15 @@ class VerdictMap(Strict):
     @property
     def field(self) -> Choice:
         """What a reply is to give."""
-        said = {side: words for side, words in self.choices.by_side.items() if side and words}
+        said = self.choices.by_side.items()
         plain: dict[Given, list[str]] = {
-            side: [w.strip("[]*") for w in words] for side, words in said.items()
+            k: [w.strip("[]*") for w in words] for k, words in said if k and words
         }
         return Choice("choice", plain, ("answer", "verdict", "winner", "preference", "output"))
 
 
 Texts: TypeAlias = NDArray[np.object_]  # one per row
-
 WinnerOf: TypeAlias = Literal["shown", "unswapped"]
-
 JUDGE, ALL = "judge", "all"
 """The judge of a table that names none; the item, or the task, of verdicts that have none."""
 OTHER = {FIRST: SECOND, SECOND: FIRST}
@@ -262,7 +259,7 @@ def import_verdicts(
     source, how = Path(path), sound(read_model(Path(map_path), VerdictMap))
     reader, of = VerdictReader(source), how.columns
     keys = {k: v for k, v in how.units if v} if how.units else {"item_id": of.group}
-    columns: dict[str, Any] = {k: reader.named(v) for k, v in keys.items()}
+    columns: dict[str, Any] = {k: reader.joined(v, "/", ALL) for k, v in keys.items()}
     columns |= {REPEAT: reader.text(of.repeat)} if of.repeat else {}
     named = how.pair or (reader.joined([str(name)], "") for name in (of.first, of.second))
     columns |= dict(zip((FIRST, SECOND), named, strict=True))
@@ -314,16 +311,15 @@ def _with_verdicts(
         status = np.array([str(one.status) for one in read], dtype=object)
         by_word = np.full(len(said), True)
     elif how.columns.scores:
-        one, other = (reader.numbers(name) for name in how.columns.scores)
+        one, other = (reader.read(name, number_column) for name in how.columns.scores)
         winner = np.select([one > other, one < other, one == other], [FIRST, SECOND, TIE], "").astype(object)
         by_word = np.full(len(winner), False)
-        status = np.where(winner == "", str(Status.MISSING), str(Status.OK))
     else:
         names = {word(name) for name in how.pair} & {*how.choices.meanings}
         winner, by_word = reader.won(column, how.choices.meanings, None if names else frame)
+    if not how.columns.reply:
         status = np.where(winner == "", str(Status.MISSING), str(Status.OK))
-    verdict: dict[str, Any] = {"order": order, "winner": winner, "status": status, "call": ""}
-    return frame.assign(**verdict | told, by_word=by_word)
+    return frame.assign(order=order, winner=winner, status=status, call="", **told, by_word=by_word)
 
 
 def read_verdicts(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -374,10 +370,15 @@ class VerdictReader:
     def text(self, column: str) -> Texts:
         """Return a column as text."""
         if column not in self._texts:
-            self.need(column, f"; it has {', '.join(self.given)}")
-            self._texts[column], found = text_column(self.table, column)
-            self.problems += found
+            self._texts[column] = self.read(column, text_column)
         return self._texts[column]
+
+    def read(self, column: str, read: Callable[..., tuple[Any, list[Problem]]]) -> Any:  # noqa: ANN401
+        """Return a column as ``read`` has it: `text_column`, or `number_column`."""
+        self.need(column, f"; it has {', '.join(self.given)}")
+        values, found = read(self.table, column)
+        self.problems += found
+        return values
 
     def places(self, column: str) -> Texts:
         """Return the place of each row by a column of numbers, or else of text such as dates."""
@@ -387,24 +388,13 @@ class VerdictReader:
         place = (said if numbers.isna().any() else numbers).rank(method="dense").astype(int)
         return np.array(list(map(str, place)), dtype=object)
 
-    def numbers(self, column: str) -> NDArray[np.float64]:
-        """Return a column of numbers; NaN where it is empty."""
-        self.need(column, f"; it has {', '.join(self.given)}")
-        numbers, found = number_column(self.table, column)
-        self.problems += found
-        return numbers
-
-    def named(self, columns: Sequence[str] | Constant) -> Texts:
-        """Return what a verdict is about: columns joined, or what the table lacks."""
-        if not isinstance(columns, Constant):
-            return self.joined(columns, "/", ALL)
-        rows = self.table.rows.astype(str) if columns.row else np.full(len(self.table.rows), columns.constant)
-        return rows.astype(object)
-
-    def joined(self, columns: Sequence[str], separator: str, without: str = "") -> Texts:
+    def joined(self, columns: Sequence[str] | Constant, separator: str, without: str = "") -> Texts:
         """Join columns to one text, ``without`` any a given one; an empty cell is a problem."""
-        if not columns:
-            return np.full(len(self.table.frame), without, dtype=object)
+        if isinstance(columns, Constant) and columns.row:
+            return self.table.rows.astype(str).astype(object)
+        if isinstance(columns, Constant) or not columns:
+            constant = columns.constant if isinstance(columns, Constant) else without
+            return np.full(len(self.table.frame), constant, dtype=object)
         texts = [self.text(column) for column in columns]
         for column, values in zip(columns, texts, strict=True):
             self.report(values == "", column, lambda _: "is empty")
@@ -435,30 +425,24 @@ def _gold(
     if gold.file is None:
         return reader.won(gold.column, gold.meanings, sides)[0]
     other = VerdictReader(folder / gold.file)
-    columns = [
-        *dict.fromkeys(c for of_key in keys.values() if not isinstance(of_key, Constant) for c in of_key)
-    ]
+    named = (of_key for of_key in keys.values() if not isinstance(of_key, Constant))
+    columns = [*dict.fromkeys(itertools.chain(*named))]
     rights = other.won(gold.column, gold.meanings)[0]
     pairs = list(zip(*map(other.text, columns), strict=True))
     found: dict[tuple[str, ...], str] = {}
     differs = [found.setdefault(key, right) != right for key, right in zip(pairs, rights, strict=True)]
-    message = "differs from what an earlier row says of the same pair"
-    other.report(differs, gold.column, lambda _: message)
-    if other.problems:
-        raise DataError(other.problems)
-    return np.array(
-        [found.get(key, "") for key in zip(*map(reader.text, columns), strict=True)], dtype=object
-    )
+    other.report(differs, gold.column, lambda _: "differs from what an earlier row says of the same pair")
+    sound((other, other.problems))
+    rows = zip(*map(reader.text, columns), strict=True)
+    return np.array([found.get(key, "") for key in rows], dtype=object)
 
 
 def _in_order_of_names(frame: pd.DataFrame) -> pd.DataFrame:
     """Swap the sides of pairs that are not in alphabetical order, and their verdicts accordingly."""
-    turned = (frame[FIRST] > frame[SECOND]).to_numpy()
-    if turned.any():
-        frame = frame.copy()
-        frame.loc[turned, [FIRST, SECOND]] = frame.loc[turned, [SECOND, FIRST]].to_numpy()
-        for column in _ALLOWED.keys() & frame.columns:
-            frame.loc[turned, column] = _turned(frame.loc[turned, column])
+    turned, frame = (frame[FIRST] > frame[SECOND]).to_numpy(), frame.copy()
+    frame.loc[turned, [FIRST, SECOND]] = frame.loc[turned, [SECOND, FIRST]].to_numpy()
+    for column in _ALLOWED.keys() & frame.columns:
+        frame.loc[turned, column] = _turned(frame.loc[turned, column])
     return frame
 
 
