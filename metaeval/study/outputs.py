@@ -83,6 +83,7 @@ def write_outputs(
         views = {"generators": _named(kind.generators(scored), record), "details": sheets} if wanted else {}
     if record.unread:
         record = record.having(unread=[bounded(replies, kind, scored, results) for replies in record.unread])
+    table = results.board.frame if results.table is None else results.table
     record = record.having(
         policy=dict(results.policy),
         tests=dict(results.tests.policy) if results.tests else None,
@@ -90,6 +91,8 @@ def write_outputs(
         board_file=kind.board_file,
         order=dict(results.order),
     )
+    if todo.study.interval == "total":
+        results = replace(results, board=scored.with_totals(results.board, results.order))
     costs, people = (
         costs_of(scores),
         {"people": results.people, "rated": kind.rated, "raters": raters is not None},
@@ -104,7 +107,6 @@ def write_outputs(
         report = _report(todo, scored, results, record, board=board, costs=costs, views=views, answer=answer)
         page = report_page(report.payload(), static=first.to_html())
     details = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
-    table = results.board.frame if results.table is None else results.table
     files: dict[str, pd.DataFrame | str | Loaded] = {
         SCORES: scores.frame if loaded is None else loaded,
         TRUTH: ratings,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from metaeval import base
-from metaeval.base.errors import DataError, MetaevalError, StudyError, nearest, shown, unknown
+from metaeval.base.errors import DataError, MetaevalError, StudyError, nearest, shown
 from metaeval.base.keys import UNIT, cluster_columns
 from metaeval.base.parallel import MEMORY
 from metaeval.base.records import DataOfKind, DataSet, Evaluator
@@ -29,8 +29,8 @@ from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.recorded import Recorded
 from metaeval.judging.cluster import Workers, workers_of
-from metaeval.kinds.families import families_of, with_prompts
-from metaeval.kinds.index import kind_named
+from metaeval.kinds.family_members import families_of, with_prompts
+from metaeval.kinds.index import column_in, kind_named
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.reading import SCORES, make_study, open_data, read_study
 from metaeval.kinds.registry import evaluators_of, truth_of
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("metaeval")
 PACKAGE = "metaeval"
-NONE = "(none)"
-"""Stands for an empty value of a column."""
 _OF_PLACES = ("dataset", "judging")  # keys of a study that say where something lies or how it is asked
 _OF_DATA = ("name", "licence", "source", "language", "simulated")
 
@@ -170,6 +168,8 @@ def plan(
     specs = {name: str(evaluator.spec) for name, evaluator in evaluators.items()}
     resolved: dict[str, Any] = {"evaluators": specs, "truth": str(spec), "aspects": rated}
     resolved["family"] = families_of(study, evaluators)
+    if in_file is not None and study.interval == "total":
+        raise study.error("the recorded scores do not fit in memory, which total intervals take", "interval")
     folder = Path(out) if out is not None else Path("results") / study.name
     check_usable(folder)
     if batch:
@@ -268,21 +268,6 @@ def column_of(run: OpenRun, column: str, place: str | os.PathLike[str] | None = 
         units = run.scores.frame[[column]].drop_duplicates().astype(str)
         return units.assign(category=units[column])
     return column_in(data_of(run, place), column, run.record.study.kind)
-
-
-def column_in(data: DataSet, column: str, kind: str = "explanations") -> pd.DataFrame:
-    """Return a column of one of the tables of a data set, such as that of its users.
-
-    The frame has a row per key of that table: its key columns, and ``category``, the column as text.
-    """
-    tables = kind_named(kind).about_units(data)
-    for table in tables:
-        if column in table.columns:
-            by = [k for k in data.keys if k in table.columns]
-            text = table[column].astype(object).where(table[column].notna(), "").astype(str).str.strip()
-            return table[by].astype(str).assign(category=text.where(text != "", NONE))
-    have = dict.fromkeys(str(c) for table in tables for c in table.columns)
-    raise MetaevalError(unknown(f"data set {data.name!r} has no column", column, have))
 
 
 def _is_ours(evaluator: Evaluator) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from metaeval.base.counts import plural_of
+from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import Kind
+from metaeval.base.simulation import REAL
+from metaeval.data.verdicts import read_verdicts
 from metaeval.engine.ranks import Rank
 from metaeval.engine.sheet import Column, Form, table, value_text
 from metaeval.judging.cost import costs_of
@@ -22,8 +24,12 @@ from metaeval.stats.resampling.choice import FEW_TO_CHOOSE, BestChoice, best_of,
 from metaeval.stats.resampling.cluster_sums import is_smooth
 from metaeval.stats.resampling.rank_ranges import contributions
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
+from metaeval.trust.verdicts.accuracies import accuracies, refuse_several_aspects
+from metaeval.trust.verdicts.accuracy import with_gold
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from metaeval.base.records import ScoreTable
     from metaeval.engine.cells import Estimated
     from metaeval.stats.resampling.cluster_sums import Statistic
@@ -114,29 +120,25 @@ class _Candidates:
 
 
 @command("choose", view="choose")
-def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
+def choose(runs: Annotated[Places, "RUN...|FILE"], how: ChoiceOptions) -> Printed:
     """Choose the best of the candidates of the finished runs RUN, and say what the choice is worth.
 
     The best of several on few labels looks better than it is: the value on fresh ones is expected to be
     lower, and another candidate may be the best. Prints both, what may be lost, and how many labels would
     settle it. The report of the last run shows the tables.
+    In place of RUN, it takes a FILE of verdicts on pairs with gold preferences, made by `metaeval verdicts
+    import`: its judges are compared by their accuracy.
     """
-    joined = join_runs(runs)
-    cell, cells = joined.cell(how.statistic), joined.cells
-    board = cells.board(cell, intervals=False)
-    words = board.words(cell).removesuffix(f", {board.unit}")
-    estimated = cells.estimated(cell)
-    printed = {n: shown for run in joined.runs.values() for n, shown in run.record.names.items()}
-    of = _Candidates(_among(joined, how.among, [*estimated.statistics]), estimated, words, printed)
-    costs, unit = _costs(joined.scores, of.names)
+    of, told = _of_verdicts(runs[0], how) if len(runs) == 1 and runs[0].is_file() else _of_runs(runs, how)
+    costs, unit = _costs(told.scores, of.names) if told.scores else (np.full(len(of.names), np.nan), "")
     if (how.cheapest or how.cost) and not unit:
         raise MetaevalError("no run says what a candidate costs; leave out --cheapest and --cost")
     columns = of.psi.shape[1]
     error = float(np.sqrt((of.psi[of.values.argmax()] ** 2).sum() / columns / (columns - 1)))
     slack = {"slack": error} if how.cheapest else {}
-    found = best_of(of.values, of.psi, costs, **slack, share=estimated.share, alpha=_ALPHA, seed=how.seed)
+    found = best_of(of.values, of.psi, costs, **slack, share=of.estimated.share, alpha=_ALPHA, seed=how.seed)
     averages = [of.averaged(most, how.seed) for most in how.average or ()]
-    form: Form = "share" if estimated.share else "decimal"
+    form: Form = "share" if of.estimated.share else "decimal"
     ranks, order = found.ranks, np.argsort(-of.values, kind="stable")
     rows = [
         {
@@ -176,7 +178,7 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
             Column("rank_range", "Rank range"),
             *([Column("cost", f"{unit} per unit", "usd" if unit == "USD" else "number")] if how.cost else []),
         ),
-        *_notes(of, joined, how),
+        *_notes(of, told.notes, how),
         about=("candidate",),
     )
     worth = table(
@@ -194,12 +196,46 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
         *_worth_notes(of, bool(averages)),
         about=("candidate",),
     )
-    return Printed([candidates, worth], joined.scores.simulation.among(of.names))
+    simulated = told.scores.simulation.among(of.names) if told.scores else REAL
+    return Printed([candidates, worth], simulated)
 
 
-def _among(joined: JoinedRuns, patterns: Sequence[str], known: Sequence[str]) -> list[str]:
+class _Told(NamedTuple):
+    """What is known of candidates beside their estimates."""
+
+    scores: ScoreTable | None
+    notes: Sequence[str]
+
+
+def _of_runs(runs: Places, how: ChoiceOptions) -> tuple[_Candidates, _Told]:
+    """Return the evaluators of runs, in one cell."""
+    joined = join_runs(runs)
+    cell, cells = joined.cell(how.statistic), joined.cells
+    board = cells.board(cell, intervals=False)
+    words = board.words(cell).removesuffix(f", {board.unit}")
+    estimated = cells.estimated(cell)
+    printed = {n: shown for run in joined.runs.values() for n, shown in run.record.names.items()}
+    names = _among(how.among, [*estimated.statistics], joined)
+    return _Candidates(names, estimated, words, printed), _Told(joined.scores, joined.notes)
+
+
+def _of_verdicts(path: Path, how: ChoiceOptions) -> tuple[_Candidates, _Told]:
+    """Return the judges whose verdicts are in a file, by their accuracy."""
+    if how.statistic is not None:
+        raise MetaevalError("--statistic is a column of a run; verdicts are compared by their accuracy")
+    known, without = with_gold(read_verdicts(path))
+    refuse_several_aspects(known)
+    estimated = accuracies(known, "each")
+    names = _among(how.among, [*estimated.statistics])
+    notes = [f"{counted(without, 'comparison')} without a gold preference left out."] if without else []
+    return _Candidates(names, estimated, "accuracy, each order by itself", {}), _Told(None, notes)
+
+
+def _among(patterns: Sequence[str], known: Sequence[str], joined: JoinedRuns | None = None) -> list[str]:
     """Return the evaluators that patterns name; without, all but baselines and what is part of the truth."""
-    if not patterns:
+    if not patterns and joined is None:
+        return list(known)
+    if not patterns and joined is not None:
         in_truth = {
             of_run[run]
             for run, opened in joined.runs.items()
@@ -276,7 +312,7 @@ def _worth_notes(of: _Candidates, averaged: bool) -> list[str]:
     return [told, means] if averaged else [told]
 
 
-def _notes(of: _Candidates, joined: JoinedRuns, how: ChoiceOptions) -> list[str]:
+def _notes(of: _Candidates, more: Sequence[str], how: ChoiceOptions) -> list[str]:
     """Say what the table rests on."""
     best = (
         f"Shown: {of.words}. May be the best: unless another is shown better (p: that none is). Chance of "
@@ -297,4 +333,4 @@ def _notes(of: _Candidates, joined: JoinedRuns, how: ChoiceOptions) -> list[str]
         )
     if of.left_out:
         notes.append(f"Without a value: {', '.join(of.left_out)}.")
-    return [*notes, *joined.notes]
+    return [*notes, *more]
