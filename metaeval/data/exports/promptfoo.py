@@ -110,6 +110,10 @@ def result_of(result: Mapping[str, Any]) -> Result:
     graded = None if grade in (None, {"componentResults": []}) else _object(grade)
     reason = None if graded is None else graded.get("reason", "")
     parts, place = _object(grade).get("componentResults"), result.get("promptIdx")
+    status = Status.MISSING if reason == _NOTHING_ASSERTED else None
+    # Files of versions before `failureReason`: a test that was graded has a grade, whatever its error.
+    if result.get("failureReason") == _ERROR or (reason is None and result.get("error")):
+        status = Status.TRANSPORT
     return Result(
         provider=str((of.get("label") or of.get("id") or "") if isinstance(provider, Mapping) else provider),
         prompt=str(prompt.get("label") or prompt.get("raw") or ""),
@@ -120,7 +124,7 @@ def result_of(result: Mapping[str, Any]) -> Result:
         output=response.get("output") if isinstance(response, Mapping) else response,
         named=_object(result.get("namedScores")),
         score=result.get("score"),
-        status=status_of(result.get("failureReason"), result.get("error"), reason),
+        status=status,
         parts=parts if isinstance(parts, list) else [],
     )
 
@@ -160,8 +164,7 @@ def read(sources: Sequence[str], score_map: ScoreMap, aspects: Mapping[str, str]
     `DataError` is raised if the file is not JSON, or not promptfoo's; with every line to blame.
     """
     (path,) = map(Path, sources)
-    forms = {".jsonl": _jsonl, ".csv": _csv}
-    results, version = forms.get(path.suffix.lower(), _json)(path)
+    results, version = _results_in(path)
     rows = Rows(path.name, "vars")
     usable = [(row, result_of(result)) for row, result in results if _is_result(rows, row, result)]
     prompts = _prompt_names([r for _, r in usable])
@@ -179,23 +182,17 @@ def read(sources: Sequence[str], score_map: ScoreMap, aspects: Mapping[str, str]
     return rows.recording(rows.aspect_entries(aspects) or [overall], version)
 
 
-def _jsonl(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], object]:
-    table = sound(read_table(path))
-    records = table.frame.to_dict("records")
-    # Keys that only other lines have are None; promptfoo leaves such keys out.
-    present = [{str(k): v for k, v in record.items() if v is not None} for record in records]
-    return list(zip(table.rows.tolist(), present, strict=True)), ""
-
-
-def _csv(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], object]:
-    found: list[tuple[int, dict[str, Any]]] = []
-    for n, record in enumerate(content_of(path), start=2):
-        results = _results(record)
-        found += [(n, one) for one in (results if isinstance(results, list) else [results])]
-    return found, ""
-
-
-def _json(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], object]:
+def _results_in(path: Path) -> tuple[list[tuple[int, Any]], object]:
+    """Return the rows and results of a file, and the version of promptfoo, if it says so."""
+    if path.suffix.lower() == ".jsonl":
+        table = sound(read_table(path))
+        records = table.frame.to_dict("records")
+        # Keys that only other lines have are None; promptfoo leaves such keys out.
+        present = [{str(k): v for k, v in record.items() if v is not None} for record in records]
+        return list(zip(table.rows.tolist(), present, strict=True)), ""
+    if path.suffix.lower() == ".csv":
+        found = [(n, _results(record)) for n, record in enumerate(content_of(path), start=2)]
+        return [(n, one) for n, many in found for one in (many if isinstance(many, list) else [many])], ""
     try:
         text = path.read_bytes().decode("utf-8-sig")
         content = json.loads(text)
@@ -232,14 +229,6 @@ def _is_result(rows: Rows, row: int, result: object) -> bool:
 def _object(value: object) -> dict[str, Any]:
     value = opened(value)
     return value if isinstance(value, dict) else {}
-
-
-def status_of(failure: object, error: object, grade: str | None) -> Status | None:
-    """Return why a result has no score; None if it has one. ``grade`` is the reason of its grade, if any."""
-    # Files of versions before `failureReason`: a test that was graded has a grade, whatever its error.
-    if failure == _ERROR or (grade is None and error):
-        return Status.TRANSPORT
-    return Status.MISSING if grade == _NOTHING_ASSERTED else None
 
 
 def _prompt_names(results: Sequence[Result]) -> dict[str, str]:
