@@ -61,10 +61,10 @@ def test_words_come_back_as_words(tmp_path: Path) -> None:
 
 
 def test_an_empty_label_gets_a_word_by_rename(tmp_path: Path) -> None:
-    table = pd.DataFrame({"item_id": ["a", "b"], "ann": ["", "yes"]})
+    table = pd.DataFrame({"item_id": ["a", "b"], "ann": ["", "yes"], "m": ["yes", "yes"]})
     with pytest.raises(DataError, match="a label is empty, and an empty cell is a missing rating; give it a"):
-        _made(tmp_path, table, ["ann"], [], ["", "yes"])
-    renamed = json.loads(_map(["ann"], [], ["nothing", "yes"])) | {"rename": {"ann": {"": "nothing"}}}
+        _made(tmp_path, table, ["ann"], ["m"], ["", "yes"])
+    renamed = json.loads(_map(["ann"], ["m"], ["nothing", "yes"])) | {"rename": {"ann": {"": "nothing"}}}
     (tmp_path / "map.yaml").write_text(json.dumps(renamed), encoding="utf-8")
     made = import_table(tmp_path / "words.csv", tmp_path / "map.yaml", tmp_path / "renamed").data
     assert [*made.ratings["rating"]] == [0, 1]
