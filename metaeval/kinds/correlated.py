@@ -18,7 +18,6 @@ from metaeval.engine.correlation import BY, CORRELATIONS, correlated_by
 from metaeval.engine.paired_tests import OrderBy
 from metaeval.engine.passes import FileCells
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.kinds.index import column_in
 from metaeval.kinds.kind import KindTable, Scored, StudyKind
 from metaeval.kinds.study import Study, distinct, unknown_word
 
@@ -80,7 +79,7 @@ def _by(scored: Scored[CorrelatedStudy]) -> pd.DataFrame | None:
     study = scored.study
     if study.by is None:
         return None
-    categories = column_in(scored.data, study.by, study.kind)
+    categories = scored.kind.column(scored.data, study.by)
     return correlated_by(scored.scores, scored.truth, study.policy, study.bootstrap, categories)
 
 
@@ -120,7 +119,7 @@ class CorrelatedKind(StudyKind):
                 raise study.error(sentence, "levels", at)
         if study.by is not None:
             try:
-                column_in(data, study.by, study.kind)
+                self.column(data, study.by)
             except MetaevalError as error:
                 raise study.error(str(error), "by") from error
         chosen = list(study.levels or preferred_levels(data.keys))

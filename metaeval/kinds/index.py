@@ -5,19 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from metaeval.base.errors import MetaevalError, nearest, shown, unknown
+from metaeval.base.errors import MetaevalError, nearest, shown
 from metaeval.base.plugins import Registry
 from metaeval.kinds.kind import StudyKind
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from metaeval.base.records import DataOfKind
-
-NONE = "(none)"
-"""Stands for an empty value of a column."""
 VARIABLE = "METAEVAL_KINDS"
 """The environment variable that names further kinds: ``module:object``, several with commas."""
 
@@ -76,18 +68,3 @@ def kind_named(name: object = None) -> StudyKind:
             f"(allowed: {', '.join(known)}); a kind of your own is named in {VARIABLE}"
         )
     return KINDS.named(name)
-
-
-def column_in(data: DataOfKind, column: str, kind: str = "explanations") -> pd.DataFrame:
-    """Return a column of one of the tables of a data set, such as that of its users.
-
-    The frame has a row per key of that table: its key columns, and ``category``, the column as text.
-    """
-    tables = kind_named(kind).about_units(data)
-    for table in tables:
-        if column in table.columns:
-            by = [k for k in data.keys if k in table.columns]
-            text = table[column].astype(object).where(table[column].notna(), "").astype(str).str.strip()
-            return table[by].astype(str).assign(category=text.where(text != "", NONE))
-    have = dict.fromkeys(str(c) for table in tables for c in table.columns)
-    raise MetaevalError(unknown(f"data set {data.name!r} has no column", column, have))

@@ -31,7 +31,7 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.passes import correlate_files
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.judging.cost import LostCalls, lost_calls
-from metaeval.kinds.index import column_in
+from metaeval.kinds.index import kind_named
 from metaeval.kinds.reading import load
 from metaeval.kinds.registry import build, holds_truth
 from metaeval.kinds.scoring import Scoring, known_for, resolve, score
@@ -92,7 +92,7 @@ def correlate_file(
         loaded.scale.check_numbers(loaded.aspects, "correlation")
         of_truth = build(truth, known=known_for(loaded)).spec
         ratings, keys, simulated = truth_ratings(score(loaded, [truth])), loaded.keys, loaded.simulated
-        categories = None if by is None else column_in(loaded, by, loaded.kind)
+        categories = None if by is None else kind_named(loaded.kind).column(loaded, by)
     policy = Policy.of(
         levels or preferred_levels(keys), coefficients or COEFFICIENTS, missing, undefined_groups, units
     )

@@ -29,7 +29,7 @@ from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.details import made_of
 from metaeval.kinds.explanations.data.imports.table import data_set
-from metaeval.kinds.index import column_in
+from metaeval.kinds.index import kind_named
 from metaeval.kinds.reading import load
 from metaeval.kinds.registry import build, recorded_names
 from metaeval.kinds.scoring import known_for, score
@@ -308,7 +308,7 @@ def _of_data(data: DataOfKind, path: Path, how: Calibrating) -> LabelledScores:
         how.of(Bootstrap(resamples=RESAMPLES)),
         {"metaeval": __version__, "data": facts, "truth": dict(of_truth.signatures[truth])},
         specs,
-        None if how.by is None else column_in(data, how.by),
+        None if how.by is None else kind_named().column(data, how.by),
     )
 
 
