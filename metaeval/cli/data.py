@@ -63,7 +63,7 @@ data.add_command(import_)
 
 @data.command("add-scores")
 @click.argument("folder", type=PLACE)
-@click.argument("file", type=PLACE)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PLACE)
 @option("--from tool", "The tool that wrote FILE; else table.", _TOOLS, required=True)
 @option("--map map_file", "YAML file that maps the names in FILE to those of the data set.", PATH)
 @option("--evaluator", "Evaluator's name, or a template such as '{provider} {prompt}'.")
@@ -71,11 +71,11 @@ data.add_command(import_)
 @flag("--replace", "Replace evaluators that exist already.")
 @force
 @talk
-def add_scores(folder: str, file: str, **options: Any) -> None:
+def add_scores(folder: str, files: tuple[str, ...], **options: Any) -> None:
     """Add another tool's scores in FILE to the data set FOLDER, as Recorded('name')."""
     from metaeval.kinds.explanations.data.recorded import import_scores
 
-    made = import_scores(folder, file, **options)
+    made = import_scores(folder, files, **options)
     for line in made.lines():
         tell(line)
     tell_json(made.to_dict())

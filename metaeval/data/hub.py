@@ -14,6 +14,7 @@ from typing import Any
 from metaeval.base.errors import DataError, nearest, one_of, sound
 from metaeval.base.files import to_read
 from metaeval.base.parallel import within
+from metaeval.base.progress import progress
 from metaeval.data.tables.formats import ALL_SUFFIXES, read_any
 from metaeval.data.tables.several import as_one
 from metaeval.data.tables.table import Quote, Table, arrow_frame, from_frame
@@ -70,7 +71,8 @@ def _has_manifest(name: str) -> bool:
     repository, revision = _split(name)
     given = {"repo_type": "dataset", "revision": revision}
     try:
-        return within(_ANSWERS, lambda: huggingface_hub.file_exists(repository, FILE, **given))
+        with progress(f"no folder {name!r} here: asking the hub"):
+            return within(_ANSWERS, lambda: huggingface_hub.file_exists(repository, FILE, **given))
     except Exception as error:  # whoever loads it says what else is wrong
         busy = getattr(getattr(error, "response", None), "status_code", None) == _TOO_MANY
         if busy or "Timeout" in type(error).__name__:  # of whichever HTTP library the hub's has
@@ -213,4 +215,8 @@ def _not_loaded(name: str, error: Exception, what: str = "hub data set") -> str:
     else:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         reason = reason.removeprefix("Got: ")
-    return f"the {what} {name!r} could not be loaded: {reason}"
+    told = f"the {what} {name!r} could not be loaded: {reason}"
+    if what == "folder":
+        return told
+    near = nearest(repository, [str(p) for p in Path().glob("*/*") if p.is_dir()])
+    return f"{told}; there is no folder {repository!r} either{near}"

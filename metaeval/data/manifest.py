@@ -55,7 +55,12 @@ class RatingScale(ScaleModel):
         words = given.get("labels") if isinstance(given, dict) else None
         if not isinstance(given, dict) or not isinstance(words, list):
             return given
-        if len(given) > 1 or len({str(word).strip() for word in words} - {""}) < max(2, len(words)):
+        if any(str(word).strip() == "" for word in words):
+            raise ValueError(
+                "a label is empty, and an empty cell is a missing rating; give it a word by `rename`, as in "
+                "{COLUMN: {'': none}}"
+            )
+        if len(given) > 1 or len({str(word).strip() for word in words}) < max(2, len(words)):
             raise ValueError("labels are two or more different words, and stand without min, max or integer")
         return {"labels": words, "min": 0, "max": len(words) - 1}
 

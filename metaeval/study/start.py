@@ -164,7 +164,7 @@ def _of_export(
 ) -> Started:
     """Write the data set and the study of a known export, which needs no map."""
     export, records = known
-    known_roles = (*OWN, "ignore", "rating", "score", "tool")
+    known_roles = (*OWN, "ignore", "rating", "score", "tool", "words")
     if others := [
         f"{name}={role}" for name, role in said.items() if role.partition(":")[0] not in known_roles
     ]:

@@ -118,13 +118,18 @@ class RankingOptions(Typed):
 def generators_of(run: OpenRun, how: RankingOptions) -> Printed:
     """Rank the generators of the finished run in the folder RUN by ratings and by evaluators."""
     options = Bootstrap.read({"resamples": how.resamples, "seed": how.seed})
-    names = trusted(run.scores, how.evaluators)
+    others = [n for n in run.scores.evaluators if run.scores.kinds.get(n) != Kind.BASELINE]
+    alone = not (how.evaluators or others)  # ratings: baselines alone are no rankings
+    names = trusted(run.scores, run.scores.evaluators if alone else how.evaluators)
     data = run.prepared(levels=["dataset"], evaluators=names)
     chosen = data.aspects if how.aspect is None else [how.aspect]
     ranking = rank_generators(data, aspects=chosen, bootstrap=options)
     simulated = run.scores.simulation
     scale = run.record.data.scale
     sheets = ranking_sheets(ranking, data, truth=run.record.truth.spec, scale=scale, simulated=simulated)
+    orders = order_sheets(data, chosen, simulated=simulated.among(()))
+    if alone:
+        return Printed([sheets[0], *orders], REAL)
     judge = names[0] if how.evaluators else best_evaluator(run.table, names, how.aspect)
     powered = estimates_sheet(
         run.scores.frame,
@@ -136,7 +141,6 @@ def generators_of(run: OpenRun, how: RankingOptions) -> Printed:
         weight=how.weight,
         simulated=simulated.among([judge]),
     )
-    orders = order_sheets(data, chosen, simulated=simulated.among(()))
     return Printed([*sheets, *orders, powered], REAL)
 
 

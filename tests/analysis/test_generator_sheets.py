@@ -10,6 +10,7 @@ from metaeval.analysis.generator_sheets import best_evaluator, ranking_sheets, t
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
 from metaeval.base.simulation import Simulation
+from metaeval.cli import main
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import prepare
 from metaeval.engine.intervals import Bootstrap
@@ -316,3 +317,18 @@ def test_too_few_generators_have_no_interval_and_the_sheet_says_why():
     assert sheet.frame["tau"].notna().all()
     assert sheet.frame[["tau_ci_low", "tau_corrected", "soft_ci_low"]].isna().all(axis=None)
     assert "No interval where there are fewer than 5 generators: judge." in sheet.notes
+
+
+def test_generators_are_ranked_by_ratings_alone(tmp_path, capsys):
+    units = [(u, i, g) for u in range(3) for i in range(2) for g in "ab"]
+    rows = [f"u{u},i{i},{g},text {g}{i},{1 + i + (g == 'b')}" for u, i, g in units]
+    (tmp_path / "t.csv").write_text("\n".join(["user_id,item_id,generator,explanation,rating", *rows]))
+    study, run = str(tmp_path / "s" / "study.yaml"), str(tmp_path / "run")
+    assert main(["init", str(tmp_path / "t.csv"), "--yes", "--out", str(tmp_path / "s")]) == 0
+    assert main(["--quiet", "run", study, "--out", run]) == 0
+    capsys.readouterr()
+    assert main(["generators", run, "--resamples", "50", "--format", "md"]) == 0
+    said = capsys.readouterr().out
+    assert "Generators by the users' ratings" in said
+    assert said.index("| b |") < said.index("| a |")
+    assert "Random" not in said.partition("Generators by")[2]

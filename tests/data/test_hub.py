@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,13 +68,16 @@ def test_what_is_a_hub_name(tmp_path, monkeypatch):
         assert hub_name(path) is None
 
 
-def test_no_connection_is_one_sentence(monkeypatch):
+def test_no_connection_is_one_sentence_that_also_says_there_is_no_such_folder(monkeypatch, tmp_path):
     def download(*_, **__):
         raise OSError("no route\nto host.")
 
     monkeypatch.setattr("huggingface_hub.file_exists", download)
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    with pytest.raises(DataError, match=r"^the hub data set 'owner/name' could not be loaded: no route$"):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "owners" / "named").mkdir(parents=True)
+    said = "'owner/name' could not be loaded: no route; there is no folder 'owner/name' either; did you mean"
+    with pytest.raises(DataError, match=re.escape(said)):
         loading.load("owner/name")
 
 

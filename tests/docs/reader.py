@@ -17,7 +17,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from metaeval.cli import main
-from metaeval.data.recorded.recording import ScoreMap
+from metaeval.data.recording import ScoreMap
 from metaeval.data.tables.maps import TableMap
 from metaeval.data.verdicts import VerdictMap
 from metaeval.kinds.explanations.data.explanation_set import Manifest

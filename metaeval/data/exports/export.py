@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from metaeval.base.errors import DataError
 from metaeval.base.validation import sentences
-from metaeval.data.exports.shape import opened, within
+from metaeval.data.exports.shape import keys_of, opened, within
 
 OWN = ("user_id", "item_id", "generator", "explanation", "item_title", "reference")
 """Fields of a record that mean what their name says."""
+Record: TypeAlias = Mapping[str, Any]
 METADATA = "metadata"
 """Who gives numbers that stand among metadata: nobody, unless their name or the user says more."""
 
@@ -27,11 +28,28 @@ class Mark:
     value: object
     """A number, a truth value or a word; None for nothing."""
     who: str
-    person: bool
+    person: bool = False
     named: bool = True
     """Whether ``who`` is a name; else it is what those are who have none, and each mark is by another one."""
     failed: object = None
     """Why there is no score, whatever the value: a `Status`, or the tool's error, which is `transport`."""
+    word: object = None
+    """The word that the tool has for a value that is a number."""
+
+    @classmethod
+    def by(
+        cls,
+        who: object,
+        unnamed: str,
+        aspect: str,
+        value: object,
+        word: object = None,
+        *,
+        person: bool = False,
+        failed: object = None,
+    ) -> Self:
+        """Return what ``who`` said, or, without a name, somebody who is ``unnamed``."""
+        return cls(aspect, value, str(who or unnamed), person, bool(who), failed, word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +77,14 @@ class Export:
     name: str
     about: str
     """How a user gets it."""
-    fits: Callable[[Mapping[str, Any]], bool]
+    fits: Callable[[Record], bool]
     """Whether an object is one of this tool's records, by its keys; the values may be anything."""
     shape: Any
     """What a record must have; a type, for pydantic."""
-    read: Callable[[Sequence[Mapping[str, Any]]], Iterable[Judged]]
-    within: tuple[str, ...] = ()
+    read: Callable[[Sequence[Record]], Iterable[Judged]]
+    within: tuple[str, ...]
     """Where a file has the records, if not at its top: keys with dots."""
-    first: Callable[[dict[str, Any]], object] = lambda record: record
+    first: Callable[[dict[str, Any]], object]
     """Brings a record of another form of the file into the shape, or into several that have it."""
 
     def records_in(self, content: Sequence[object]) -> list[Any]:
@@ -93,6 +111,45 @@ class Export:
             raise DataError(message) from error
 
 
+def tool(  # noqa: PLR0917 - the fields of `Export`, in order
+    name: str,
+    about: str,
+    fits: Callable[[Record], bool],
+    shape: object,
+    within: tuple[str, ...] = (),
+    first: Callable[[dict[str, Any]], object] = lambda record: record,
+) -> Callable[[Callable[[Sequence[Record]], Iterable[Judged]]], Export]:
+    """Make of a function, which reads the records, the export of a tool; see `Export`."""
+    return lambda read: Export(name, about, fits, shape, read, within, first)
+
+
+def has(*forms: str, nested: bool = False) -> Callable[[Record], bool]:
+    """Say of objects whether they have all keys of one of ``forms``, in each of which blanks part the keys.
+
+    ``nested`` says that a key may also be the beginning of the columns of a table: ``part`` of ``part.key``.
+    """
+    keys = [{*form.split()} for form in forms]
+    return lambda record: any(k <= (keys_of(record) if nested else record.keys()) for k in keys)
+
+
+def judged(
+    name: object,
+    given: object,
+    made: object,
+    marks: Iterable[Mark],
+    *metadata: object,
+    **more: Any,  # noqa: ANN401 - fields, and attributes
+) -> Judged:
+    """Return a record of what a tool was ``given`` and ``made`` of it.
+
+    ``more`` are attributes of `Judged`, as `unread`, and further fields; ``metadata`` may have more of these.
+    """
+    own = {key: more.pop(key) for key in ("failed", "unread") if key in more}
+    text = more.pop("text", "output")
+    fields = {"item_title": text_in(given), text: text_in(made), **more, **own_fields(*metadata)}
+    return Judged(str(name), fields, [*marks], text, given=given, **own)
+
+
 def flat(value: object, name: str = "") -> dict[str, object]:
     """Return the plain values within nested objects, by their paths; of a list of messages, the last one."""
     if isinstance(value, Mapping):
@@ -104,10 +161,10 @@ def flat(value: object, name: str = "") -> dict[str, object]:
     return {} if value is None else {name: value}
 
 
-def named_numbers(metadata: Mapping[str, Any]) -> list[Mark]:
+def named_numbers(metadata: Record) -> list[Mark]:
     """Return the numbers among metadata, which are nobody's."""
     return [
-        Mark(name, value, METADATA, person=False)
+        Mark(name, value, METADATA)
         for name, value in metadata.items()
         if name not in OWN and number_of(value) is not None
     ]

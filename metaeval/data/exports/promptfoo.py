@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import Status
-from metaeval.data.exports.export import Export, Judged, Mark, own_fields, text_in
+from metaeval.data.exports.export import Judged, Mark, judged, tool
 from metaeval.data.exports.shape import content_of, opened, shape
-from metaeval.data.recorded.recording import EVALUATOR, SCORE, Recording, Rows, ScoreMap
+from metaeval.data.recording import EVALUATOR, SCORE, Recording, Rows, ScoreMap
 from metaeval.data.tables.entries import FromColumn, ScoreEntry
 from metaeval.data.tables.table import check_text, read_table
 
@@ -110,6 +110,10 @@ def result_of(result: Mapping[str, Any]) -> Result:
     graded = None if grade in (None, {"componentResults": []}) else _object(grade)
     reason = None if graded is None else graded.get("reason", "")
     parts, place = _object(grade).get("componentResults"), result.get("promptIdx")
+    status = Status.MISSING if reason == _NOTHING_ASSERTED else None
+    # Files of versions before `failureReason`: a test that was graded has a grade, whatever its error.
+    if result.get("failureReason") == _ERROR or (reason is None and result.get("error")):
+        status = Status.TRANSPORT
     return Result(
         provider=str((of.get("label") or of.get("id") or "") if isinstance(provider, Mapping) else provider),
         prompt=str(prompt.get("label") or prompt.get("raw") or ""),
@@ -120,22 +124,27 @@ def result_of(result: Mapping[str, Any]) -> Result:
         output=response.get("output") if isinstance(response, Mapping) else response,
         named=_object(result.get("namedScores")),
         score=result.get("score"),
-        status=status_of(result.get("failureReason"), result.get("error"), reason),
+        status=status,
         parts=parts if isinstance(parts, list) else [],
     )
 
 
-def _read(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
+@tool(
+    "promptfoo",
+    "`promptfoo eval -o results.json`, `.jsonl` or `.csv`",
+    _fits,
+    _SHAPE,
+    ("results.results", "results", "body.outputs"),
+    first=_results,
+)
+def promptfoo(records: Sequence[Mapping[str, Any]]) -> Iterator[Judged]:
+    """Read results of tests."""
     for n, record in enumerate(records):
         result = result_of(record)
-        fields = {
-            "item_title": text_in(result.variables),
-            "output": text_in(result.output),
-            "generator": result.provider,
-            **own_fields(result.variables, _object(record["testCase"].get("metadata"))),
-        }
-        marks = [*_marks(result)]
-        yield Judged(str(record.get("id") or n), fields, marks, "output", result.status, result.variables)
+        places = (result.variables, _object(record["testCase"].get("metadata")))
+        by = {"generator": result.provider, "failed": result.status}
+        name, given = record.get("id") or n, result.variables
+        yield judged(name, given, result.output, _marks(result), *places, **by)
 
 
 def _marks(result: Result) -> Iterator[Mark]:
@@ -143,27 +152,19 @@ def _marks(result: Result) -> Iterator[Mark]:
         part for part in map(_object, result.parts) if _object(part.get("assertion")).get("type") == "human"
     ]
     for part in people:
-        yield Mark("rating", part.get("score", part.get("pass")), "human", person=True, named=False)
+        yield Mark.by(None, "human", "rating", part.get("score", part.get("pass")), person=True)
     # Where somebody gave a manual result, the score of the test is that.
     for name, value in (result.named or ({} if people else {"score": result.score})).items():
-        yield Mark(name, value, "promptfoo", person=False)
+        yield Mark(name, value, "promptfoo")
 
 
-PROMPTFOO = Export(
-    *("promptfoo", "`promptfoo eval -o results.json`, `.jsonl` or `.csv`", _fits, _SHAPE, _read),
-    ("results.results", "results", "body.outputs"),
-    first=_results,
-)
-
-
-def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
+def read(sources: Sequence[str], score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
     """Read a file of results; see `metaeval.kinds.explanations.data.recorded.Reader`.
 
     `DataError` is raised if the file is not JSON, or not promptfoo's; with every line to blame.
     """
-    path = Path(source)
-    forms = {".jsonl": _jsonl, ".csv": _csv}
-    results, version = forms.get(path.suffix.lower(), _json)(path)
+    (path,) = map(Path, sources)
+    results, version = _results_in(path)
     rows = Rows(path.name, "vars")
     usable = [(row, result_of(result)) for row, result in results if _is_result(rows, row, result)]
     prompts = _prompt_names([r for _, r in usable])
@@ -181,23 +182,17 @@ def read(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Record
     return rows.recording(rows.aspect_entries(aspects) or [overall], version)
 
 
-def _jsonl(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], object]:
-    table = sound(read_table(path))
-    records = table.frame.to_dict("records")
-    # Keys that only other lines have are None; promptfoo leaves such keys out.
-    present = [{str(k): v for k, v in record.items() if v is not None} for record in records]
-    return list(zip(table.rows.tolist(), present, strict=True)), ""
-
-
-def _csv(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], object]:
-    found: list[tuple[int, dict[str, Any]]] = []
-    for n, record in enumerate(content_of(path), start=2):
-        results = _results(record)
-        found += [(n, one) for one in (results if isinstance(results, list) else [results])]
-    return found, ""
-
-
-def _json(path: Path) -> tuple[list[tuple[int, dict[str, Any]]], object]:
+def _results_in(path: Path) -> tuple[list[tuple[int, Any]], object]:
+    """Return the rows and results of a file, and the version of promptfoo, if it says so."""
+    if path.suffix.lower() == ".jsonl":
+        table = sound(read_table(path))
+        records = table.frame.to_dict("records")
+        # Keys that only other lines have are None; promptfoo leaves such keys out.
+        present = [{str(k): v for k, v in record.items() if v is not None} for record in records]
+        return list(zip(table.rows.tolist(), present, strict=True)), ""
+    if path.suffix.lower() == ".csv":
+        found = [(n, _results(record)) for n, record in enumerate(content_of(path), start=2)]
+        return [(n, one) for n, many in found for one in (many if isinstance(many, list) else [many])], ""
     try:
         text = path.read_bytes().decode("utf-8-sig")
         content = json.loads(text)
@@ -234,14 +229,6 @@ def _is_result(rows: Rows, row: int, result: object) -> bool:
 def _object(value: object) -> dict[str, Any]:
     value = opened(value)
     return value if isinstance(value, dict) else {}
-
-
-def status_of(failure: object, error: object, grade: str | None) -> Status | None:
-    """Return why a result has no score; None if it has one. ``grade`` is the reason of its grade, if any."""
-    # Files of versions before `failureReason`: a test that was graded has a grade, whatever its error.
-    if failure == _ERROR or (grade is None and error):
-        return Status.TRANSPORT
-    return Status.MISSING if grade == _NOTHING_ASSERTED else None
 
 
 def _prompt_names(results: Sequence[Result]) -> dict[str, str]:

@@ -22,13 +22,15 @@ from typing import Annotated, Any, NotRequired, Required
 from pydantic import BeforeValidator, ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from metaeval.data.recorded.inspect_logs import log_of
+from metaeval.base.errors import DataError, MissingExtraError, Problem
 from metaeval.data.tables.table import check_text
 
 _LINES, _DELIMITERS = (".jsonl", ".ndjson"), {".csv": ",", ".tsv": "\t"}
 _MANY = (".json", *_LINES, ".eval")
 """Files of which a folder may hold several that belong together."""
 _CONFIG = ConfigDict(extra="allow", coerce_numbers_to_str=True)
+_UNREAD = {"messages", "events", "store", "attachments"}
+"""Large parts of a sample that are not needed."""
 _PRINTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,\[\]{}'"]+""")
 _ARRAY = re.compile(rf"\[\s*(?:{_PRINTED.pattern})(?:\s+(?:{_PRINTED.pattern}))+\s*\]")
 
@@ -114,7 +116,7 @@ def content_of(path: Path, most: int | None = None) -> list[Any]:
 def _file(path: Path, most: int | None) -> list[Any]:
     suffix = path.suffix.lower()
     if suffix == ".eval":
-        return [json.loads(log_of(path, output=True).model_dump_json())]
+        return [log_of(path)]
     if suffix == ".parquet":
         return _parquet(path, most)
     if suffix not in (*_MANY, *_DELIMITERS):
@@ -125,6 +127,26 @@ def _file(path: Path, most: int | None) -> list[Any]:
     lines = text.splitlines() if suffix in _LINES else [text]
     found = [json.loads(line) for line in lines if line.strip()]
     check_text(found, text)
+    return found
+
+
+def log_of(path: Path) -> dict[str, Any]:
+    """Return a log of inspect, read by inspect_ai; `DataError` is raised if the file is none.
+
+    `MissingExtraError` is raised if the library is not installed.
+    """
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError as error:
+        raise MissingExtraError("reading a log of inspect", "inspect") from error
+    if path.suffix.lower() not in {".eval", ".json"}:
+        raise DataError(f"{path.name!r} is not a log of inspect; its suffix may be .eval or .json")
+    try:
+        found: dict[str, Any] = json.loads(read_eval_log(path, exclude_fields=_UNREAD).model_dump_json())
+    except Exception as error:  # a damaged archive comes as errors of several libraries
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        message = f"cannot be read as a log of inspect: {reason}"
+        raise DataError([Problem(path.name, None, None, message)]) from error
     return found
 
 

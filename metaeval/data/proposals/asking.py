@@ -26,6 +26,7 @@ from metaeval.data.proposals.proposal import (
     scales_of,
     shortened,
     texts_of,
+    two_words,
 )
 from metaeval.data.proposals.roles import (
     NTH,
@@ -183,6 +184,8 @@ def _nobody(made: Proposal) -> list[Problem]:
 def _looks(made: Proposal) -> dict[str, str]:
     """Return what the columns that are not known look like; it is proposed, and decides nothing."""
     roles = dict.fromkeys(made.unknown, "ignore")
+    judges = {c: order for c in roles if TOOL.search(c) and (order := two_words(made.texts[c]))}
+    roles |= {c: f"tool:{c.rpartition('.')[2]}:{order}" for c, order in judges.items()}
     rows = len(made.table.frame)
     texts = {c for c in roles if len(made.texts[c]) == rows and " " in "".join(made.texts[c])}
     if "explanation" not in made.roles and texts:

@@ -21,6 +21,7 @@ from metaeval.data.proposals.roles import (
     Cell,
     aspect_name,
     cells_of,
+    order_in,
     roles_of,
     whole,
 )
@@ -114,6 +115,14 @@ def scale_of_labels(words: Sequence[str]) -> tuple[float, float] | None:
         return next((s for s in SCALES if s[0] <= low and s[1] == top), (low, top))
     _, n = _rungs(words)
     return None if not n else (0, 1) if n == 2 else (1, n)
+
+
+def two_words(texts: Sequence[str]) -> str:
+    """Return ``LOW<HIGH`` of texts that are all one of two words, as a ladder has them; empty of others."""
+    words = sorted({*texts})
+    rungs, _ = _rungs(words)
+    two = len(words) == 2 and all(w.isalpha() and not TOOL.search(w) for w in words)
+    return "<".join(sorted(words, key=lambda w: rungs.get(w, 0))) if two else ""
 
 
 def is_rating(texts: Sequence[str]) -> bool:
@@ -253,12 +262,10 @@ def shortened(name: str) -> str:
 
 def by_names(made: Proposal, said: Mapping[str, str]) -> Proposal:
     """Say what the columns are, by their names; and which hold values, of whom."""
-    numbers = {c: n for c, texts in made.texts.items() if (n := numbers_of(texts)) is not None}
-    numbers |= {
-        c: {} for c, t in made.texts.items() if t and VALUE.fullmatch(c) and all(map(DATE.fullmatch, t))
-    }
-    named = {c: who for c, role in said.items() if (who := role.partition(":")[2])}
-    said = {c: role.partition(":")[0] for c, role in said.items()}
+    numbers = _numbers(made, said)
+    parts = {c: [part for part in role.split(":") if "<" not in part] for c, role in said.items()}
+    named = {c: ":".join(who) for c, (_, *who) in parts.items() if who}
+    said = {c: role for c, (role, *_) in parts.items()}
     roles = roles_of([*made.texts], numbers.keys(), said)
     _inputs(made, roles, said)
     _writers(made, roles, said)
@@ -307,10 +314,24 @@ def by_names(made: Proposal, said: Mapping[str, str]) -> Proposal:
     return made
 
 
+def _numbers(made: Proposal, said: Mapping[str, str]) -> dict[str, dict[str, int | None]]:
+    """Return the columns that may hold values, with the numbers of their words; see `numbers_of`."""
+    numbers = {c: n for c, texts in made.texts.items() if (n := numbers_of(texts)) is not None}
+    for column, texts in made.texts.items():
+        if order := order_in(role := said.get(column, "")):
+            if role.startswith("words"):
+                raise DataError(f"say whose {column!r} is: '{column}={role.replace('words', 'tool:NAME')}'")
+            numbers[column] = {t: int(order[t]) if t in order else None for t in texts}
+        elif texts and VALUE.fullmatch(column) and all(map(DATE.fullmatch, texts)):
+            numbers[column] = {}
+    return numbers
+
+
 def _leave_out(made: Proposal) -> None:
     """Leave out the columns that are not known and can be no key and no text."""
     frame, units = made.table.frame.astype(str), {"item_id", "generator", "explanation"}
-    may_be = [c for c in made.unknown if made.texts[c] and not units <= made.roles.keys()]
+    judges = [c for c in made.unknown if TOOL.search(c) and two_words(made.texts[c])]
+    may_be = [c for c in made.unknown if made.texts[c] and (c in judges or not units <= made.roles.keys())]
     if "explanation" in made.roles:
         may_be = [c for c in may_be if 1 < frame[c].nunique() < len(frame)]
     made.unused += [c for c in made.unknown if c not in may_be]

@@ -116,9 +116,9 @@ def plain(name: str) -> str:
 def read_roles(answer: str) -> dict[str, str]:
     """Return what columns are said to be: ``NAME=ROLE``, several with commas; raise `DataError` if not so.
 
-    A tool's column has the role ``score``; ``:WHO`` after a role stays.
+    A tool's column has the role ``score``; ``:WHO`` after a role stays, and the order of words, ``bad<good``.
     """
-    role = rf"(?:{'|'.join(ROLES)})|(?:rating|score|tool):[^,'\"]+?"
+    role = rf"(?:{'|'.join(ROLES)})|(?:rating|score|tool|words):[^,'\"]+?"
     one = rf"\s*(?:--column\s)?(.+?)\s*=\s*({role})['\"\s]*(?:,|$)"
     if (rest := re.sub(one, "", answer).strip()) not in ("", "no"):
         raise DataError(
@@ -126,6 +126,12 @@ def read_roles(answer: str) -> dict[str, str]:
             f"{', '.join(ROLES)}"
         )
     return {c.strip("'\" "): re.sub(r"^tool\b", "score", role) for c, role in re.findall(one, answer)}
+
+
+def order_in(role: str) -> dict[str, float]:
+    """Return the numbers of the words that a role has from the lowest on: 0 and 1, or from 1 on, of more."""
+    words = [w.strip() for w in role.rpartition(":")[2].split("<")]
+    return {w: float(n) for n, w in enumerate(words, start=len(words) > 2)} if len(words) > 1 else {}
 
 
 def cells_of(columns: Sequence[str], tools: Collection[str]) -> dict[str, Cell]:

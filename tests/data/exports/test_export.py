@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -21,11 +22,13 @@ NUMBERS = [1, 5, 2, 4]
 """What a person rates each record, and what a tool does."""
 
 
-def read(content: object, people: tuple[str, ...] = ()) -> Imported[ExplanationSet]:
+def read(
+    content: object, people: tuple[str, ...] = (), roles: Mapping[str, str] = MappingProxyType({})
+) -> Imported[ExplanationSet]:
     """Read the content of a file."""
     for export in EXPORTS:
         if records := export.records_in([content]):
-            return data_set(export, export.shaped(records, "file"), "made", people)
+            return data_set(export, export.shaped(records, "file"), "made", people, roles=roles)
     raise AssertionError("no export is known")
 
 
@@ -287,14 +290,47 @@ def test_yes_and_no_of_mlflow_are_its_own_ratings() -> None:
     assert "Scores of 'gpt' for 'ok' that are missing: unknown 1." in made.notes
 
 
-def test_a_judges_words_are_left_out_and_named() -> None:
-    records = [_phoenix([("ann", True, n)], n, None) for n in range(3)]
-    for record, word in zip(records, ["good", "bad", "good"], strict=True):
+def _labelled(words: list[str], known: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Return spans that a person rated, with the words that are ``known``, and that a judge has words for."""
+    records = [_phoenix([("ann", True, n % 2)], n, None) for n in range(len(words))]
+    for n, word in enumerate(words):
+        given = records[n]["annotations"]
+        given[0]["result"]["label"] = next((w for w, number in known.items() if number == n % 2), None)
         label = {"name": "ok", "annotator_kind": "LLM", "identifier": "gpt", "result": {"label": word}}
-        record["annotations"].append(label)
+        given.append(label)
+    return records
+
+
+def _scores(made: Imported[ExplanationSet]) -> list[float]:
+    assert made.data.scores is not None
+    return [*made.data.scores["score"]]
+
+
+def test_a_judges_words_are_asked_for_by_a_line_that_works() -> None:
+    records = _labelled(["good", "bad", "good"], {})
     made = read(records)
     assert made.data.scores is None
-    assert "Scores of 'gpt' for 'ok' that are missing: good 2, bad 1." in made.notes
+    said = "missing: good 2, bad 1; if 'bad' is below 'good', add --column 'ok=words:bad<good'."
+    assert any(note.endswith(said) for note in made.notes)
+    assert _scores(read(records, roles={"ok": "words:bad<good"})) == [1, 0, 1]
+    assert _scores(read(records, roles={"ok": "words:good<bad"})) == [0, 1, 0]
+
+
+def test_a_judges_words_are_read_where_a_person_has_numbers_beside_them() -> None:
+    records = _labelled(["pass", "fail", "pass", "odd"], {"pass": 0, "fail": 1})
+    assert [None if math.isnan(n) else n for n in _scores(read(records))] == [0, 1, 0, None]
+    assert read(_labelled(["pass", "fail"], {"pass": 0})).data.scores is None  # one word has no order
+
+
+def test_words_of_people_are_never_ordered_but_by_the_user() -> None:
+    records = [_langfuse([("ann", True, n)], n, None) for n in range(2)]
+    for record, word in zip(records, ["yes", "no"], strict=True):
+        record["scores"].append({"name": "fit", "value": word, "source": "ANNOTATION", "authorUserId": "ann"})
+    made = read(records)
+    assert [*made.data.aspects] == ["ok"]
+    assert any("'fit' is left out" in n and "--column 'fit=words:no<yes'" in n for n in made.notes)
+    data = read(records, roles={"fit": "words:no<yes"}).data
+    assert [*data.ratings.loc[data.ratings["aspect"] == "fit", "rating"]] == [1, 0]
 
 
 @pytest.mark.parametrize("name", ["_langsmith", "_phoenix"])

@@ -487,12 +487,6 @@ def test_a_log_of_inspect_is_calibrated_in_one_command(capsys: pytest.CaptureFix
     assert main(["calibrate", place, "--people", "judge", "--resamples", "50"]) == 2  # no judge is left
 
 
-def test_words_are_left_out_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["init", str(FILES / "label_studio.json"), "--yes", "--out", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr()
-    assert "'fits' is left out: it is in words (" in said.out + said.err
-
-
 def test_other_tables_are_no_exports(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("item_id,text,rating\n1,a,2\n", encoding="utf-8")
     (tmp_path / "b.json").write_text("{not json", encoding="utf-8")

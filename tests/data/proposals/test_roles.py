@@ -15,6 +15,7 @@ from metaeval.data.proposals.roles import (
     TOOL,
     aspect_name,
     cells_of,
+    read_roles,
     repeated,
     roles_of,
     the_user,
@@ -237,3 +238,18 @@ def test_columns_that_repeat_are_told_from_raters_and_questions(columns, pattern
     families, key = repeated(columns)
     assert [*families] == patterns
     assert key == likely
+
+
+def test_the_words_of_a_judge_are_asked_for_by_a_line_that_says_their_order() -> None:
+    columns: dict[str, list[object]] = {"item_id": [*"abcd"], "generator": [*"xxxx"]}
+    columns |= {"text": ["t u", "v w", "x y", "z a"], "human_rating": [1, 0, 1, 1]}
+    columns |= {"gpt_verdict": ["pass", "fail"] * 2, "gpt_model": ["gpt-4", "claude"] * 2}
+    table = from_frame(pd.DataFrame(columns).astype(object), "t")
+    with pytest.raises(DataError, match="add --column 'gpt_verdict=tool:gpt_verdict:fail<pass'"):
+        propose(table, {}, accept, lambda _: None, [])
+    said = read_roles("gpt_verdict=tool:gpt:fail<pass")
+    made = propose(table, said, accept, lambda _: None, [])
+    assert made.labels["gpt_verdict"] == {"pass": 1, "fail": 0}
+    assert cells(made)[1] == {("gpt", "")}
+    with pytest.raises(DataError, match="say whose 'gpt_verdict' is: 'gpt_verdict=tool:NAME:fail<pass'"):
+        propose(table, {"gpt_verdict": "words:fail<pass"}, accept, lambda _: None, [])

@@ -118,3 +118,25 @@ def test_what_was_asked_wrongly(tiny, table, tmp_path):
         import_scores("hf://owner/name", table, tool="table")
     with pytest.raises(DataError, match="does not exist"):
         import_scores(tmp_path / "tny", table, tool="table")
+
+
+def test_several_tables_are_one(tiny, tmp_path):
+    rows = {"mine": "u1,007,a,3\nu2,8,a,4\n", "theirs": "u1,007,a,2\n"}
+    files = [tmp_path / f"{name}.csv" for name in rows]
+    for file in files:
+        file.write_text(f"user_id,item_id,generator,score\n{rows[file.stem]}")
+    made = import_scores(tiny.folder, files, tool="table", evaluator="{file}")
+    assert made.lines() == [
+        "Recorded('mine') (all aspects): 2 of 3 units have a score",
+        "Recorded('theirs') (all aspects): 1 of 3 units have a score",
+    ]
+    assert origin(made.data, "theirs")["file"] == "mine.csv + theirs.csv"
+
+
+def test_files_of_a_tool_have_evaluators_of_their_own(tiny, tmp_path):
+    before = contents(tiny.folder)
+    again = tmp_path / "again.jsonl"
+    again.write_bytes(PROMPTFOO.read_bytes())
+    with pytest.raises(DataError, match=r"both have scores of .*; tell them apart with --evaluator"):
+        import_scores(tiny.folder, [PROMPTFOO, again], tool="promptfoo")
+    assert contents(tiny.folder) == before

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import io
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,13 +16,12 @@ import pandas as pd
 from metaeval.base.errors import DataError, nearest, one_of
 from metaeval.base.files import replacing, to_read
 from metaeval.base.records import Status
-from metaeval.data.exports import promptfoo
+from metaeval.data.exports import inspect_logs, promptfoo
 from metaeval.data.folder import checked_by, set_in
 from metaeval.data.hub import FILE, hub_folder, hub_name, in_workbook
+from metaeval.data.joining import join
 from metaeval.data.manifest import FORMATS
-from metaeval.data.recorded import inspect_logs
-from metaeval.data.recorded.joining import join
-from metaeval.data.recorded.recording import (
+from metaeval.data.recording import (
     ASPECT,
     EVALUATOR,
     SCORE,
@@ -35,8 +34,8 @@ from metaeval.evaluators.recorded import ORIGINS
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import FOLDER, read_folder, refuse_if_in_the_way, save
 
-Reader: TypeAlias = "Callable[[str, ScoreMap, Mapping[str, str]], Recording]"
-"""Reads a file of one tool, given the user's map, and the name or code of each aspect → its name."""
+Reader: TypeAlias = "Callable[[Sequence[str], ScoreMap, Mapping[str, str]], Recording]"
+"""Reads a tool's file, or several tables, given the map, and the name or code of each aspect → its name."""
 
 READERS: dict[str, Reader] = {"promptfoo": promptfoo.read, "inspect": inspect_logs.read, "table": read_plain}
 
@@ -88,9 +87,12 @@ class ScoreImport:
         }
 
 
+Sources: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+
+
 def _joined(
     data: ExplanationSet,
-    source: str | os.PathLike[str],
+    source: Sources,
     tool: str,
     map_file: str | os.PathLike[str] | None,
     evaluator: str | None,
@@ -99,32 +101,55 @@ def _joined(
 ) -> ScoreImport:
     """Return ``data`` with the scores of ``source``, and their coverage; see `add_scores`."""
     one_of(tool, READERS, "unknown tool", "allowed", error=DataError)
-    name, (file, _) = str(source), in_workbook(source)
-    remote = tool == "table" and hub_name(name) is not None
-    if not remote and not Path(file).exists():
+    sources = [str(source)] if isinstance(source, str | os.PathLike) else [*map(str, source)]
+    for name in sources:
+        _check_there(name, tool)
+    score_map = read_score_map(None if map_file is None else Path(map_file), evaluator)
+    map_name = "the map" if map_file is None else Path(map_file).name
+    frames: list[pd.DataFrame] = []
+    origins: dict[str, dict[str, str]] = {}
+    unused: tuple[str, ...] = ()
+    for names in [sources] if tool == "table" else [[name] for name in sources]:
+        recording = READERS[tool](names, score_map, score_map.aspect_names(data))
+        frame, spare = join(recording, score_map, data, map_name)
+        origin = _origin(names, tool, recording.version)
+        for name in dict.fromkeys(map(str, frame[EVALUATOR])):
+            if origins.setdefault(name, origin) is not origin:
+                raise DataError(
+                    f"{origins[name]['file']} and {origin['file']} both have scores of {name!r}; tell them "
+                    "apart with --evaluator, such as '{model} {scorer}', or add them one by one"
+                )
+        frames.append(frame)
+        unused += tuple(name for name in spare if name not in unused)
+    frame = pd.concat(frames, ignore_index=True)
+    scores, extra = _merged(data, frame, [*origins], replace=replace), _with_origins(data, origins)
+    made = dataclasses.replace(data, scores=scores, extra=extra)
+    return ScoreImport(made, tuple(_coverage(frame, data, n) for n in origins), unused)
+
+
+def _check_there(name: str, tool: str) -> None:
+    file, _ = in_workbook(name)
+    if not (tool == "table" and hub_name(name) is not None) and not Path(file).exists():
         folder = Path(name).parent
         near = [p.name for p in folder.iterdir()] if folder.is_dir() else []
         raise DataError(f"the file {name!r} does not exist{nearest(Path(name).name, near)}")
     if tool != "table" and Path(name).is_dir():
         raise DataError(f"{name!r} is a folder; give the file that {tool} wrote")
-    score_map = read_score_map(None if map_file is None else Path(map_file), evaluator)
-    recording = READERS[tool](name, score_map, score_map.aspect_names(data))
-    map_name = "the map" if map_file is None else Path(map_file).name
-    frame, unused = join(recording, score_map, data, map_name)
-    names = list(dict.fromkeys(map(str, frame[EVALUATOR])))
-    origin = {"tool": tool, "file": name if remote else Path(name).name}
-    if recording.version:
-        origin["version"] = recording.version
-    if Path(file).is_file():
-        origin["sha256"] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
-    scores, extra = _merged(data, frame, names, replace=replace), _with_origin(data, names, origin)
-    made = dataclasses.replace(data, scores=scores, extra=extra)
-    return ScoreImport(made, tuple(_coverage(frame, data, n) for n in names), unused)
+
+
+def _origin(names: Sequence[str], tool: str, version: str) -> dict[str, str]:
+    """Return what the manifest says of where scores are from; of several files, the digest of all."""
+    files = [Path(in_workbook(name)[0]) for name in names]
+    called = [name if hub_name(name) is not None else Path(name).name for name in names]
+    origin = {"tool": tool, "file": " + ".join(called)} | ({"version": version} if version else {})
+    if all(file.is_file() for file in files):
+        origin["sha256"] = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return origin
 
 
 def add_scores(
     data: ExplanationSet,
-    source: str | os.PathLike[str],
+    source: Sources,
     *,
     tool: str,
     map_file: str | os.PathLike[str] | None = None,
@@ -139,7 +164,8 @@ def add_scores(
         The data set whose units were scored. It is not changed.
     source
         The file: of promptfoo ``.jsonl`` or ``.json``, of inspect ``.eval`` or ``.json``, else a CSV, TSV,
-        JSONL or Parquet table, or the name of a data set on the hub.
+        JSONL or Parquet table, or the name of a data set on the hub. Or several: tables are then put
+        together as of `metaeval data import table`, files of other tools have evaluators of their own.
     tool
         Who wrote it: ``promptfoo``, ``inspect`` or ``table``.
     map_file
@@ -186,8 +212,9 @@ def _merged(data: ExplanationSet, new: pd.DataFrame, names: list[str], *, replac
     return merged.assign(**{c: merged[c].astype(object).where(merged[c].notna(), "") for c in spare})
 
 
-def _with_origin(data: ExplanationSet, names: list[str], origin: Mapping[str, str]) -> dict[str, Any]:
-    return {**data.extra, ORIGINS: {**data.extra.get(ORIGINS, {}), **{n: dict(origin) for n in names}}}
+def _with_origins(data: ExplanationSet, origins: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    of_each = {name: dict(origin) for name, origin in origins.items()}
+    return {**data.extra, ORIGINS: {**data.extra.get(ORIGINS, {}), **of_each}}
 
 
 def _coverage(frame: pd.DataFrame, data: ExplanationSet, evaluator: str) -> Coverage:
@@ -202,7 +229,7 @@ def _coverage(frame: pd.DataFrame, data: ExplanationSet, evaluator: str) -> Cove
 
 def import_scores(
     folder: str | os.PathLike[str],
-    source: str | os.PathLike[str],
+    source: Sources,
     *,
     tool: str,
     map_file: str | os.PathLike[str] | None = None,

@@ -60,6 +60,16 @@ def test_words_come_back_as_words(tmp_path: Path) -> None:
     assert list(wide) == list(table["a"].fillna(""))
 
 
+def test_an_empty_label_gets_a_word_by_rename(tmp_path: Path) -> None:
+    table = pd.DataFrame({"item_id": ["a", "b"], "ann": ["", "yes"], "m": ["yes", "yes"]})
+    with pytest.raises(DataError, match="a label is empty, and an empty cell is a missing rating; give it a"):
+        _made(tmp_path, table, ["ann"], ["m"], ["", "yes"])
+    renamed = json.loads(_map(["ann"], ["m"], ["nothing", "yes"])) | {"rename": {"ann": {"": "nothing"}}}
+    (tmp_path / "map.yaml").write_text(json.dumps(renamed), encoding="utf-8")
+    made = import_table(tmp_path / "words.csv", tmp_path / "map.yaml", tmp_path / "renamed").data
+    assert [*made.ratings["rating"]] == [0, 1]
+
+
 def test_a_word_that_is_none_of_the_labels_is_named(tmp_path: Path) -> None:
     table = _small()
     table.loc[4, "b"] = "yess"

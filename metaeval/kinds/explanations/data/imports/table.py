@@ -6,17 +6,15 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import pandas as pd
 
 from metaeval.base.errors import DataError, sound
 from metaeval.base.validation import model_of, read_model
-from metaeval.data.exports.export import Export
-from metaeval.data.exports.making import files_of
+from metaeval.data.exports.known import files_of
 from metaeval.data.hub import any_table, any_tables, dataset_table, split_table
-from metaeval.data.imports import Imported
+from metaeval.data.imports import Files, Imported
 from metaeval.data.tables.converting import converted
 from metaeval.data.tables.maps import KEYS, TableMap
 from metaeval.data.tables.table import Quote, Table, from_frame
@@ -26,7 +24,7 @@ from metaeval.kinds.explanations.data.loading import FOLDER, from_frames, refuse
 if TYPE_CHECKING:
     import datasets
 
-
+P = ParamSpec("P")
 _SAID = ("rater", "aspect", "rating")
 
 
@@ -149,15 +147,13 @@ def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> Tab
     return TableImport(FOLDER.make(table_map.about(), tables), unmapped)
 
 
-def data_set(
-    export: Export,
-    records: Sequence[Mapping[str, Any]],
-    name: str,
-    people: Sequence[str] = (),
-    generator: Callable[[], str] = lambda: "model",
-    *,
-    roles: Mapping[str, str] = MappingProxyType({}),
-) -> Imported[ExplanationSet]:
-    """Return the data set that is made of the records of an export; see `metaeval.data.exports.making`."""
-    about, tables, notes = files_of(export, records, name, people, generator, roles=roles)
-    return Imported(FOLDER.make(about, tables), tuple(notes))
+def _made(read: Callable[P, Files]) -> Callable[P, Imported[ExplanationSet]]:
+    def run(*given: P.args, **options: P.kwargs) -> Imported[ExplanationSet]:
+        about, tables, notes = read(*given, **options)
+        return Imported(FOLDER.make(about, tables), tuple(notes))
+
+    return run
+
+
+data_set = _made(files_of)
+"""Returns the data set that is made of an export; its arguments are those of `files_of`."""

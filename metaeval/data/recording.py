@@ -18,7 +18,7 @@ from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.formulas import unprotected
 from metaeval.base.records import DataSet, Status
 from metaeval.base.validation import Strict, read_model
-from metaeval.data.hub import any_table
+from metaeval.data.hub import any_tables
 from metaeval.data.manifest import RatingScale
 from metaeval.data.tables.entries import Constant, FromColumn, Name, ScoreEntry, placeholders
 from metaeval.data.tables.maps import KEYS, Aspect, Preparation, TableMap
@@ -110,12 +110,12 @@ def _flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def read_plain(source: str, score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
-    """Read a file, a folder that the ``datasets`` library can load, or a data set of the hub.
+def read_plain(sources: Sequence[str], score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
+    """Read files, folders that the ``datasets`` library can load, or data sets of the hub, as one table.
 
     See `metaeval.kinds.explanations.data.recorded.Reader`. The map says of which aspect a column is.
     """
-    table = any_table(source, score_map.split, quote=score_map.quote)
+    table = any_tables(sources, score_map.split, quote=score_map.quote)
     columns = [str(c) for c in table.frame.columns]
     if score_map.scores:
         return Recording(table, ())

@@ -14,7 +14,7 @@ from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.frames import row_text
 from metaeval.base.records import DataSet, Status
 from metaeval.data.checks import coded
-from metaeval.data.recorded.recording import ASPECT, EVALUATOR, SCORE, Recording, ScoreMap
+from metaeval.data.recording import ASPECT, EVALUATOR, SCORE, Recording, ScoreMap
 from metaeval.data.tables.columns import text_column
 from metaeval.data.tables.converting import Stacker, sources_of
 from metaeval.data.tables.entries import FromColumn, fill, pattern_of, placeholders
