@@ -31,6 +31,7 @@ from metaeval.runs.folder import (
     COSTS,
     RATERS,
     RECORD,
+    REPEATS,
     SCORES,
     TESTS,
     TRUTH,
@@ -66,6 +67,8 @@ class OpenRun:
     """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
     raters: pd.DataFrame | None
     """Annotators' ratings: key columns, ``rater``, ``aspect`` and ``rating``; None if there are none."""
+    repeats: pd.DataFrame | None = None
+    """As of `metaeval.kinds.kind.Scored`."""
 
     @property
     def verdicts(self) -> pd.DataFrame | None:
@@ -115,6 +118,7 @@ class OpenRun:
         return kind.scored(
             *(kind, study, facts.data.scale, self.cluster, self.scores, self.truth, self.raters),
             kept=self._kept,
+            repeats=self.repeats,
         )
 
     def _kept(self, table: KindTable) -> pd.DataFrame:
@@ -183,7 +187,8 @@ def open_run(folder: str | os.PathLike[str], *, rated: bool = False, scores: boo
     verdicts = frame(VERDICTS) if VERDICTS in record.outputs else None
     table = ScoreTable(columns, record.signatures, record.kinds, record.data.simulated, verdicts)
     raters = frame(RATERS) if RATERS in record.outputs else None
-    return OpenRun(path, record, table, frame(TRUTH), raters)
+    repeats = frame(REPEATS) if REPEATS in record.outputs else None
+    return OpenRun(path, record, table, frame(TRUTH), raters, repeats)
 
 
 def _past_memory(path: Path, record: Record) -> Parquet | None:

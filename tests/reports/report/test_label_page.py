@@ -426,9 +426,9 @@ def test_three_raters_on_one_port_type_faster_than_the_page(browser: Browser, tm
     sessions = label_sets(folder, raters, overlap=2)
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(serving(label_server(*sessions)))
-        assert len(set(server.addresses)) == 3
+        assert len(set(server.addresses)) == 4
         people = [Labeller(browser, folder, rater) for rater in raters]
-        for one, address in zip(people, server.addresses, strict=True):
+        for one, address in zip(people, server.addresses[:-1], strict=True):
             stack.callback(one.closed)
             one.open(address)
             assert not one.page.locator("#agreement").is_visible()
