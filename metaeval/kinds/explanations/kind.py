@@ -111,7 +111,9 @@ class Explanations(CorrelatedKind):
             .drop_duplicates(list(COLUMN))
             .to_dict("records")
         ]
-        lines = [with_interval(line, scored) if line.at == scored.study.by else line for line in lines]
+        lines = [
+            with_interval(line, scored) if line.at == scored.study.ordered_by else line for line in lines
+        ]
         return [*lines, *with_themselves(scored)]
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:

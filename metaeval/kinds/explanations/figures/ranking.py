@@ -160,7 +160,7 @@ def with_themselves(scored: Scored[ExplanationStudy]) -> list[PeopleLine]:
     study, lines = scored.study, list(repeated_lines(scored.repeats))
     if not lines or study.bootstrap is None:
         return []
-    cell, cluster = study.by, study.bootstrap.cluster or noun(scored.cluster)
+    cell, cluster = study.ordered_by, study.bootstrap.cluster or noun(scored.cluster)
     policy = replace(scored.matched.policy, levels=(cell["level"],), coefficients=(cell["coefficient"],))
     found = lines[-1].correlated(policy, policy.coefficients, study.bootstrap.by(cluster))
     rows = [] if found is None else found[found["aspect"] == cell["aspect"]].to_dict("records")
