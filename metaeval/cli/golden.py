@@ -37,6 +37,14 @@ def golden() -> None:
     metavar="COLUMN,…",
 )
 @flag("--pairs", "Draw pairs: two explanations of the same item for the same user, by different generators.")
+@option(
+    "--repeat",
+    "Share of the units that each rater is asked again, a day after the others.",
+    click.FloatRange(0, 1),
+    default=0.0,
+    show_default=False,
+    metavar="SHARE",
+)
 @flag("--equal", "Draw equally many units of each stratum, instead of proportionally.")
 @seed
 @option("--out", "Data-set folder to write.", PATH, required=True)
@@ -94,6 +102,7 @@ def label(
     """
     from metaeval.data.folder import set_in
     from metaeval.trust.labelling.pages import label_sets, label_units
+    from metaeval.trust.labelling.raters import failed_text
 
     sessions = label_sets(folder, raters, **options)
     for session in sessions:
@@ -107,6 +116,10 @@ def label(
     label_units(*sessions, browser=not no_browser, ready=partial(tell_pages, folder, raters), **served_at)
     for session in sessions:
         tell(session.line())
+        with session.still() as labels:
+            failed = failed_text(session.right, labels)
+        if failed:
+            tell(f"attention items of {session.rater!r}: {failed}")
     if sessions[0].data.kind == "explanations" and not options["only"] and any(s.n_labels for s in sessions):
         study, place = folder / "study.yaml", set_in(folder)
         step = ("run", study) if study.is_file() else ("init", place)

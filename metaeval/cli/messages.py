@@ -68,8 +68,8 @@ def tell_address(address: str) -> None:
     click.echo(json_text({"address": address}) if is_on("json") else address)
 
 
-def tell_pages(folder: Path, raters: Sequence[str], *addresses: str) -> None:
-    """Print where labels go, and the address of the page of each rater."""
+def tell_pages(folder: Path, raters: Sequence[str], *addresses: str, overview: str = "") -> None:
+    """Print where labels go, the address of the page of each rater, and that of the page on all of them."""
     if not (is_on("quiet") or is_on("json")):
         # A browser may be unable to read the file that it is given (Snap, Flatpak, WSL).
         show(
@@ -77,9 +77,13 @@ def tell_pages(folder: Path, raters: Sequence[str], *addresses: str) -> None:
             "this command ends. If no browser opens, open the address yourself. End with Ctrl-C.",
             err=True,
         )
+        if overview:
+            show(f"How far the raters are, for you alone: {overview}", err=True)
     for rater, address in zip(raters, addresses, strict=True):
         told = f"{rater}: {address}" if addresses[1:] else address
         click.echo(json_text({"rater": rater, "address": address}) if is_on("json") else told)
+    if overview and is_on("json"):
+        click.echo(json_text({"overview": overview}))
 
 
 def tell_simulated(simulated: Simulation, printed: str = "") -> None:

@@ -175,7 +175,7 @@ def loop(study: Path, *, suffix: str, **options: Any) -> None:
         from metaeval.study.loop import loop as run_loop
 
         done = run_loop(study, **options)
-    tell_sheets(done.sheets, suffix)
+    tell_sheets(done.sheets, suffix, lines=done.lines, answer={**done.answer.record, "lines": done.lines})
     tell(str(done.folder / LOOP))
 
 

@@ -10,7 +10,7 @@ import contextlib
 import json
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,10 @@ LABELLING, LABELLING_LOCK = "labelling.jsonl", ".labelling.lock"
 """The names of the log and of its lock file."""
 LABELLED_PAIRS = "verdicts"
 """The table of people's verdicts on two texts side by side."""
+ASKING, AGAIN = "asking", "2"
+"""The key column that a repeated label has beside those of its unit, and its value."""
+ATTENTION = "attention"
+"""The table of the right answers that the owner of a set knows, and what its raters' answers begin with."""
 _WRITTEN = "written"
 """What the log says once its labels are in their tables."""
 _PATIENCE = 30  # seconds
@@ -75,6 +79,16 @@ class LabelTable:
     """The key column whose values are two ways to show the same two sides; empty if there is none."""
     people: bool = True
     """Whether every label in it is a person's."""
+
+    @property
+    def repeated(self) -> LabelTable:
+        """That of the labels of a second asking, which has the key column `ASKING` too."""
+        return replace(self, name=f"repeated_{self.name}")
+
+    @property
+    def attention(self) -> LabelTable:
+        """That of the labels of attention items, which are no part of the truth."""
+        return replace(self, name=f"{ATTENTION}_{self.name}")
 
     def is_in(self, folder: Path) -> bool:
         """Say whether a folder has the table."""

@@ -192,6 +192,8 @@ class PeopleLine:
     """The ends of its interval, in the cell that orders the leaderboard."""
     among: bool = False
     """Whether people are compared with each other, and not with the truth."""
+    again: bool = False
+    """Whether people are compared with themselves, asked again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,11 +25,13 @@ def details(
     truth_spec: str,
     specs: Mapping[str, str],
     bootstrap: Bootstrap | None,
+    repeats: pd.DataFrame | None = None,
 ) -> list[Sheet]:
     """Return the details of a run as sheets, without those that the data have nothing for.
 
     They are ``measures``, ``people``, ``annotators``, ``retest``, ``attenuation``, ``variance``, ``orders``
-    and ``order-tests``. ``specs`` are those of the evaluators by their names.
+    and ``order-tests``. ``specs`` are those of the evaluators by their names, ``repeats`` as of
+    `metaeval.kinds.kind.Scored`.
     """
     data, scores, truth = matched.prepared, matched.scores, matched.truth
     whole = made_of(truth_spec)
@@ -47,6 +49,7 @@ def details(
             truth_raters=whole.annotators,
             truth_name="the user" if truth_spec == "User()" else truth_spec,
             bootstrap=bootstrap,
+            repeats=repeats,
             simulated=scores.simulation.among(()),
         ),
         *reliability(

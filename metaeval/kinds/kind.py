@@ -63,6 +63,9 @@ class Scored(Generic[S_co]):
     """The scores and the truth, if the scores do not fit in memory; ``scores`` then has no row."""
     kept: Callable[[KindTable], pd.DataFrame] | None = None
     """Reads a table from the folder of a finished run; without a row, if the run has not written it."""
+    repeats: pd.DataFrame | None = None
+    """What people said when asked again: key columns, ``rater``, ``aspect``, ``rating``, and ``score``, their
+    first rating; None if nobody was."""
     _tables: dict[str, pd.DataFrame] = field(default_factory=dict, init=False)
     _made: dict[Callable[..., Any], Any] = field(default_factory=dict, init=False)
 
@@ -379,6 +382,7 @@ class StudyKind(ABC):
             truth_spec=study.truth,
             specs=study.specs,
             bootstrap=study.bootstrap,
+            repeats=scored.repeats,
         )
 
     def values_by_cluster(self, scored: Scored[Any]) -> pd.DataFrame | None:

@@ -127,7 +127,7 @@ class Leaderboard:
         counts = {c.name: None for table in self.tables for c in table.columns if c.form == "counts"}
         frames = []
         for table in self.tables:
-            frame = table.frame.drop(columns=["heads", "label"])
+            frame = table.frame.drop(columns="heads")
             for column in table.columns:
                 for name in (column.name, *column.beside) if column.form not in ("text", "counts") else ():
                     printed = [value_text(v, column.form) for v in frame[name]]

@@ -140,6 +140,7 @@ class Report:
             "people": [
                 {"label": p.label, "at": board.codes(p.at), "estimate": number(p.estimate)}
                 for p in self.people
+                if not p.again
             ],
             "costs": self._costs(),
             "groups": [self._groups(g) for g in self.groups],

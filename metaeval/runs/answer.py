@@ -13,13 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
 from pydantic import Field
 
-from metaeval.base.records import Kind
+from metaeval.base.errors import MetaevalError
+from metaeval.base.records import Kind, ScoreTable
 from metaeval.base.spec import USERS, EvaluatorSpec
 from metaeval.engine.board import ESTIMATES, Board, Cell
 from metaeval.engine.sheet import value_text
-from metaeval.runs.folder import ANSWER, read_output, read_record, rewrite_output
+from metaeval.runs.folder import ANSWER, SCORES, TRUTH, read_output, read_record, rewrite_output
 from metaeval.runs.record import Facts, Record
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
 
@@ -121,6 +123,36 @@ def add_found(folder: Path, command: str, found: Mapping[str, str]) -> RunAnswer
     return answer
 
 
+def kept_judges(
+    folder: Path, record: Record, scores: ScoreTable, truth: pd.DataFrame
+) -> dict[str, JudgeTrust]:
+    """Return what commands found of the judges of a finished run whose scores, and truth, are still the same.
+
+    Parameters
+    ----------
+    folder
+        That of the finished run; there may be none, or one of another study.
+    record, scores, truth
+        Those of the run that replaces it.
+    """
+    try:
+        before = read_record(folder)
+        judges = read_answer(folder, before).judges
+        if before.data != record.data or not any(any(j.found.values()) for j in judges.values()):
+            return {}
+        old, people = (pd.read_parquet(read_output(folder, name, before)) for name in (SCORES, TRUTH))
+    except (MetaevalError, ValueError):
+        return {}
+    if not people.equals(truth.reset_index(drop=True)):
+        return {}
+    by = [*scores.keys, "aspect", "score"]
+
+    def said(frame: pd.DataFrame, judge: str) -> pd.DataFrame:
+        return frame.loc[frame["evaluator"] == judge, by].reset_index(drop=True)
+
+    return {n: j for n, j in judges.items() if said(old, n).equals(said(scores.frame, n))}
+
+
 def answer_of(
     board: Board,
     order: Cell,
@@ -130,6 +162,7 @@ def answer_of(
     people: Sequence[PeopleLine] = (),
     rated: bool = True,
     raters: bool = False,
+    kept: Mapping[str, JudgeTrust] | None = None,
 ) -> RunAnswer:
     """Say what a run found.
 
@@ -143,17 +176,23 @@ def answer_of(
         Whether scores are ratings, which commands can hold against people's.
     raters
         Whether annotators rated units beside the truth.
+    kept
+        What is known of judges already.
     """
     board = record.named(board)
     found = _Found(board, order, record, tests)
-    line = next((p for p in people if dict(p.at) == dict(order)), None)
+    at_order = [p for p in people if dict(p.at) == dict(order)]
+    line, again = (next((p for p in at_order if p.again == repeated), None) for repeated in (False, True))
     commands = [*(["calibrate", *["replace"] * raters, "biases"] if rated else [])]
     judges = {
-        name: JudgeTrust(label=board.label(name), found=dict.fromkeys(commands, ""))
+        name: JudgeTrust(
+            label=board.label(name),
+            found=dict.fromkeys(commands, "") | (kept[name].found if kept and name in kept else {}),
+        )
         for name, kind in record.kinds.items()
         if kind == Kind.JUDGE and commands
     }
-    return found.answer(line, judges)
+    return found.answer(line, again, judges)
 
 
 class _Found:
@@ -217,7 +256,9 @@ class _Found:
             return bool(ranks.better_than_baseline(one))
         return self.shown_better(one, baseline)
 
-    def answer(self, line: PeopleLine | None, judges: Mapping[str, JudgeTrust]) -> RunAnswer:
+    def answer(
+        self, line: PeopleLine | None, again: PeopleLine | None, judges: Mapping[str, JudgeTrust]
+    ) -> RunAnswer:
         if not len(self.rows):
             return RunAnswer(
                 sentences=["No evaluator has an estimate here."], at=self.order, judges=dict(judges)
@@ -229,7 +270,7 @@ class _Found:
         low, high = (None if math.isnan(v) else v for v in self.rows[best][1:])
         label = self.board.label
         return RunAnswer(
-            sentences=[*self._sentences(best, may, better, line)],
+            sentences=[*self._sentences(best, may, better, line, again)],
             at=self.order,
             measure=self.measure,
             tools=len(self.tools),
@@ -258,7 +299,12 @@ class _Found:
         return board.estimate.format(**{d.name: d.choices[at[d.name]] for d in board.dimensions})
 
     def _sentences(
-        self, best: str, may: Sequence[str], better: Mapping[str, Sequence[str]], line: PeopleLine | None
+        self,
+        best: str,
+        may: Sequence[str],
+        better: Mapping[str, Sequence[str]],
+        line: PeopleLine | None,
+        again: PeopleLine | None,
     ) -> Iterator[str]:
         label, tests = self.board.label, self.tests
         equal = [label(n) for n in may if n != best]
@@ -273,12 +319,13 @@ class _Found:
             yield f"{first}; it may be the best of them together with {_few(equal)}."
         else:
             yield f"{first}, and is shown to be better than every other."
-        if line and line.among and line.low <= 0:
-            yield (
-                f"People are not shown to agree with each other ({self.interval(line)}): nothing here shows "
-                "quality."
-            )
-            return
+        for of, whom in ((again, "themselves, asked again"), (line, "each other")):
+            if of and (of.among or of.again) and of.low <= 0:
+                yield (
+                    f"People are not shown to agree with {whom} ({self.interval(of)}): nothing here shows "
+                    "quality."
+                )
+                return
         if tests is None or few < FEWEST_CLUSTERS:
             better = {}
         if better:

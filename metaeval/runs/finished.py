@@ -31,6 +31,7 @@ from metaeval.runs.folder import (
     COSTS,
     RATERS,
     RECORD,
+    REPEATS,
     SCORES,
     SEALED,
     TESTS,
@@ -67,6 +68,8 @@ class OpenRun:
     """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
     raters: pd.DataFrame | None
     """Annotators' ratings: key columns, ``rater``, ``aspect`` and ``rating``; None if there are none."""
+    repeats: pd.DataFrame | None = None
+    """As of `metaeval.kinds.kind.Scored`."""
     within: str = ""
     """The folder in the run folder that they come from: that of what is sealed, or none."""
 
@@ -118,6 +121,7 @@ class OpenRun:
         return kind.scored(
             *(kind, study, facts.data.scale, self.cluster, self.scores, self.truth, self.raters),
             kept=self._kept,
+            repeats=self.repeats,
         )
 
     def _kept(self, table: KindTable) -> pd.DataFrame:
@@ -187,7 +191,8 @@ def open_run(folder: str | os.PathLike[str], *, rated: bool = False, scores: boo
     verdicts = frame(VERDICTS) if VERDICTS in record.outputs else None
     table = ScoreTable(columns, record.signatures, record.kinds, record.data.simulated, verdicts)
     raters = frame(RATERS) if RATERS in record.outputs else None
-    return OpenRun(path, record, table, frame(TRUTH), raters)
+    repeats = frame(REPEATS) if REPEATS in record.outputs else None
+    return OpenRun(path, record, table, frame(TRUTH), raters, repeats)
 
 
 def open_sealed(run: OpenRun) -> OpenRun:
@@ -199,7 +204,7 @@ def open_sealed(run: OpenRun) -> OpenRun:
 
     verdicts = frame(VERDICTS) if f"{within}{VERDICTS}" in run.record.outputs else None
     scores = replace(run.scores, frame=frame(SCORES), verdicts=verdicts)
-    return replace(run, scores=scores, truth=frame(TRUTH), raters=None, within=within)
+    return replace(run, scores=scores, truth=frame(TRUTH), raters=None, repeats=None, within=within)
 
 
 def _past_memory(path: Path, record: Record) -> Parquet | None:

@@ -25,6 +25,7 @@ BOARD = "board.csv"
 COSTS = "cost.csv"
 COST_TABLE = "cost.md"
 RATERS = "raters.parquet"
+REPEATS = "repeats.parquet"
 VERDICTS = "verdicts.parquet"
 RANKING = "ranking.csv"
 TESTS = "tests.csv"
@@ -39,7 +40,7 @@ SEALED = "sealed"
 LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
 OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, ANSWER, REPORT)
 """What every run leaves beside its record."""
-OPTIONAL = (BOARD, RATERS, VERDICTS, TESTS, DETAILS, COSTS, COST_TABLE, CALIBRATION)
+OPTIONAL = (BOARD, RATERS, REPEATS, VERDICTS, TESTS, DETAILS, COSTS, COST_TABLE, CALIBRATION)
 """What a run leaves if there is something for it, and what `metaeval calibrate` adds."""
 _LOCK = ".lock"
 _PARTS = ".parts"

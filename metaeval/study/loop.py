@@ -24,6 +24,7 @@ from metaeval.kinds.exposure.synthesis_rounds import (
     NAME,
     agreement_sums,
     change_rows,
+    changes_sentence,
     changes_sheet,
     curve_frame,
     downstream,
@@ -37,6 +38,7 @@ from metaeval.kinds.exposure.synthesizer import KnownInteractions, synthesize
 from metaeval.kinds.reading import read_study
 from metaeval.reports.drawing import draw
 from metaeval.reports.sheets import files
+from metaeval.runs.answer import RunAnswer, read_answer
 from metaeval.runs.finished import open_run
 from metaeval.study.pipeline import run
 from metaeval.study.plan import Plan, plan
@@ -55,6 +57,10 @@ class Loop(NamedTuple):
     folder: Path
     runs: list[Run]
     sheets: list[Sheet]
+    lines: list[str]
+    """What is said first: what the last round is shown to change, and what it found."""
+    answer: RunAnswer
+    """That of the last round."""
 
 
 def loop(
@@ -106,11 +112,13 @@ def loop(
             synthesis_frame(made[-1], data, sets[-1]), curve_frame(made[-1]), simulated=data.simulated
         ),
     ]
+    last = read_answer(runs[-1].folder)
+    lines = [changes_sentence(changes), f"In round {rounds}: {last.lines[0]}"]
     for suffix in (".csv", ".md", ".html"):
-        for path, text in files(sheets, folder / f"loop{suffix}").items():
+        for path, text in files(sheets, folder / f"loop{suffix}", first=lines).items():
             write_text(path, text)
     _draw(sheets[-1], folder)
-    return Loop(folder, runs, sheets)
+    return Loop(folder, runs, sheets, lines, last)
 
 
 def _planned(study: str | os.PathLike[str], out: str | os.PathLike[str] | None) -> Plan:

@@ -31,7 +31,7 @@ from metaeval.reports.report_model import COSTS as SHOWN_COSTS
 from metaeval.reports.report_model import ListedEvaluator, Report, report_page
 from metaeval.reports.report_units import WHY_MISSING, Calls, Sample, Units, sample
 from metaeval.reports.sheets import cost_table, notice, render, sheet_to_csv
-from metaeval.runs.answer import RunAnswer, answer_of
+from metaeval.runs.answer import RunAnswer, answer_of, kept_judges
 from metaeval.runs.folder import (
     ANSWER,
     COST_TABLE,
@@ -39,6 +39,7 @@ from metaeval.runs.folder import (
     DETAILS,
     RANKING,
     RATERS,
+    REPEATS,
     REPORT,
     SCORES,
     SEALED,
@@ -76,7 +77,11 @@ def write_outputs(
     kind, data = todo.kind, todo.data
     people = data.ratings[~data.ratings["rater"].isin([USER_RATER, *getattr(data, "models", ())])]
     raters = people if len(people) else None
-    scored = kind.scored(kind, todo.study, data.scale, data.cluster, scores, ratings, raters, data, loaded)
+    repeats = _repeats(data)
+    scored = kind.scored(
+        *(kind, todo.study, data.scale, data.cluster, scores, ratings, raters, data, loaded),
+        repeats=repeats,
+    )
     results = kind.results(scored)
     # Scores that do not fit in memory have no tables of a kind's own.
     tables = [table for table in kind.tables if table.kept and loaded is None]
@@ -106,7 +111,8 @@ def write_outputs(
         costs_of(scores),
         {"people": results.people, "rated": kind.rated, "raters": raters is not None},
     )
-    answer = answer_of(results.board, results.order, record, tests=results.tests, **people)
+    kept = kept_judges(todo.out, record, scores, ratings)
+    answer = answer_of(results.board, results.order, record, tests=results.tests, kept=kept, **people)
     board = board_of(results.board, record, answer, by=results.order, tests=results.tests, costs=costs)
     # Seconds differ from run to run; these files are to depend on the scores alone.
     # What a later command finds of a judge is not in them either.
@@ -121,6 +127,7 @@ def write_outputs(
         TRUTH: ratings,
         **({VERDICTS: scores.verdicts} if scores.verdicts is not None else {}),
         **({RATERS: raters} if raters is not None else {}),
+        **({REPEATS: repeats} if repeats is not None else {}),
         kind.board_file: table,
         **{table.file: frame for table in tables if len(frame := scored.table(table))},
         **results.files,
@@ -137,6 +144,17 @@ def write_outputs(
         writers = {name: _writer(content, data.keys) for name, content in files.items()}
         done = folder.finish(writers, record)
         return Run(todo.out, done, scores, correlations_of(table, done), board)
+
+
+def _repeats(data: DataSet) -> pd.DataFrame | None:
+    """Return what people said when they were asked again, with their first ratings."""
+    again: pd.DataFrame | None = getattr(data, "repeats", None)
+    if again is None:
+        return None
+    by = [*data.keys, "rater", "aspect"]
+    both = again.merge(data.ratings[[*by, "rating"]].rename(columns={"rating": "score"}), on=by)
+    both = both[[*by, "rating", "score"]].dropna()
+    return both if len(both) else None
 
 
 def _sealed_files(todo: Plan, scores: ScoreTable, truth: pd.DataFrame) -> dict[str, pd.DataFrame]:

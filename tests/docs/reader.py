@@ -25,7 +25,7 @@ from metaeval.kinds.exposure.data.imports.table import LogMap
 from metaeval.kinds.index import KINDS, kind_named
 from metaeval.kinds.reading import make_study, read_study
 from metaeval.kinds.slates.data.imports.table import SlateMap
-from metaeval.trust.labelling.label_session import Labelling
+from metaeval.trust.labelling.shown_units import Labelling
 from tests.docs.commands import MAKEFILE, check, is_run
 from tests.docs.pages import DOCS, Block, Step, agrees, blocks, source, steps
 

@@ -66,6 +66,7 @@ def test_csv(board: Leaderboard) -> None:
     rows = list(csv.DictReader(io.StringIO(board.to_csv())))
     assert [r["coefficient"] for r in rows] == ["pearson"] * 3 + ["kendall"] * 3
     assert rows[1]["evaluator"] == NASTY
+    assert [*rows[0]].index("label") == [*rows[0]].index("evaluator") + 1
     assert rows[1]["block"] == "recorded"
     assert rows[0]["x dataset × 100"] == "-1.00"
     assert rows[0]["x user × 100"] == ""

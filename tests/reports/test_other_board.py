@@ -131,7 +131,7 @@ def test_any_dimensions_may_be_columns(columns: tuple[str, ...], titles: list[li
 def test_csv_and_latex() -> None:
     found = leaderboard(board(), name="quiz")
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
-    assert list(rows[0]) == ["set", "block", "evaluator", "plot", "cast", "simulated"]
+    assert list(rows[0]) == ["set", "block", "evaluator", "label", "plot", "cast", "simulated"]
     assert [(r["set"], r["evaluator"], r["plot"], r["cast"], r["simulated"]) for r in rows[:3]] == [
         ("all", "guess", "50.0 %", "", ""),
         ("all", "careful", "10.0 %", "30.0 %", ""),

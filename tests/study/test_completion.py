@@ -17,7 +17,7 @@ import pytest
 import metaeval as me
 from metaeval import base
 from metaeval.base.errors import StoppedError
-from metaeval.base.records import Kind
+from metaeval.base.records import Kind, ScoreTable
 from metaeval.cli import main
 from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.grid import OK, Grid
@@ -26,7 +26,8 @@ from metaeval.kinds.scoring import Scoring
 from metaeval.llm.calls.request import Reply
 from metaeval.llm.store.replies import Store
 from metaeval.llm.store.rows import StoreConnection, put_held
-from metaeval.runs.folder import OUTPUTS, RunFolder
+from metaeval.runs.answer import add_found, kept_judges, read_answer
+from metaeval.runs.folder import OUTPUTS, RunFolder, read_record
 from metaeval.study import plan as module
 from metaeval.study.pipeline import rerun
 from tests.conftest import ROOT
@@ -226,6 +227,21 @@ def test_reparse_is_always_done(study: Path) -> None:
     after = written()
     assert not rerun("out").already
     assert written() != after
+
+
+def test_reparse_keeps_what_was_found_of_a_judge_until_its_scores_are_others(study: Path) -> None:
+    judge = "Judge('simulated/a,unparsed=0.3')"
+    add_found(Path("out"), "replace", {judge: "may replace a person"})
+    assert main(["reparse", "out", "-q"]) == 0
+    assert read_answer(Path("out")).judges[judge].found["replace"] == "may replace a person"
+    frame = pd.read_parquet("out/scores.parquet")
+    frame.loc[frame["evaluator"].eq(judge) & frame["score"].notna(), "score"] = 1.0
+    record = read_record(Path("out"))
+    table = ScoreTable(frame, record.signatures, record.kinds)
+    assert judge not in kept_judges(Path("out"), record, table, pd.read_parquet("out/truth.parquet"))
+    replace_in("tiny/ratings.csv", ",1,clear,1", ",1,clear,2")
+    assert main(["reparse", "out", "-q"]) == 0
+    assert not any(read_answer(Path("out")).judges[judge].found.values())
 
 
 def test_changed_code_is_run_anew(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

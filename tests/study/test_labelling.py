@@ -62,7 +62,7 @@ class Site:
 def site(tmp_path: Path) -> Iterator[Site]:
     folder = write_tiny(tmp_path / "set")
     with serving(label_server(label_set(folder, rater="anna"))) as server:
-        (secret,) = server.sites
+        secret, _ = server.sites
         yield Site(server, f"/{secret}/", folder)
 
 

@@ -42,6 +42,13 @@ def test_two_rounds_are_written_and_a_finished_loop_makes_no_run_again(
     assert "SIMULATED DATA" in said.err
     assert said.out.splitlines()[-1] == "out/loop.csv"
     changes = pd.read_csv("out/loop.csv")
+    last = changes[changes["round"] == 2]
+    shown = last[(last["change_low"] > 0) | (last["change_high"] < 0)]
+    of = [f"{(shown['of'] == what).sum()} of 4 measures of {what}s" for what in ("evaluator", "recommender")]
+    first = Path("out/loop.md").read_text().splitlines()[0]
+    assert first.startswith(f"After 2 rounds, a change is shown in {of[0]}")
+    assert of[1] in first
+    assert said.out.startswith(first[:40])
     assert changes.columns.tolist()[:4] == ["of", "name", "measure", "round"]
     assert changes.groupby("of")["name"].nunique().to_dict() == {"evaluator": 2, "recommender": 1}
     assert (changes["change"] - (changes["after"] - changes["before"])).abs().max() < 1e-12

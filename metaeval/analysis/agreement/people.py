@@ -59,13 +59,16 @@ def people(
     truth_raters: Collection[str] = (),
     truth_name: str = "the user",
     bootstrap: Bootstrap | None = None,
+    repeats: pd.DataFrame | None = None,
     simulated: Simulation = REAL,
 ) -> Sheet | None:
     """Correlate people's ratings of the same units, as a reference for the correlations of evaluators.
 
     - each annotator against the truth, and, of two or more, the mean of them;
     - each pair of annotators, of up to 8;
-    - of three or more, each against the mean of the others.
+    - of three or more, each against the mean of the others;
+    - each who was asked twice against what they said again (``repeats``, as of
+      `metaeval.kinds.kind.Scored`), and, of two or more, all of them.
 
     An annotator whose ratings are part of the truth (``truth_raters``) is not correlated with it. The rows of
     the truth (key columns, ``aspect``, ``rating``) say which units are judged; ``raters`` has the column
@@ -80,12 +83,15 @@ def people(
         averaged over aspects; the frame has every aspect too (``pair: accuracy``). None if there are no
         annotators.
     """
-    asked = annotator_ratings(truth, raters)
-    if asked is None:
+    asked, again = annotator_ratings(truth, raters), list(repeated_lines(repeats))
+    if asked is None and not again:
         return None
     given = bootstrap or Bootstrap()
     wanted = given.by(given.cluster or noun(key_columns(truth)[0]))
-    rows = [_row(line, policy, wanted) for line in _lines(truth, asked, frozenset(truth_raters), truth_name)]
+    if asked is None:
+        asked = pd.DataFrame(columns=["rater", "aspect"])
+    lines = [*_lines(truth, asked, frozenset(truth_raters), truth_name), *again] if len(asked) else again
+    rows = [_row(line, policy, wanted) for line in lines]
     if not rows:
         return None
     columns = [
@@ -110,9 +116,38 @@ def people(
                 truth_name=truth_name,
                 bootstrap=wanted,
             )
-        ),
+        )
+        + ((_REPEATED,) if again else ()),
         simulated,
     )
+
+
+_REPEATED = (
+    "The lines of those who were asked again are people's agreement with themselves: no evaluator can be "
+    "expected to agree better with a rating than the one who gave it."
+)
+THEMSELVES = "themselves, asked again"
+"""Against what the line of all raters who were asked twice stands."""
+
+
+def repeated_lines(repeats: pd.DataFrame | None) -> Iterator[Line]:
+    """Yield what each rater said against what they said again, and the same of all raters, if there are more.
+
+    In the line of all, units of different raters are different: the rater is a part of the last key.
+    """
+    if repeats is None:
+        return
+    by = [*key_columns(repeats), "aspect"]
+
+    def line(who: str, against: str, of: pd.DataFrame) -> Line:
+        return Line(who, against, of[[*by, "score"]], of[[*by, "rating"]])
+
+    raters = sorted(repeats["rater"].unique())
+    for rater in raters if len(raters) > 1 else ():
+        yield line(rater, f"{rater}, asked again", repeats[repeats["rater"] == rater])
+    last = by[-2]
+    each = repeats[last].astype(str) + "\0" + repeats["rater"].astype(str)
+    yield line("all raters" if len(raters) > 1 else raters[0], THEMSELVES, repeats.assign(**{last: each}))
 
 
 def people_lines(
@@ -238,7 +273,7 @@ def _notes(
         )
     if len(names) > MOST_IN_PAIRS:
         yield f"Pairs are not listed for more than {MOST_IN_PAIRS} annotators."
-    if len(asked) < len(names) * len(truth):
+    if names and len(asked) < len(names) * len(truth):
         yield (
             "Annotators did not rate everything: each line uses the units and aspects that both sides rated."
         )

@@ -100,8 +100,8 @@ class Explanations(CorrelatedKind):
         return figures(scored, board, names, first or {})
 
     def people(self, scored: Scored[ExplanationStudy], drawn: Sequence[Figure]) -> list[PeopleLine]:
-        """Return the line that the figure of the ranking has."""
-        from metaeval.kinds.explanations.figures.ranking import with_interval
+        """Return the line that the figure of the ranking has, and that of people with themselves."""
+        from metaeval.kinds.explanations.figures.ranking import with_interval, with_themselves
 
         lines = [
             PeopleLine(str(line["human_who"]), {k: str(line[k]) for k in COLUMN}, line["human"])
@@ -111,7 +111,10 @@ class Explanations(CorrelatedKind):
             .drop_duplicates(list(COLUMN))
             .to_dict("records")
         ]
-        return [with_interval(line, scored) if line.at == scored.study.ordered_by else line for line in lines]
+        lines = [
+            with_interval(line, scored) if line.at == scored.study.ordered_by else line for line in lines
+        ]
+        return [*lines, *with_themselves(scored)]
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""

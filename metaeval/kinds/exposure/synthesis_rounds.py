@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial.distance import jensenshannon
 
+from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import FIRST
 from metaeval.base.simulation import Simulation
@@ -52,6 +53,7 @@ from metaeval.stats.resampling.weights import drawn, generator
 _ALL = 1_000_000  # pairs per user
 AGREEMENT = ("IPS-PairAUC", "PairAUC")
 _CHANGES = ("before", "after", "change")
+_NAMED = 3  # changes that a sentence names at most
 _USERS = 1_000  # served at a time
 NAME = "item-knn"
 
@@ -178,6 +180,25 @@ def changes_sheet(frame: pd.DataFrame, simulated: Simulation, intervals: Bootstr
         which = f"{100 * intervals.confidence:g} % intervals from {intervals.resamples:,} resamples"
         notes.append(f"{which} of users, the same ones before and after.")
     return Sheet("changes", "What changed", frame, shown, tuple(notes), simulated, principal=True)
+
+
+def changes_sentence(frame: pd.DataFrame) -> str:
+    """Say of the rows of `change_rows` what the last round is shown to change, by intervals without zero."""
+    last = frame[frame["round"] == frame["round"].max()]
+    parts = []
+    for what, rows in last.groupby("of", sort=False):
+        sure = rows[(rows["change_low"] > 0) | (rows["change_high"] < 0)]
+        named = [
+            f"{name}: {measure} {change:+.4f}".replace("-", "\N{MINUS SIGN}")
+            for name, measure, change in sure[["name", "measure", "change"]].itertuples(index=False)
+        ]
+        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        listed = f" ({'; '.join(named[:_NAMED])}{more})" if named else ""
+        parts.append(f"{len(sure)} of {counted(len(rows), 'measure')} of {what}s{listed}")
+    rounds = counted(int(last["round"].iloc[0]), "round")
+    if last["change_low"].isna().all():
+        return f"After {rounds}: without intervals, no change is shown."
+    return f"After {rounds}, a change is shown in {', and in '.join(parts)}."
 
 
 def item_knn(taken: csr_array[Any, Any], shown: csr_array[Any, Any], k: int, neighbours: int) -> Ints:

@@ -45,6 +45,7 @@ MOST_BY_HOLM = 30
 
 _ROOM = 2**22  # numbers worked with at a time
 _FEWEST_COLUMNS = 32
+_ROWS = 128  # of pairs at a time, which stay in the cache
 _MOST_BLOCKS = 500  # of clusters; more of them are put together at random
 _FLOOR = 0.4  # of the standard error: a resample of few distinct clusters has nearly none
 _NO_ERROR = 1e-9  # of the evaluators' own standard errors: what rounding leaves
@@ -133,10 +134,8 @@ def rank_ranges(
     pairs = _Pairs.of(estimates[there], contributed[there])
     families = [_Family.of_one(pairs, i) for i in range(len(there))]
     many = len(there) > MOST_BY_HOLM
-    if many and n >= FEWEST_FOR_ALL:
-        families.append(_Family(np.arange(len(pairs.z)), np.zeros(len(pairs.z), dtype=bool)))
-    found = _p_values(pairs, families, draws, seed)
-    for i, family, p in zip(there, families, found, strict=False):
+    found, every = _p_values(pairs, families, draws, seed, together=many and n >= FEWEST_FOR_ALL)
+    for i, family, p in zip(there, families, found, strict=True):
         low[i] = 1 + (p.both[family.up] <= alpha).sum()
         high[i] = len(there) - (p.both[~family.up] <= alpha).sum()
         p_best[i] = p.one[0] if len(p.one) else 1.0
@@ -146,8 +145,8 @@ def rank_ranges(
     np.fill_diagonal(p_better, np.nan)
     error[square] = pairs.error
     shown = None
-    if len(found) > len(there):
-        shown = pairs.square(found[-1].both <= alpha)
+    if every is not None:
+        shown = pairs.square(every <= alpha)
     elif not many and p_holm is not None:
         shown = pairs.square(p_holm[square][pairs.first, pairs.second] <= alpha)
     if shown is not None:
@@ -214,39 +213,28 @@ class _Pairs:
     def resampled(self, weights: Floats) -> Floats:
         """Return z in resamples less that in the study, shape (pairs, resamples): the bootstrap-t."""
         n = self.apart.shape[1]
-        mean, spread = (self.apart / n) @ weights, (self.apart**2 / n / (n - 1)) @ weights
-        spread -= mean**2 / (n - 1)
-        mean /= np.sqrt(np.maximum(spread, _FLOOR**2, out=spread), out=spread)
-        return np.asarray(mean)
+        drawn = np.empty((len(self.apart), weights.shape[1]))
+        for at in range(0, len(drawn), _ROWS):
+            apart, mean = self.apart[at : at + _ROWS], drawn[at : at + _ROWS]
+            np.matmul(apart / n, weights, out=mean)
+            spread = (apart**2 / n / (n - 1)) @ weights
+            spread -= mean**2 / (n - 1)
+            mean /= np.sqrt(np.maximum(spread, _FLOOR**2, out=spread), out=spread)
+        return drawn
 
 
 class _Family(NamedTuple):
-    """Pairs that are compared together."""
+    """Pairs with one evaluator, which are compared together."""
 
     rows: Ints
     """Places of the pairs, the largest z first."""
     up: Bools
-    """Of pairs with one evaluator: whether the other is the better."""
+    """Whether the other evaluator is the better."""
 
     @classmethod
     def of_one(cls, pairs: _Pairs, i: int) -> _Family:
         rows = np.flatnonzero((pairs.first == i) | (pairs.second == i))
         return cls(rows, pairs.first[rows] != i)
-
-    def reached(self, drawn: Floats, z: Floats) -> tuple[Floats, Floats, Floats]:
-        """Count the resamples whose largest statistic reaches z: of both directions, and of one.
-
-        The third are the largest statistics of that one, shape (resamples,).
-
-        At each step that is the largest of the tests that are left, and of the directions that are never
-        rejected: the other ones. In one direction, without a pair that is ``up``, it is that of all pairs.
-        """
-        t, z = drawn[self.rows], z[self.rows]
-        against = -t[~self.up].min(axis=0, initial=np.inf)
-        both, _ = _steps(t, z, -t.min(axis=0, initial=np.inf))
-        if self.up.any():
-            return both, *_steps(t[self.up], z[self.up], against)
-        return both, (against >= -z[-1:, None]).sum(axis=1), against
 
 
 class _PValues(NamedTuple):
@@ -255,26 +243,91 @@ class _PValues(NamedTuple):
     largest: Floats
 
 
-def _steps(t: Floats, z: Floats, always: Floats) -> tuple[Floats, Floats]:
-    largest = np.empty_like(t)
-    for row in range(len(t) - 1, -1, -1):  # many times as fast as np.maximum.accumulate
-        always = np.maximum(t[row], always, out=largest[row])
-    return np.asarray((largest >= z[:, None]).sum(axis=1)), always.copy()
+class _Steps:
+    """Steps down through pairs of several families at once, from the smallest z of each to its largest."""
+
+    def __init__(self, z: Floats, rows: Sequence[Ints]) -> None:
+        lengths = np.array([len(of_one) for of_one in rows])
+        self.order = np.argsort(-lengths, kind="stable")
+        """Families, those with most pairs first: the others have fewer steps."""
+        self.pairs = [
+            np.array([rows[i][-step] for i in self.order if lengths[i] >= step], dtype=np.int64)
+            for step in range(1, lengths.max(initial=0) + 1)
+        ]
+        """Of each step, a pair of each family that has any left."""
+        self._z = [z[pairs][:, None] for pairs in self.pairs]
+        self._family = np.concatenate([self.order[: len(pairs)] for pairs in self.pairs] or [self.order[:0]])
+
+    def reached(self, drawn: Floats, always: Floats) -> tuple[Ints, Floats]:
+        """Count the resamples whose largest statistic reaches z, pair by pair in the order of the steps.
+
+        At each step that is the largest of the pairs so far, and of ``always``, shape (families, resamples).
+        The second are the largest of all, of the same shape.
+        """
+        largest = always[self.order]
+        counts = [np.empty(0, dtype=np.int64)]
+        for pairs, z in zip(self.pairs, self._z, strict=True):
+            now = largest[: len(pairs)]
+            np.maximum(drawn[pairs], now, out=now)
+            counts.append((now >= z).sum(axis=1))
+        back = np.empty_like(largest)
+        back[self.order] = largest
+        return np.concatenate(counts), back
+
+    def of(self, family: int, counts: Ints) -> Ints:
+        """Return the counts of a family, the largest z first."""
+        return np.asarray(counts[self._family == family][::-1])
 
 
-def _p_values(pairs: _Pairs, families: Sequence[_Family], draws: int, seed: int) -> list[_PValues]:
-    """Return p-values of each family, corrected within it by the step-down of the largest."""
+def _reached_by_all(drawn: Floats, z: Floats) -> Ints:
+    """Count the resamples whose largest statistic of both directions reaches z, over all pairs."""
+    always, counts = -drawn.min(axis=0, initial=math.inf), np.empty(len(z), dtype=np.int64)
+    for end in range(len(z), 0, -_ROWS):
+        rows = slice(max(0, end - _ROWS), end)
+        largest = np.empty_like(drawn[rows])
+        for t, into in zip(drawn[rows][::-1], largest[::-1], strict=True):
+            always = np.maximum(t, always, out=into)  # many times as fast as np.maximum.accumulate
+        counts[rows] = (largest >= z[rows, None]).sum(axis=1)
+    return counts
+
+
+def _p_values(
+    pairs: _Pairs, families: Sequence[_Family], draws: int, seed: int, *, together: bool
+) -> tuple[list[_PValues], Floats | None]:
+    """Return p-values of each family, corrected within it by the step-down of the largest.
+
+    That is done over both directions, and over pairs that are ``up`` alone, beside the directions that are
+    never rejected: the other ones. ``together``: and those of both directions over all pairs.
+    """
     n, columns = pairs.apart.shape[1], max(_FEWEST_COLUMNS, 2 ** int(math.log2(_ROOM / (1 + len(pairs.z)))))
     resamples = Resamples(n, draws, seed).blocks()
     blocks = [b[:, at : at + columns] for b in resamples for at in range(0, b.shape[1], columns)]
+    both, up = (
+        _Steps(pairs.z, rows) for rows in ([f.rows for f in families], [f.rows[f.up] for f in families])
+    )
+    least = np.array([-pairs.z[f.rows[-1]] if len(f.rows) else math.inf for f in families])[:, None]
 
-    def counts(weights: Floats) -> list[tuple[Floats, Floats, Floats]]:
+    def counts(weights: Floats) -> tuple[Ints, Ints, Ints, Floats, Ints | None]:
         drawn = pairs.resampled(weights)
-        return [family.reached(drawn, pairs.z) for family in families]
+        against, upward = (
+            np.stack([-drawn[rows].min(axis=0, initial=math.inf) for rows in of_families])
+            for of_families in ([f.rows[~f.up] for f in families], [f.rows[f.up] for f in families])
+        )
+        of_both, _ = both.reached(drawn, np.maximum(against, upward))
+        of_up, largest = up.reached(drawn, against)
+        every = _reached_by_all(drawn, pairs.z) if together else None
+        return of_both, of_up, (against >= least).sum(axis=1), largest, every
+
+    *counted, largest, every = zip(*in_threads(counts, blocks), strict=True)
+    of_both, of_up, without = (np.sum(count, axis=0) for count in counted)
+    reach = np.concatenate(largest, axis=1)
+
+    def p(count: Ints) -> Floats:
+        return np.asarray(np.maximum.accumulate((1 + count) / (1 + draws)))
 
     found = []
-    for of_family in zip(*in_threads(counts, blocks), strict=True):
-        *counted, largest = zip(*of_family, strict=True)
-        both, one = (np.maximum.accumulate((1 + np.sum(c, axis=0)) / (1 + draws)) for c in counted)
-        found.append(_PValues(both, one, np.concatenate(largest)))
-    return found
+    for i, family in enumerate(families):
+        # Without a pair that is up, the one that counts is the nearest of those that are worse.
+        one = up.of(i, of_up) if family.up.any() else without[i : i + 1][: len(family.rows)]
+        found.append(_PValues(p(both.of(i, of_both)), p(one), reach[i]))
+    return found, p(np.sum(every, axis=0)) if together else None

@@ -117,7 +117,14 @@ class Golden:
 
 
 def sample(
-    data: DataOfKind, n: int, by: Sequence[str], *, seed: int = 0, equal: bool = False, pairs: bool = False
+    data: DataOfKind,
+    n: int,
+    by: Sequence[str],
+    *,
+    seed: int = 0,
+    equal: bool = False,
+    pairs: bool = False,
+    repeat: float = 0,
 ) -> Golden:
     """Draw a stratified golden set.
 
@@ -127,7 +134,8 @@ def sample(
     explanations or of the users; each combination of values is a stratum. ``equal`` allocates equally, as
     far as strata have units, instead of proportionally. With ``pairs`` two units of different generators are
     drawn ``n`` times, each for another user and item; the columns of a pair include ``first`` and ``second``,
-    its generators.
+    its generators. ``repeat`` is the share of units that raters are asked again; the
+    set keeps it.
 
     Raises
     ------
@@ -174,6 +182,8 @@ def sample(
         "strata": [{"values": dict(s.cell), "units": s.units, "chosen": s.chosen} for s in strata],
     }
     extra = {**data.extra, PROVENANCE: provenance}
+    if repeat:
+        extra["labelling"] = {**data.extra.get("labelling", {}), "repeat": repeat}
     made = replace(_part(data, sorted(chosen)), name=f"{data.name} (golden)", extra=extra)
     return Golden(made, strata, tuple(_dominant(strata, by, n, equal=equal)))
 
@@ -242,6 +252,7 @@ def _part(data: DataOfKind, positions: list[int]) -> DataOfKind:
         ratings=of_units(data.ratings, list(data.keys)),
         users=of_units(data.users, [data.cluster]),
         scores=of_units(data.scores, list(data.keys)),
+        repeats=of_units(data.repeats, list(data.keys)),
     )
 
 

@@ -24,6 +24,7 @@ from metaeval.data.labels import LABELLING_LOCK, alone, update_labels
 from metaeval.kinds.index import kind_named
 from metaeval.kinds.reading import load
 from metaeval.trust.labelling.golden import Separator, check_rater, keys_of, read_sheet, write_sheet
+from metaeval.trust.labelling.raters import failed_text, right_labels
 
 UNIT = "unit"
 """The column with a short name of each unit: spreadsheet programs change ids such as 007 or 1-2."""
@@ -68,7 +69,7 @@ def export_labels(
         raise DataError(f"{path} exists already, maybe with labels; replace it with --force")
     context = [c for c in ("item_title", *show) if c in data.explanations]
     table = shown_units(data, list(dict.fromkeys([*([] if blind else data.keys), *context, TEXT])))
-    labels, decimal = _labels_of(data, rater), "," if separator == "semicolon" else "."
+    labels, decimal = _labels_of(data, rater, set_in(folder)), "," if separator == "semicolon" else "."
     for aspect in aspects or data.aspects:
         given = (labels.get((unit, aspect)) for unit in table[UNIT])
         table[column_of(data, aspect)] = [
@@ -108,11 +109,13 @@ def _read(folder: str | os.PathLike[str]) -> DataOfKind:
     return data
 
 
-def _labels_of(data: DataOfKind, rater: str) -> dict[tuple[str, str], float]:
-    """Return (short name of a unit, aspect) → rating of a rater."""
+def _labels_of(data: DataOfKind, rater: str, folder: Path) -> dict[tuple[str, str], float]:
+    """Return (short name of a unit, aspect) → label of a rater, those of attention items too."""
     own = data.ratings[data.ratings["rater"] == rater].dropna(subset="rating")
     rows = own[[*data.keys, "aspect", "rating"]].itertuples(index=False, name=None)
-    return {(unit_name(tuple(key)), aspect): rating for *key, aspect, rating in rows}
+    read = kind_named(data.kind).labels.attention.labels(folder, data.keys, next(iter(data.aspects)))
+    told = {(*key, aspect): rating for *key, aspect, rating in rows} | read.get(rater, {})
+    return {(unit_name(name[:-1]), name[-1]): label for name, label in told.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,8 @@ class Labelled:
     """Labels equal to those already there."""
     unused: tuple[str, ...]
     """Columns of the file that are no aspect, key or text of the data set."""
+    attention: str
+    """Which attention items of the file are wrong; empty without one."""
 
     def lines(self) -> list[str]:
         """Return a summary in lines."""
@@ -139,6 +144,7 @@ class Labelled:
             f"{self.new:,} new, {self.replaced:,} replaced, {self.same:,} there already",
         ]
         hints = [f"{c!r}{nearest(c, self.data.aspects)}" for c in self.unused]
+        lines += [f"attention items: {self.attention}"] if self.attention else []
         return [*lines, *([f"unused columns: {', '.join(hints)}"] if hints else [])]
 
     def to_dict(self) -> dict[str, Any]:
@@ -150,6 +156,7 @@ class Labelled:
             "replaced": self.replaced,
             "same": self.same,
             "unused": list(self.unused),
+            "attention": self.attention,
             "fingerprint": self.data.fingerprint,
         }
 
@@ -167,7 +174,7 @@ def import_labels(
     The table is that of `export_labels`, as a spreadsheet program saved it, or has a row per label:
     ``rater``, ``aspect``, ``rating``. An empty cell neither adds nor removes a label; a decimal comma is
     read as a point. ``replace`` replaces labels of this rater that differ. With ``out`` the labels go into a
-    new data set there.
+    new data set there, without those of attention items.
 
     Raises
     ------
@@ -192,7 +199,8 @@ def import_labels(
         raise DataError([Problem(file, 1, None, message)])
     data.scale.check_numbers(aspects.values(), "number to label them with")
     units, problems = _units(file, sheet, data, once=not long)
-    there = _labels_of(data, rater)
+    there = _labels_of(data, rater, set_in(folder))
+    right = right_labels(set_in(folder), data, kind_named(data.kind).labels)
     labels: dict[tuple[str, str], float] = {}
     for row, column, cell in _cells(file, sheet, aspects, long=long):
         label = _label(cell, data.scale.of(aspects[column]))
@@ -216,7 +224,9 @@ def import_labels(
     new = [name for name in labels if name not in there]
     differ = [name for name, label in labels.items() if there.get(name, label) != label]
     changes = {(*keys[unit], aspect): labels[unit, aspect] for unit, aspect in [*new, *differ]}
-    made = _written(data, rater, changes, set_in(folder), out)
+    checks = {name[:-1] for name in right}
+    made = _written(data, rater, changes, set_in(folder), out, checks=checks)
+    told = {(*keys[unit], aspect): label for (unit, aspect), label in labels.items()}
     return Labelled(
         made,
         rater,
@@ -225,6 +235,7 @@ def import_labels(
         replaced=len(differ),
         same=len(labels) - len(changes),
         unused=tuple(c for c in header if c not in {*own, *columns, *(_LONG if long else ())}),
+        attention=failed_text(right, told),
     )
 
 
@@ -234,16 +245,25 @@ def _written(
     changes: Mapping[tuple[str, ...], float],
     folder: Path,
     out: str | os.PathLike[str] | None,
+    *,
+    checks: Collection[tuple[str, ...]],
 ) -> DataOfKind:
-    """Write labels into the data set in a folder, or all of it elsewhere; return it with them."""
+    """Write labels into the data set in a folder, or all of it elsewhere; return it with them.
+
+    Those of the units in ``checks`` go into their own table.
+    """
     table = kind_named(data.kind).labels
-    made = replace(data, ratings=table.changed(data.ratings, rater, data.keys, changes))
+    in_truth = {name: label for name, label in changes.items() if name[:-1] not in checks}
+    other = {name: label for name, label in changes.items() if name not in in_truth}
+    made = replace(data, ratings=table.changed(data.ratings, rater, data.keys, in_truth))
     if out is not None:
         made.save(out)
     elif changes:
         # Where no one labels on a page, nothing is left but the ratings.
         with alone(folder) if (folder / LABELLING_LOCK).exists() else contextlib.nullcontext():
-            table.put(folder, data.keys, {rater: changes})
+            table.put(folder, data.keys, {rater: in_truth})
+            if other:
+                table.attention.put(folder, data.keys, {rater: other})
     return made
 
 

@@ -6,20 +6,21 @@ session goes on where it was killed, and can be undone; see `metaeval.data.label
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, unknown
-from metaeval.base.keys import compared_key
-from metaeval.base.records import SECOND, DataOfKind, Scale
-from metaeval.base.validation import Strict, model_of
+from metaeval.base.records import SECOND, DataOfKind
 from metaeval.data.labels import (
-    WINNERS,
+    AGAIN,
+    ASKING,
     LabelTable,
     alone,
     append_to_log,
@@ -31,7 +32,8 @@ from metaeval.kinds.kind import StudyKind
 from metaeval.llm.prompts.file import Rubric
 from metaeval.stats.agreement.raters import krippendorff_alpha
 from metaeval.trust.label_plan import LabelPlan
-from metaeval.trust.labelling.golden import check_rater, keys_of, ticket
+from metaeval.trust.labelling.golden import check_rater, ticket
+from metaeval.trust.labelling.shown_units import ShownUnits
 
 Key: TypeAlias = tuple[str, ...]
 _LONGEST_NOTE = 10_000  # characters
@@ -56,6 +58,9 @@ class LabelSession:
         Its questions and anchors are shown with the aspects of its dimensions.
     plan
         No further unit is shown once the labels of all people decide its question.
+    right
+        The right labels of attention items, as of `metaeval.trust.labelling.raters.right_labels`. Labels of
+        these units go into a table of their own.
 
     Raises
     ------
@@ -75,11 +80,20 @@ class LabelSession:
         units: Mapping[Key, Sequence[str]],
         rubric: Rubric | None = None,
         plan: LabelPlan | None = None,
+        right: Mapping[Key, frozenset[float]] | None = None,
     ) -> None:
         check_rater(rater)
         if not units:
             raise DataError(f"data set {data.name!r} has no units to label")
         self.data, self._folder, self._table, self.rater = data, folder, table, rater
+        self.right = right or {}
+        self._attention = {name[:-1] for name in self.right}
+        self._keys = {
+            table.name: (table, data.keys),
+            table.attention.name: (table.attention, data.keys),
+            table.repeated.name: (table.repeated, (*data.keys, ASKING)),
+        }
+        """Name of a table → itself, and its key columns."""
         self._shown, self._plan = ShownUnits(kind, data, rubric), plan
         self.labelling, self.guidelines = self._shown.labelling, self._shown.guidelines
         self.noun = "pair" if table.showing else "unit"
@@ -88,24 +102,38 @@ class LabelSession:
         """What can be undone, the last at the end."""
         self._log_raters: set[str] = set()
         self._read = 0  # bytes of the log
+        self.times: dict[str, dict[Key, datetime]] = {}
+        """Rater → unit → when its last label was given on the page."""
         with alone(folder):
             write_pending(folder)
-            self._labels = table.labels(folder, data.keys, next(iter(data.aspects), ""))
+            self._labels: dict[str, dict[Key, float]] = {rater: {}}
             """Rater → (*key, aspect) → label."""
-            self._own = self._labels.setdefault(rater, {})
+            for each, keys in self._keys.values():
+                for who, labels in each.labels(folder, keys, next(iter(data.aspects), "")).items():
+                    self._labels.setdefault(who, {}).update(labels)
+            self._own = self._labels[rater]
             self.units = list(self._chosen(units))
-            self._aspects = [tuple(units[key]) for key in self.units]
+            self._n_first = len(self.units)
+            self.units += self._repeated(self.units)
+            self._aspects = [tuple(units[key[: len(data.keys)]]) for key in self.units]
             self._at = {key: at for at, key in enumerate(self.units)}
             for event in self._news():
                 self._take(event)
-        if self._own and rater not in self._people():
+        if self._own and rater not in self.people():
             raise DataError(f"{rater!r} is a model or tool that scored the data set; choose another --rater")
 
     def close(self) -> None:
         """Write the labels into their table."""
         update_labels(self._folder)
 
-    def _people(self) -> set[str]:
+    def _repeated(self, units: Sequence[Key]) -> list[Key]:
+        """Return the units that are asked again, in the order of the first asking."""
+        known = [key for key in units if key not in self._attention]
+        n = math.ceil(round(self.labelling.repeat * len(known), 9))
+        drawn = {*sorted(known, key=lambda key: ticket("again", self._sides(key)))[:n]}
+        return [(*key, AGAIN) for key in known if key in drawn]
+
+    def people(self) -> set[str]:
         """Return who of the raters is a person, as far as is known."""
         people = (
             {r for r, labels in self._labels.items() if labels} if self._table.people else self._log_raters
@@ -144,9 +172,11 @@ class LabelSession:
         """
         at = request.get("at")
         if at is not None and not (type(at) is int and 0 <= at < len(self.units)):
-            raise DataError(f"there is no unit {at!r}; units are numbered from 0 to {len(self.units) - 1}")
+            raise DataError(f"there is no unit {at!r}; units are numbered from 0 to {self._n_first - 1}")
         with alone(self._folder):
             self._catch_up()
+            if at is not None and at >= self._n_open:
+                raise DataError(f"this {self.noun} is asked about later")
             wanted = self.labelling.agreement and request.get("agreement") is True
             return self._state(self._do(request, at), agreement=wanted)
 
@@ -193,9 +223,16 @@ class LabelSession:
     def _record(self, do: str, at: int, more: Mapping[str, Any]) -> None:
         event = {"rater": self.rater, "do": do, "unit": list(self.units[at]), **more}
         if "aspect" in more:
-            event |= {"table": asdict(self._table), "keys": list(self.data.keys)}
+            table, keys = self._place(self.units[at])
+            event |= {"table": asdict(table), "keys": list(keys)}
         append_to_log(self._folder, event)
         self._catch_up()
+
+    def _place(self, key: Key) -> tuple[LabelTable, Sequence[str]]:
+        """Return the table that labels of a unit go into, and its key columns."""
+        again, table = len(key) > len(self.data.keys), self._table
+        kept = table.repeated if again else table.attention if key in self._attention else table
+        return self._keys[kept.name]
 
     def _news(self) -> list[dict[str, Any]]:
         """Return what was done since, here or in another process."""
@@ -205,7 +242,7 @@ class LabelSession:
 
     def _catch_up(self) -> None:
         for event in self._news():
-            if event.get("table", {}).get("name") == self._table.name:
+            if event.get("table", {}).get("name") in self._keys:
                 labels, name = self._labels.setdefault(event["rater"], {}), (*event["unit"], event["aspect"])
                 labels.pop(name, None)
                 if event["label"] is not None:
@@ -215,6 +252,9 @@ class LabelSession:
     def _take(self, event: dict[str, Any]) -> None:
         """Keep a note of the rater, and what can be undone, of the units and aspects of the session."""
         at = self._at.get(tuple(event["unit"]))
+        if event["do"] == "label":
+            times = self.times.setdefault(event["rater"], {})
+            times[tuple(event["unit"])] = datetime.fromisoformat(event["time"])
         if event["rater"] != self.rater or at is None:
             return
         if "aspect" in event and event["aspect"] not in self._aspects[at]:
@@ -235,7 +275,28 @@ class LabelSession:
 
     @property
     def _skipped(self) -> set[int]:
-        return {self._at[tuple(event["unit"])] for event in self._done if event["do"] == "skip"}
+        """Units that were skipped; in a second asking, also those that have no label of the first."""
+        skipped = {self._at[tuple(event["unit"])] for event in self._done if event["do"] == "skip"}
+        again = range(self._n_first, self._n_open)
+        return skipped | {at for at in again if not self._complete(self._at[self.units[at][:-1]])}
+
+    @property
+    def _n_open(self) -> int:
+        """How many units are asked about now; without those of a second asking, before it begins."""
+        begins = self._begins
+        return len(self.units) if begins and begins <= datetime.now(UTC) else self._n_first
+
+    @property
+    def _begins(self) -> datetime | None:
+        """When the second asking begins; None before all others are labelled or skipped, or without one."""
+        done = {self._at[tuple(event["unit"])] for event in self._done if event["do"] == "skip"}
+        first = range(self._n_first)
+        if len(self.units) == self._n_first or not all(at in done or self._complete(at) for at in first):
+            return None
+        times = self.times.get(self.rater, {})
+        last = max((times[self.units[at]] for at in first if self.units[at] in times), default=None)
+        wait = timedelta(days=self.labelling.repeat_after)
+        return datetime.min.replace(tzinfo=UTC) if last is None else last + wait
 
     def _complete(self, at: int) -> bool:
         return all((*self.units[at], aspect) in self._own for aspect in self._aspects[at])
@@ -244,15 +305,15 @@ class LabelSession:
         """Return the first open unit from ``at`` on, and then from the first one; None if none is wanted."""
         if self._decided():
             return None
-        around, skipped = [*range(at, len(self.units)), *range(at)], self._skipped
+        around, skipped = [*range(at, self._n_open), *range(at)], self._skipped
         return next((u for u in around if u not in skipped and not self._complete(u)), None)
 
     def _decided(self) -> str:
         """Return the answer of the plan, if its question is decided."""
         if self._plan is None:
             return ""
-        people = self._people()
-        labels = {rater: own for rater, own in self._labels.items() if rater in people}
+        people = self.people()
+        labels = {rater: self._counted(rater) for rater in self._labels if rater in people}
         answer = self._plan.answer(self._plan.ratings(labels), _ALPHA)
         return f"{answer.verdict} ({counted(answer.n_labelled, 'label')})" if answer.decided else ""
 
@@ -261,26 +322,35 @@ class LabelSession:
         """A line per unit."""
         return [self._shown.title(key) for key in self.units]
 
-    def _marks(self) -> str:
+    def marks(self) -> str:
         """Return a letter per unit: labelled, skipped or open."""
         skipped = self._skipped
         return "".join(
-            "l" if self._complete(at) else "s" if at in skipped else "o" for at in range(len(self.units))
+            "l" if self._complete(at) else "s" if at in skipped else "o" for at in range(self._n_open)
         )
 
     def _state(self, at: int | None, *, agreement: bool) -> dict[str, Any]:
-        marks = self._marks()
+        marks = self.marks()
         return {
-            "total": len(self.units),
+            "total": len(marks),
             "labelled": marks.count("l"),
             "skipped": [u for u, mark in enumerate(marks) if mark == "s"],
             "labels": self.n_labels,
             "marks": marks,
             "undo": self._undoing(),
             "decided": self._decided(),
+            "again": self._again(),
             "agreement": list(self._agreement()) if agreement else None,
             "unit": None if at is None else self._unit(at),
         }
+
+    def _again(self) -> str:
+        """Say when further units are to be labelled; nothing if none are, or not before others are done."""
+        begins, n = self._begins, len(self.units) - self._n_first
+        if begins is None or self._n_open > self._n_first:
+            return ""
+        when = f"{begins:%Y-%m-%d, %H:%M} UTC"
+        return f"Please come back: {counted(n, f'further {self.noun}')} can be labelled from {when} on."
 
     def _undoing(self) -> str:
         """Return what an undo takes back; empty for nothing."""
@@ -305,20 +375,24 @@ class LabelSession:
 
     def _agreement(self) -> Iterator[str]:
         """Yield a sentence per aspect and person who labelled some of the same units."""
-        own = self._plain(self._own)
-        for rater, aspect in product(sorted(self._people() - {self.rater}), self.data.aspects):
-            theirs = self._plain(self._labels.get(rater, {}))
+        own = self.plain(self.rater)
+        for rater, aspect in product(sorted(self.people() - {self.rater}), self.data.aspects):
+            theirs = self.plain(rater)
             pairs = [(own[name], theirs[name]) for name in own if name[-1] == aspect and name in theirs]
             if pairs:
-                same = sum(a == b for a, b in pairs) / len(pairs)
-                alpha = krippendorff_alpha(list(zip(*pairs, strict=True)), "ordinal")
-                more = "" if math.isnan(alpha) else f"; Krippendorff's ordinal α {alpha:.2f}"
-                yield f"{rater}, {aspect}: {same:.0%} of {counted(len(pairs), self.noun)} equal{more}"
+                yield f"{rater}, {aspect}: {equal_text(pairs, self.noun)}"
 
-    def _plain(self, labels: Mapping[Key, float]) -> dict[Key, float]:
-        """Return labels of showings as if the first side stood first; others as they are."""
+    def _counted(self, rater: str) -> dict[Key, float]:
+        """Return the labels of a rater that count: those of a first asking, but of attention items."""
+        size = len(self.data.keys) + 1
+        labels = self._labels.get(rater, {})
+        return {n: v for n, v in labels.items() if len(n) == size and n[:-1] not in self._attention}
+
+    def plain(self, rater: str) -> dict[Key, float]:
+        """Return the labels of a rater that count; those of showings as if the first side stood first."""
+        labels = self._counted(rater)
         if not self._table.showing:
-            return dict(labels)
+            return labels
         order = list(self.data.keys).index(self._table.showing)
         return {
             (*self._sides(name[:-1]), name[-1]): -label if name[order] == SECOND else label
@@ -329,8 +403,15 @@ class LabelSession:
         """Return a summary in a line."""
         state = self._state(None, agreement=False)
         skipped = f", {len(state['skipped']):,} skipped" if state["skipped"] else ""
-        units = counted(len(self.units), self.noun)
+        units = counted(state["total"], self.noun)
         return f"labels of {self.rater!r}: {state['labelled']:,} of {units}{skipped}"
+
+    @contextlib.contextmanager
+    def still(self) -> Iterator[Mapping[Key, float]]:
+        """Yield all labels of the rater so far, those of other processes too, while nobody labels."""
+        with alone(self._folder):
+            self._catch_up()
+            yield self._own
 
     @property
     def n_labels(self) -> int:
@@ -343,98 +424,9 @@ class LabelSession:
         return 0 if self._done else len(self._own)
 
 
-_MOST = 10  # digits on a keyboard
-_LINE = 60  # characters of a title
-
-
-class Labelling(Strict):
-    """How people label a data set: the keys of ``extra.labelling`` in its ``dataset.yaml``."""
-
-    guidelines: str = ""
-    """What raters can read beside every unit: plain text."""
-    guidelines_of_pairs: str = ""
-    """What they can read instead beside two texts (`--pairs`)."""
-    lowest: str = ""
-    """The words at the low end of the scale."""
-    highest: str = ""
-    """Those at its high end."""
-    halves: bool = False
-    """Whether a scale of numbers has a button for every half point."""
-    agreement: bool = False
-    """Whether raters may see how far they agree so far, which may change how they label."""
-
-
-class ShownUnits:
-    """What a rater sees of units, as JSON values: not who wrote them, nor what anybody said of them."""
-
-    def __init__(self, kind: StudyKind, data: DataOfKind, rubric: Rubric | None) -> None:
-        self._data, self._rubric = data, rubric
-        self.labelling = how = model_of(data.extra.get("labelling", {}), Labelling, "extra.labelling: ")
-        self.guidelines = how.guidelines_of_pairs if kind.labels is WINNERS else how.guidelines
-        self._view, self._names = kind.unit_view(data, list(data.aspects)), kind.label_names(data)
-        self._rows = {key: row for row, key in enumerate(keys_of(data))}
-        self._hidden = {compared_key(data.keys), kind.labels.showing, self._view.heading}
-        if not any(part.blind and any(part.texts) for part in self._view.texts):
-            raise DataError(f"data set {data.name!r} has no texts, so there is nothing to label")
-
-    def title(self, key: tuple[str, ...]) -> str:
-        """Return a line for a list of units."""
-        unit = self.unit(key)
-        told = [unit["heading"], *(fact["text"] for fact in unit["facts"])]
-        return " · ".join(filter(None, told)) or "".join(part["text"][:_LINE] for part in unit["parts"][:1])
-
-    def unit(self, key: tuple[str, ...]) -> dict[str, Any]:
-        """Return the heading, the keys and the texts of a unit."""
-        row, view = self._rows[key], self._view
-        return {
-            "heading": next((c.texts[row] for c in view.columns if c.name == view.heading), None),
-            "facts": [
-                {"title": c.title, "text": c.texts[row]}
-                for c in view.columns
-                if c.key and c.name not in self._hidden and c.texts[row]
-            ],
-            "parts": [
-                {"title": p.title, "text": p.texts[row], "beside": p.beside}
-                for p in view.texts
-                if p.blind and p.texts[row]
-            ],
-        }
-
-    def aspect(self, name: str) -> dict[str, Any]:
-        """Return what is asked of an aspect."""
-        dimension = self._rubric.dimension(name) if self._rubric else None
-        anchors = dimension.anchors if dimension else ()
-        return {
-            "name": name,
-            "statement": self._data.aspects[name],
-            "question": dimension.question if dimension else "",
-            "anchors": [{"level": f"{anchor.level:g}", "text": anchor.text} for anchor in anchors],
-            "scale": self._scale(self._data.scale.of(name)),
-        }
-
-    def _scale(self, scale: Scale) -> dict[str, Any]:
-        """Return a scale, and its labels with the key of each where there are not too many.
-
-        The key of a label from 0 to 10 is its last digit, with Shift for a half point more.
-        """
-        names, how, step = self._names, self.labelling, 1 if scale.integer else 0.5
-        told = {
-            "min": scale.min,
-            "max": scale.max,
-            "step": 1 if scale.integer else "any",
-            "text": str(scale),
-            "ends": [] if names else [how.lowest, how.highest],
-        }
-        digits = scale.min >= 0 and scale.max <= _MOST
-        if scale.max - scale.min >= _MOST or not (scale.integer or (how.halves and digits)):
-            return {**told, "choices": None}
-        ends = math.ceil(scale.min / step), math.floor(scale.max / step)
-        labels = [step * n for n in range(ends[0], ends[1] + 1)]
-        if set(names) == set(labels):
-            labels = list(names)  # in their order
-        choices = []
-        for number, label in enumerate(labels, 1):
-            key = "⇧" * bool(label % 1) + f"{(int(label) if digits else number) % _MOST}"
-            name = names.get(label, "" if key == f"{label:g}" else f"{label:g}")
-            choices.append({"label": label, "key": key, "name": name})
-        return {**told, "choices": choices}
+def equal_text(pairs: Sequence[tuple[float, float]], noun: str) -> str:
+    """Say of pairs of labels how many are equal, and how far they agree."""
+    same = sum(a == b for a, b in pairs) / len(pairs)
+    alpha = krippendorff_alpha(list(zip(*pairs, strict=True)), "ordinal")
+    more = "" if math.isnan(alpha) else f"; Krippendorff's ordinal α {alpha:.2f}"
+    return f"{same:.0%} of {counted(len(pairs), noun)} equal{more}"

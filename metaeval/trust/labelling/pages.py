@@ -20,11 +20,16 @@ from metaeval.kinds.index import kind_named
 from metaeval.llm.prompts.file import Rubric
 from metaeval.llm.prompts.template import load_prompt
 from metaeval.reports import template
+from metaeval.reports.sheets import sheet_to_csv, sheet_to_html
 from metaeval.runs.server import REFUSED, LocalServer, Page, new_secret
 from metaeval.trust.escalation import PERSON
 from metaeval.trust.label_plan import LabelPlan
 from metaeval.trust.labelling.golden import keys_of, ticket
 from metaeval.trust.labelling.label_session import LabelSession
+from metaeval.trust.labelling.raters import raters_sheet, right_labels
+
+RATERS = "raters.csv"
+"""The file with the rows of the page on all raters."""
 
 
 def label_set(
@@ -63,6 +68,7 @@ def label_set(
     for aspect in aspects:
         one_of(aspect, data.aspects, "there is no aspect", "allowed", error=DataError)
     data.scale.check_numbers(aspects or data.aspects, "page to label them on")
+    right = {} if pairs else right_labels(place, data, kind.labels)
     own = [k for k in data.keys if k != kind.labels.showing]
     unshown = {key: tuple(dict(zip(data.keys, key, strict=True))[k] for k in own) for key in keys_of(data)}
     order = sorted(unshown, key=lambda key: ticket("order", unshown[key]))
@@ -73,9 +79,16 @@ def label_set(
         plan = LabelPlan.read(Path(only))
     position, raters, overlap = part
     places = {unit: i for i, unit in enumerate(dict.fromkeys(unshown[key] for key in units))}
-    units = {k: asked for k, asked in units.items() if (position - places[unshown[k]]) % raters < overlap}
+    every = {name[:-1] for name in right}  # attention items are for all raters
+    units = {
+        k: asked
+        for k, asked in units.items()
+        if k in every or (position - places[unshown[k]]) % raters < overlap
+    }
     shown = _rubric_of(rubric, data, tuple(aspects or data.aspects))
-    return LabelSession(kind, data, place, kind.labels, rater=rater, units=units, rubric=shown, plan=plan)
+    return LabelSession(
+        *(kind, data, place, kind.labels), rater=rater, units=units, rubric=shown, plan=plan, right=right
+    )
 
 
 def label_sets(
@@ -144,24 +157,44 @@ def label_units(
     """Let people label units in a browser until it is interrupted (Ctrl-C).
 
     Each address has a token, without which nothing is shown or changed. ``browser`` is that of
-    `metaeval.runs.site.view_runs`; ``ready`` is called with the addresses of the sessions. With several, no
-    browser is opened, as each address is for another person.
+    `metaeval.runs.site.view_runs`; ``ready`` is called with the addresses of the sessions, and ``overview``,
+    that of the page on all raters, for whoever owns the set. With several, no browser is opened, as each
+    address is for another person.
     """
     with ExitStack() as closing:
         for session in sessions:
             closing.callback(session.close)
         with label_server(*sessions, **served) as server:
-            server.show(browser=browser and len(sessions) == 1, ready=lambda _: ready(*server.addresses))
+            *pages, overview = server.addresses
+            one = len(sessions) == 1
+            server.show(browser=browser and one, ready=lambda _: ready(*pages, overview=overview))
 
 
 def label_server(*sessions: LabelSession, **served: Any) -> LocalServer:  # noqa: ANN401 - of `LocalServer`
     """Return a server of a page per session, each with a secret of its own, and of what it posts.
 
+    The last page, with another secret, is on all raters; nothing is posted to it.
+
     ``served`` are the port, host and certificate of `LocalServer`.
     """
     pages = {new_secret(): _page_of(session) for session in sessions}
     shown = {secret: page for secret, (page, _) in pages.items()}
+    shown[new_secret()] = _overview_of(sessions)
     return LocalServer(shown, post={secret: post for secret, (_, post) in pages.items()}, **served)
+
+
+def _overview_of(sessions: Sequence[LabelSession]) -> Callable[[str], Page]:
+    """Return what shows how far all raters are, as a page and as a table to keep."""
+
+    def page(path: str) -> Page:
+        if path == f"/{RATERS}":
+            return Page(sheet_to_csv(raters_sheet(sessions)).encode(), "text/csv; charset=utf-8")
+        if path != "/":
+            return REFUSED
+        table = sheet_to_html(raters_sheet(sessions))
+        return Page.of(template("raters.html").render(name=sessions[0].data.name, table=table, file=RATERS))
+
+    return page
 
 
 def _page_of(session: LabelSession) -> tuple[Callable[[str], Page], Callable[[bytes], Page]]:

@@ -426,9 +426,9 @@ def test_three_raters_on_one_port_type_faster_than_the_page(browser: Browser, tm
     sessions = label_sets(folder, raters, overlap=2)
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(serving(label_server(*sessions)))
-        assert len(set(server.addresses)) == 3
+        assert len(set(server.addresses)) == 4
         people = [Labeller(browser, folder, rater) for rater in raters]
-        for one, address in zip(people, server.addresses, strict=True):
+        for one, address in zip(people, server.addresses[:-1], strict=True):
             stack.callback(one.closed)
             one.open(address)
             assert not one.page.locator("#agreement").is_visible()
@@ -448,3 +448,36 @@ def test_three_raters_on_one_port_type_faster_than_the_page(browser: Browser, tm
         labels = one.labels()
         assert len(labels) == 40
         assert [labels[(*key, "清晰")] for key in session.units] == [float(key) for key in burst]
+
+
+def test_units_come_again_and_the_owner_sees_every_rater(browser: Browser, tmp_path: Path) -> None:
+    folder = say_how_to_label(write_tiny(tmp_path / "set"), repeat=0.1, repeat_after=0)
+    (folder / "attention.csv").write_text(
+        "user_id,item_id,generator,aspect,right\nu1,i1,short,clear,5\nu1,i1,short,fitting,5\n"
+    )
+    sessions = label_sets(folder, ["anna", "bert"])
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(serving(label_server(*sessions)))
+        anna, owner = (Labeller(browser, folder, who) for who in ("anna", "owner"))
+        stack.callback(anna.closed)
+        stack.callback(owner.closed)
+        anna.open(server.addresses[0])
+        assert anna.page.locator("#list li:not([hidden])").count() == 18
+        page = owner._context.new_page()
+        page.goto(server.addresses[-1])
+        assert page.locator("tbody tr").count() == 2
+        assert overflow(page) <= 0
+        for _ in range(18):
+            anna.press("4", "4")
+        assert anna.status.startswith("18 of 20 labelled")
+        assert anna.page.locator("#list li:not([hidden])").count() == 20
+        assert "again" not in anna.page.locator("main").inner_text()  # nothing tells it from another unit
+        anna.press("4", "3", "4", "4")
+        anna.page.get_by_text("All units are labelled").wait_for()
+        page.get_by_text("75% of 4 labels equal").wait_for()  # it is made anew by itself
+        row = page.get_by_role("row", name="anna").inner_text()
+        assert "2 of 2 failed: u1 · i1 · short · clear; u1 · i1 · short · fitting" in row
+        assert page.evaluate(NAMELESS) == []
+    update_labels(folder)
+    assert len(anna.labels()) == 34
+    assert len(me.load(folder)) == 18

@@ -13,21 +13,24 @@ import pandas as pd
 from metaeval.base.errors import Problem, nearest
 from metaeval.base.frames import row_text
 from metaeval.data.checks import NAME, DataColumn, DataTable, TableChecker, blank, coded
+from metaeval.data.labels import ASKING, LabelTable
 from metaeval.data.manifest import about
 from metaeval.data.tables.maps import KEYS
 from metaeval.data.tables.table import Table
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet, Manifest
 
 _TEXT, _VALUE = DataColumn(filled=False), DataColumn(number=True, filled=False)
-_VALUES = {"ratings": "rating", "scores": "score"}
-_RATER = {"ratings": "rater", "scores": "evaluator"}
+REPEATS = LabelTable().repeated.name
+"""The table of the ratings of a second asking."""
+_VALUES = {"ratings": "rating", "scores": "score", REPEATS: "rating"}
 _MAX_HINTED = 5000  # the search for the nearest name is quadratic, so it is left out for huge sets
 
 
 def build(manifest: Manifest, tables: Mapping[str, Table]) -> tuple[ExplanationSet | None, list[Problem]]:
     """Return the data set that the tables make and no problem, or None and every problem found.
 
-    The tables are ``explanations`` and ``ratings`` and, where there are any, ``scores`` and ``users``.
+    The tables are ``explanations`` and ``ratings`` and, where there are any, ``scores``, ``users`` and
+    ``repeated_ratings``.
     """
     checker = _Checker(manifest, tables)
     frames = checker.run()
@@ -38,6 +41,7 @@ def build(manifest: Manifest, tables: Mapping[str, Table]) -> tuple[ExplanationS
         ratings=frames["ratings"],
         users=frames.get("users"),
         scores=frames.get("scores"),
+        repeats=frames.get(REPEATS),
         **about(manifest),
         aspects=manifest.statements,
         scale=manifest.scales,
@@ -57,6 +61,9 @@ def _specified(manifest: Manifest, keys: Sequence[str]) -> dict[str, DataTable]:
         "explanations": DataTable({**names, **texts}, "the unit", keys, rows=True),
         "ratings": DataTable(rated, "the rating of", (*keys, "rater", "aspect")),
         "scores": DataTable(scored, "the score of", (*keys, "evaluator", "aspect")),
+        REPEATS: DataTable(
+            {**names, ASKING: NAME, **rated}, "the rating of", (*keys, ASKING, "rater", "aspect")
+        ),
         "users": DataTable({"user_id": NAME}, "the user"),
     }
 
@@ -90,9 +97,12 @@ class _Checker(TableChecker):
         for kind in (k for k in _VALUES if k in frames):
             self.check_words(kind, frames[kind]["aspect"], [*self.manifest.aspects])
             self._check_units(kind, frames[kind], units)
-        scale, aspects = self.manifest.scales, frames["ratings"]["aspect"].to_numpy()
-        for name, own in scale.own or [("", scale)]:
-            self.check_scale("ratings", frames["ratings"]["rating"], own, aspects == name if name else None)
+        scale = self.manifest.scales
+        for kind in ("ratings", *([REPEATS] if REPEATS in frames else [])):
+            ratings = frames[kind]
+            for name, own in scale.own or [("", scale)]:
+                among = (ratings["aspect"] == name).to_numpy() if name else None
+                self.check_scale(kind, ratings["rating"], own, among)
         if "users" in frames:
             message = f"has no explanation in {self.units.name}; leave the row out"
             self.check_known("users", frames["users"], "user_id", units["user_id"], message)

@@ -40,6 +40,8 @@ class ExplanationSet(KeyedUnits):
         One row per user: ``user_id`` and profile fields; None if there is none.
     scores
         Scores recorded from other tools, long: key columns, ``evaluator``, ``aspect`` ("" = all), ``score``.
+    repeats
+        Ratings of units that a rater was asked again, like ``ratings``; None if there are none.
     """
 
     explanations: pd.DataFrame
@@ -48,10 +50,11 @@ class ExplanationSet(KeyedUnits):
     scale: Scale
     users: pd.DataFrame | None = None
     scores: pd.DataFrame | None = None
+    repeats: pd.DataFrame | None = None
     texts: bool = True
     named_by: tuple[str, ...] = ()
     """Its key columns, if they are not ``KEYS``."""
-    frames: ClassVar[tuple[str, ...]] = ("explanations", "ratings", "scores")
+    frames: ClassVar[tuple[str, ...]] = ("explanations", "ratings", "scores", "repeats")
     kind: ClassVar[str] = "explanations"
     saved_by: ClassVar[str] = "metaeval.kinds.explanations.data.loading"
 
@@ -68,7 +71,8 @@ class ExplanationSet(KeyedUnits):
     @property
     def fingerprint(self) -> str:
         """SHA-256 over the content (not the file format), as 64 hex digits."""
-        return fingerprint(self.aspects, self.scale, self.explanations, self.ratings, self.users, self.scores)
+        tables = (self.explanations, self.ratings, self.users, self.scores, self.repeats)
+        return fingerprint(self.aspects, self.scale, *tables)
 
     @property
     def counts(self) -> dict[str, int]:

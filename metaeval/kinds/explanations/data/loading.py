@@ -20,7 +20,7 @@ from metaeval.data.manifest import RatingScale
 from metaeval.data.tables.columns import number_column
 from metaeval.data.tables.maps import KEYS
 from metaeval.data.tables.table import Table, from_frame
-from metaeval.kinds.explanations.data.check import build
+from metaeval.kinds.explanations.data.check import REPEATS, build
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet, Manifest
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ __all__ = ["from_frames", "load", "read_folder", "refuse_if_in_the_way", "save"]
 
 _SAVED = "dataset_dict.json"
 """What the `datasets` library leaves in a folder that it saved a DatasetDict to."""
-_TABLES = ("explanations", "ratings", "scores", "users")
+_TABLES = ("explanations", "ratings", "scores", "users", REPEATS)
 FOLDER: DataFolder[ExplanationSet] = DataFolder(
     Manifest,
     _TABLES,
@@ -162,6 +162,7 @@ FOLDER: DataFolder[ExplanationSet] = DataFolder(
         "ratings": worded(data.ratings, "rating", data.scale),
         "scores": worded(data.scores, "score", data.scale),
         "users": data.users,
+        REPEATS: worded(data.repeats, "rating", data.scale),
     },
 )
 read_folder = FOLDER.read

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import pandas as pd
 
-from metaeval.analysis.agreement.people import Line, people_lines
+from metaeval.analysis.agreement.people import Line, people_lines, repeated_lines
 from metaeval.analysis.agreement.reliability import without_lone_average
 from metaeval.base.keys import noun
 from metaeval.base.records import Kind
 from metaeval.engine.charts import DASHED, ROWS, by_kind, evaluator_axis, interval_tooltip, layered
 from metaeval.engine.correlation import COLUMN
 from metaeval.engine.figure import HUNDRED, largest
+from metaeval.engine.ranking import PeopleLine
 from metaeval.engine.sheet import Column, value_text
 from metaeval.kinds.details import made_of
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from metaeval.engine.alignment.policy import Policy
     from metaeval.engine.figure import Figure
-    from metaeval.engine.ranking import PeopleLine
     from metaeval.kinds.explanations.figures.scores import Material
     from metaeval.kinds.explanations.study import ExplanationStudy
     from metaeval.kinds.kind import Scored
@@ -153,6 +153,21 @@ def with_interval(line: PeopleLine, scored: Scored[ExplanationStudy]) -> PeopleL
     rows = [] if numbers is None else numbers[numbers["aspect"] == cell["aspect"]].to_dict("records")
     among = of.against != _TRUTH
     return replace(line, low=rows[0]["ci_low"], high=rows[0]["ci_high"], among=among) if rows else line
+
+
+def with_themselves(scored: Scored[ExplanationStudy]) -> list[PeopleLine]:
+    """Return how people agree with themselves, asked again, in the cell that orders the leaderboard."""
+    study, lines = scored.study, list(repeated_lines(scored.repeats))
+    if not lines or study.bootstrap is None:
+        return []
+    cell, cluster = study.ordered_by, study.bootstrap.cluster or noun(scored.cluster)
+    policy = replace(scored.matched.policy, levels=(cell["level"],), coefficients=(cell["coefficient"],))
+    found = lines[-1].correlated(policy, policy.coefficients, study.bootstrap.by(cluster))
+    rows = [] if found is None else found[found["aspect"] == cell["aspect"]].to_dict("records")
+    return [
+        PeopleLine("people with themselves", dict(cell), r["estimate"], r["ci_low"], r["ci_high"], again=True)
+        for r in rows
+    ]
 
 
 def _lines(
