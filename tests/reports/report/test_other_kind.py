@@ -97,6 +97,7 @@ def payload(
         title="Yes or no",
         answer={"sentences": ["Of 2 tools, one is right."], "judges": {}, "lines": []},
         dataset="questions",
+        clusters="4 people",
         simulated=REAL,
         truth="People()",
         version="0",
