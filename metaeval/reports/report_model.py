@@ -282,7 +282,7 @@ def sheets_payload(view: str, sheets: Sequence[Sheet]) -> list[dict[str, Any]]:
                 {"title": c.title, "form": "text" if is_text(c) else c.form, "keep": c.keep}
                 for c in sheet.columns
             ],
-            "rows": cells(sheet),
+            "rows": cells(sheet, even=True),
         }
         for sheet in sheets
     ]

@@ -123,7 +123,7 @@ class ReplacingTest:
             return "; ".join(words), math.nan, math.nan
         more, of_twice = self._missing()
         needed = "more than 16 times as many units" if math.isinf(more) else f"about {more:,.0f} more units"
-        words.append(f"too few labels to tell for {' and '.join(sorts[None])}: {needed} would")
+        words.append(f"too few labels to tell for {' and '.join(sorts[None])}: {needed} would decide")
         return "; ".join(words), more, of_twice
 
     def replaces(self, how: ReplacingOptions) -> str:
