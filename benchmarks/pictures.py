@@ -39,11 +39,11 @@ def readme_of(readme: str, run: Path) -> str:
     return re.sub(r"(?m)(^\| \d+ \|.*\n)+", lambda _: "\n".join(rows[:_ROWS]) + "\n", readme)
 
 
-def _photograph(browser: Browser, page: Path, name: str, width: int, height: int) -> None:
-    sight = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+def _photograph(browser: Browser, page: Path, name: str, height: int, *, whole: bool = False) -> None:
+    sight = browser.new_page(viewport={"width": 1400, "height": height}, color_scheme="light")
     sight.goto(page.as_uri())
     sight.wait_for_timeout(1000)
-    sight.screenshot(path=IMAGES / name)
+    sight.screenshot(path=IMAGES / name, full_page=whole)
     sight.close()
 
 
@@ -71,8 +71,8 @@ def draw() -> None:
         if main(["-q", "demo", "--out", str(run)]):
             raise SystemExit("the demo failed")
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        _photograph(browser, run / "report.html", "report.png", 1400, 860)
-        _photograph(browser, _ledger(folder), "ledger.png", 1320, 700)
+        _photograph(browser, run / "report.html", "report.png", 860)
+        _photograph(browser, _ledger(folder), "ledger.png", 400, whole=True)
         browser.close()
         readme = ROOT / "README.md"
         readme.write_text(readme_of(readme.read_text(encoding="utf-8"), run), encoding="utf-8")

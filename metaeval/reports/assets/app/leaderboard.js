@@ -50,7 +50,8 @@ function JudgeLine({ line, brief }) {
   // The reasons of a brief one stand in the long one.
   const said = brief ? first.replace(/( \([^()]*\))?\.?$/, '.') : first
   const rest = brief ? '' : others.map((clause) => `; ${clause}`).join('')
-  return html`<li><${Words}><b><${Coded} text=${said} /></b><${Coded} text=${rest} /></${Words}></li>`
+  const answered = first.includes('replace a person')
+  return html`<li><${Words}>${h(answered ? 'b' : Fragment, null, html`<${Coded} text=${said} />`)}<${Coded} text=${rest} /></${Words}></li>`
 }
 
 /** Columns that filter but are not shown. */
