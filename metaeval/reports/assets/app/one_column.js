@@ -164,14 +164,16 @@ function TestsNote({ study, params, view }) {
 /** The place of two evaluators among all pairs, 0 and 1, 0 and 2, and so on. */
 const pairAt = (i, j, n) => (i * (2 * n - i - 1)) / 2 + j - i - 1
 
-/** Any two rows, at first the upper two that are shown: their difference, its interval, p. */
+/** Any two rows, at first the upper two that are no people: their difference, its interval, p. */
 function Compared({ study, params, view, order, set }) {
   const tests = study.testsOf(view)
   const { board, evaluators } = study
   const known = order.map(({ e }) => e).filter((e) => study.cell(e, view)?.estimate != null)
   if (!tests || known.length < 2) return null
-  const one = study.byName.get(params.one) ?? known[0]
-  const other = study.byName.get(params.other) ?? known.find((e) => e !== one)
+  const tools = known.filter((e) => evaluators[e].kind !== 'annotator')
+  const first = tools.length > 1 ? tools : known
+  const one = study.byName.get(params.one) ?? first[0]
+  const other = study.byName.get(params.other) ?? first.find((e) => e !== one)
   const pick = (name, label, value) => html`<${Select} label=${label} value=${evaluators[value].name}
     options=${evaluators.map((e) => [e.name, e.label])} onChange=${(to) => set({ one: evaluators[one].name, other: evaluators[other].name, [name]: to }, { replace: true })} />`
   return html`<div class="controls compared" role="group" aria-label="Compare two evaluators">
