@@ -87,7 +87,7 @@ def test_the_leaderboard_opens_with_the_column_that_orders_it(show: Show) -> Non
         r"\s+", " ", page.locator(".legend").inner_text()
     )
     assert page.locator(".axis .letter").all_text_contents() == ["people A", "B"]
-    assert page.locator("caption").first.inner_text().strip().endswith("units of 12 users")
+    assert page.locator("caption").first.inner_text().strip().endswith("units of 12 users in all")
     assert "p: two-sided paired permutation tests." in page.locator("main").inner_text()
     assert "seconds" not in page.locator("thead").inner_text()
 

@@ -194,7 +194,8 @@ function comparison(board, evaluators, { pairs, alpha }, one, other, view) {
   const ends = half == null ? '' : ` [${board.print(difference - half)}, ${board.print(difference + half)}]`
   const ahead = difference > 0 === board.higherIn(view) ? first : second
   const verdict = all == null ? 'Whether they differ was not tested' : all <= alpha ? `${ahead} is shown to be better` : 'Neither is shown to be better'
-  const tested = single == null ? '' : `, ${pText(single)}; ${pText(all)} corrected for all ${count(pairs.p.length)} pairs`
+  const corrected = all === single ? '' : `; ${pText(all)} corrected for all ${count(pairs.p.length)} pairs`
+  const tested = single == null ? '' : `, ${pText(single)}${corrected}`
   return `${verdict}. ${first} less ${second}: ${board.print(difference)}${ends}${tested}.`
 }
 
