@@ -32,6 +32,8 @@ DETAILS = "details.md"
 REPORT = "report.html"
 ANSWER = "answer.json"
 CALIBRATION = "calibration.json"
+SEALED = "sealed"
+"""The folder in a run folder with what is sealed."""
 LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
 OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, ANSWER, REPORT)
 """What every run leaves beside its record."""
