@@ -33,6 +33,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "replace": "trust.replacement_tables:replacing_of",
         "biases": "trust.bias.biases:biases_of",
         "choose": "trust.choice:choose",
+        "improve": "trust",
         "drift": "trust.gate.drift:drift_of",
         "gate": "trust",
         "pairwise": "trust.verdicts.commands:pairwise_of",
@@ -83,6 +84,9 @@ SENTENCES: Mapping[str, str] = {
     ),
     "choose": (
         "Choose the best of the candidates of the finished runs RUN, and say what the choice is worth."
+    ),
+    "improve": (
+        "Look for a better prompt of a judge of the study in the file STUDY, and say what it is worth."
     ),
     "plan": (
         "Say which units of the finished run in the folder RUN people should label next, and when to stop."
