@@ -12,6 +12,8 @@ import pandas as pd
 
 from metaeval.base.errors import DataError, MetaevalError, one_of, unknown
 from metaeval.base.progress import progress
+from metaeval.base.simulation import MARK
+from metaeval.base.spec import short_names
 from metaeval.data.labels import SIDES, LabelTable
 from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.intervals import Bootstrap
@@ -224,7 +226,16 @@ class KindTable:
         """Return its figure; None if it has none, or no row."""
         if self.chart is None or (frame := scored.table(self)).empty:
             return None
-        return self.chart(self._sheet(scored, frame), first)
+        sheet = self._sheet(scored, frame)
+        if not self.judged or "evaluator" not in sheet.frame:
+            return self.chart(sheet, first)
+        # Marks and axes say the names that are printed.
+        specs = {**scored.study.specs, scored.study.truth: scored.study.truth}
+        simulated = dict.fromkeys(scored.scores.simulation.evaluators, MARK)
+        short = {n: f"{label}{simulated.get(n, '')}" for n, label in short_names(specs).items()}
+        named = sheet.frame.assign(evaluator=sheet.frame["evaluator"].replace(short))
+        figure = self.chart(replace(sheet, frame=named), {c: short.get(v, v) for c, v in first.items()})
+        return figure and replace(figure, names={label: name for name, label in short.items()})
 
     def _sheet(self, scored: Scored[Any], frame: pd.DataFrame) -> Sheet:
         notes = self.notes(scored, frame) if callable(self.notes) else self.notes

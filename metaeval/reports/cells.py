@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
@@ -34,16 +35,22 @@ def cells(
     text: Escape = str,
     number: Escape = str,
     marks: Mapping[Mark, str] = MappingProxyType({}),
+    *,
+    even: bool = False,
 ) -> list[list[str]]:
     """Return the printed cells of a sheet, with their intervals.
 
     Each value is escaped on its own, by ``text`` or ``number``, as its column holds; ``marks`` are put around
-    marked values, which stand for the braces.
+    marked values, which stand for the braces. ``even`` numbers of a column have as many decimals, if they
+    would differ by one.
     """
+    decimals_in = {c.name: _even_decimals(sheet, c) for c in sheet.columns} if even else {}
 
     def cell(i: int, row: Mapping[Any, Any], column: Column) -> str:
         low, high = (row.get(name) for name in (column.low, column.high))
-        decimals = decimals_of(column.form, row[column.name], low, high)
+        decimals = decimals_in.get(column.name)
+        if decimals is None:
+            decimals = decimals_of(column.form, row[column.name], low, high)
 
         def value(name: str) -> str:
             printed = value_text(row[name], column.form, decimals)
@@ -59,6 +66,23 @@ def cells(
         return f"{shown} {number('[')}{number(ends[0])}, {number(ends[1])}{number(']')}"
 
     return [[cell(i, row, c) for c in sheet.columns] for i, row in enumerate(sheet.frame.to_dict("records"))]
+
+
+def _even_decimals(sheet: Sheet, column: Column) -> int | None:
+    """Return the decimals of all numbers of a column; None if they do not differ by just one."""
+    if column.form != "number":
+        return None
+    rows = sheet.frame[[c for c in (column.name, column.low, column.high) if c in sheet.frame]]
+    known = []
+    for value, *ends in rows.astype(float).to_numpy().tolist():
+        if math.isfinite(value):
+            own = decimals_of(column.form, value, *(ends or [None, None]))
+            known.append(len(value_text(value, column.form, own).partition(".")[2]))
+    if not known or max(known) - min(known) != 1:
+        return None
+    # An end that is not zero must not look so.
+    least = min(known)
+    return least if (rows.abs().replace(0, math.inf).min(axis=None) >= 0.5 / 10**least) else None
 
 
 def points_of(width: str, named: Mapping[str, float]) -> float:

@@ -24,6 +24,7 @@ from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board, SecondEstimate
 from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.engine.figure import Figure, figure_payload
+from metaeval.engine.paired_tests import Comparisons
 from metaeval.engine.ranking import PeopleLine, RankedCell
 from metaeval.engine.sheet import Column, Form, Sheet
 from metaeval.engine.standings import BLOCKS
@@ -64,6 +65,8 @@ class Report:
     answer: Mapping[str, Any]
     """What the run says to somebody who has a minute: ``sentences``, and ``judges``."""
     dataset: str
+    clusters: str
+    """How many of what is resampled whole it has, such as ``22 users``."""
     simulated: Simulation
     """What is: the data, or which evaluators."""
     truth: str
@@ -101,7 +104,7 @@ class Report:
             "title": self.title,
             "answer": dict(self.answer),
             "metaeval": self.version,
-            "dataset": {"name": self.dataset, "units": self.shown.total},
+            "dataset": {"name": self.dataset, "units": self.shown.total, "clusters": self.clusters},
             "simulated": {
                 "loud": self.simulated.loud,
                 "sentence": self.simulated.named(self.board.names).sentence,
@@ -195,12 +198,26 @@ class Report:
             "better": [*map(ranks.better_than_baseline, self._names)],
             **{name: numbers(rows[name]) for name in ("difference", "difference_low", "difference_high")},
             "pAgainstBest": numbers(rows["p_against_best"]),
+            "pairs": self._pairs(ranked.tests),
             "best": self._names.index(str(best)),
             "baseline": self.board.label(baseline) if (baseline := ranks.baseline) else "",
             "alpha": ranks.alpha,
             "refused": ranks.refused,
             "sentence": ranked.sentence,
         }
+
+    def _pairs(self, tests: Comparisons) -> dict[str, Any]:
+        """Return what is known of every two evaluators, in their order: 1 and 2, 1 and 3, and so on."""
+        place = [tests.evaluators.index(name) for name in self._names]
+        upper = np.triu_indices(len(place), 1)
+        matrices = {
+            "difference": tests.difference,
+            "half": tests.half,
+            "p": tests.p,
+            "all": tests.p_corrected,
+        }
+        found = {name: matrix[np.ix_(place, place)][upper] for name, matrix in matrices.items()}
+        return {name: decimals(values, 6) for name, values in found.items()}
 
     def _groups(self, groups: Groups) -> dict[str, Any]:
         total = len(groups.ids)
@@ -266,7 +283,7 @@ def sheets_payload(view: str, sheets: Sequence[Sheet]) -> list[dict[str, Any]]:
                 {"title": c.title, "form": "text" if is_text(c) else c.form, "keep": c.keep}
                 for c in sheet.columns
             ],
-            "rows": cells(sheet),
+            "rows": cells(sheet, even=True),
         }
         for sheet in sheets
     ]

@@ -45,7 +45,9 @@ class JudgeTrust(Facts):
     @property
     def words(self) -> str:
         """What was found, and what to run."""
-        known = "; ".join(filter(None, self.found.values()))
+        # Whether it may replace people is what is asked first.
+        first = sorted(self.found, key=lambda command: command != "replace")
+        known = "; ".join(filter(None, map(self.found.__getitem__, first)))
         todo = [f"`{command}`" for command, clause in self.found.items() if not clause]
         run = _listed(todo).replace("`", "`metaeval ", 1) if todo else ""
         if not known:
@@ -212,10 +214,13 @@ class _Found:
         self.people = [n for n in self.people if n not in self.tools and n not in record.in_truth]
 
     def value(self, estimate: float) -> str:
-        """Return an estimate as a sentence has it: coefficients without × 100."""
-        if self.board.form != "hundred":
-            return value_text(estimate, self.board.form)
-        return f"{estimate:.2f}".replace("0.", ".", 1) if abs(estimate) < 0.995 else f"{estimate:.2f}"
+        """Return an estimate on the scale of the table."""
+        return value_text(estimate, self.board.form)
+
+    def measured(self, estimate: float) -> str:
+        """Return what is measured, with its value and the scale of the table."""
+        unit = f" {self.board.unit} =" if self.board.unit else ""
+        return f"{self.measure}{unit} {self.value(estimate)}"
 
     def at(self, name: str) -> float:
         """Return an estimate."""
@@ -353,16 +358,15 @@ class _Found:
         ]
         equal = [n for n in self.tools if self.at(n) == self.at(best)]
         names, several = _few([board.label(n) for n in equal]), len(equal) > 1
-        value = self.value(self.at(best))
         of = f"Of {len(self.tools)} tools, " if len(self.tools) > 1 else ""
         if board.relation == "with the truth":
             whom = f"{'the ' if truth == USERS else ''}{truth}"
             how = f"agree{'' if several else 's'}{' best' if of else ''} with {whom}"
-            said = [f"{self.measure} {value}", *where]
+            said = [self.measured(self.at(best)), *where]
         else:
             extreme = ("the highest " if board.higher_in(self.order) else "the lowest ") if of else ""
             how = f"{'have' if several else 'has'} {extreme}{self.measure}"
-            said = [value, *where]
+            said = [self.value(self.at(best)), *where]
         return f"{of}{names} {how} ({', '.join(said)})"
 
     def _people(self, best: str, line: PeopleLine | None) -> str:
@@ -387,7 +391,7 @@ class _Found:
     def interval(self, line: PeopleLine) -> str:
         """Return what people reach, with its interval, if it has one."""
         ends = "" if math.isnan(line.low) else f" [{self.value(line.low)}, {self.value(line.high)}]"
-        return f"{self.measure} {self.value(line.estimate)}{ends}"
+        return f"{self.measured(line.estimate)}{ends}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -157,6 +157,10 @@ class OpenRun:
         if self.record.tests is None:
             return None
         frame = read_csv(read_output(self.folder, TESTS, self.record), Comparisons.NUMBERS)
+        if not {*Comparisons.NUMBERS} <= {*frame}:
+            raise RunFolderError(
+                f"the run in {self.folder} was made by an older version of metaeval; run its study again"
+            )
         return Comparisons.of_frame(frame, self.record.tests)
 
 

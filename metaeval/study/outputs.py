@@ -205,6 +205,7 @@ def _report(
         title=record.title,
         answer=answer.record,
         dataset=record.data.name,
+        clusters=counted(data.units[data.cluster].nunique(), data.nouns[data.cluster]),
         simulated=scores.simulation,
         truth=record.truth.short,
         version=record.metaeval,

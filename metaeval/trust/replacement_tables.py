@@ -123,7 +123,7 @@ class ReplacingTest:
             return "; ".join(words), math.nan, math.nan
         more, of_twice = self._missing()
         needed = "more than 16 times as many units" if math.isinf(more) else f"about {more:,.0f} more units"
-        words.append(f"too few labels to tell for {' and '.join(sorts[None])}: {needed} would")
+        words.append(f"too few labels to tell for {' and '.join(sorts[None])}: {needed} would decide")
         return "; ".join(words), more, of_twice
 
     def replaces(self, how: ReplacingOptions) -> str:
@@ -329,18 +329,19 @@ def _clauses(verdicts: Sheet) -> dict[str, str]:
     """Say in a clause whether each judge may replace a person."""
     clauses = {}
     for name, own in verdicts.frame.groupby("evaluator", sort=False):
-        parts = []
-        for answer, of_answer in own.groupby("replaces", sort=False):
-            more = of_answer["more_units"].max()
+        aspects = {str(answer): ", ".join(of["aspect"]) for answer, of in own.groupby("replaces", sort=False)}
+        clause, open_for = "may not replace a person", aspects.get("undecided", "")
+        if "yes" in aspects:
+            clause = "may replace a person"
+            clause += f" for {aspects['yes']} alone" if len(aspects) > 1 else ""
+        elif "no" not in aspects:
+            clause = f"{clause} yet" if open_for else "whether it may replace a person cannot be said"
+        if open_for:
+            more = own.loc[own["replaces"] == "undecided", "more_units"].max()
             units = f"about {more:,.0f} more units" if more > 0 else "more than 16 times as many units"
-            said = {"yes": "may replace a person", "no": "may not replace a person"}.get(
-                str(answer), "whether it may replace a person cannot be said"
-            )
-            if answer == "undecided":
-                said = f"not shown to replace a person (too few labels: {units} needed)"
-            of = f" for {', '.join(of_answer['aspect'])}" if len(of_answer) < len(own) else ""
-            parts.append(f"{said}{of}")
-        clauses[str(name)] = "; ".join(parts)
+            of = f"for {open_for}, " if len(aspects) > 1 else ""
+            clause += f" ({of}too few labels to tell: {units} needed)"
+        clauses[str(name)] = clause
     return clauses
 
 

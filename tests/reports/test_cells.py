@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from metaeval.reports.cells import fold, wrapped
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.reports.cells import cells, fold, wrapped
 
 NAMES = st.text("ab,/( 字", min_size=1, max_size=60)
 
@@ -65,3 +67,15 @@ def test_a_title_that_comes_again_stays_beside_the_one_that_tells_what_it_is_of(
     parts = fold(titles, [["b", *rows[0][1:]], *rows[1:]], texts, room=56, measure=len, gap=2)
     assert [part.columns for part in parts] == [(0, 1, 2), (0, 3, 4)]
     assert all(sum(part.widths) + 4 <= 56 for part in parts)
+
+
+def test_numbers_of_a_column_have_as_many_decimals_unless_that_hides_one() -> None:
+    frame = pd.DataFrame({"even": [0.9393, 1.3991], "far": [0.9393, 120.6], "near": [0.81, 0.05]})
+    frame = frame.assign(low=[0.7, 0.0004], high=[0.92, 0.0996])
+    columns = (Column("even", "", "number"), Column("far", "", "number"))
+    sheet = Sheet("s", "S", frame, (*columns, Column("near", "", "number", "low", "high")))
+    assert cells(sheet, even=True) == [
+        ["0.939", "0.9393", "0.810 [0.700, 0.920]"],
+        ["1.399", "120.6", "0.0500 [0.0004, 0.0996]"],
+    ]
+    assert cells(sheet)[0][0] == "0.9393"

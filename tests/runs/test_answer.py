@@ -91,20 +91,20 @@ def said(*args: Any, truth: str = "User()", **options: Any) -> str:
 def test_the_best_tool_what_may_be_as_good_the_baselines_and_people() -> None:
     tests = shown(ESTIMATES, [*WORSE, ("ROUGE('L')", "Annotator('1')")])
     assert said(board(ESTIMATES), tests=tests) == (
-        "Of 4 tools, ROUGE-L agrees best with the users (Pearson's r .30); it may be the best of them "
-        "together with Judge a/model. 1 of the other 3 is shown to be better than Random, 1 of the other 3 "
-        "than Length. None reaches the .40 of Annotator 1."
+        "Of 4 tools, ROUGE-L agrees best with the users (Pearson's r × 100 = 30.00); it may be the best of "
+        "them together with Judge a/model. 1 of the other 3 is shown to be better than Random, 1 of the "
+        "other 3 than Length. None reaches the 40.00 of Annotator 1."
     )
 
 
 def test_people_who_are_not_shown_to_be_better_are_said_not_to_be() -> None:
     told = said(board(ESTIMATES), tests=shown(ESTIMATES, WORSE))
     assert told.endswith(
-        "None reaches the .40 of Annotator 1; that ROUGE-L is worse is not shown, nor that it is as good."
+        "None reaches the 40.00 of Annotator 1; that ROUGE-L is worse is not shown, nor that it is as good."
     )
     ahead = [0.0, 0.1, 0.5, 0.4, 0.2]
     told = said(board(ahead), tests=shown(ahead, WORSE))
-    assert told.endswith("ROUGE-L reaches the .40 of Annotator 1, and is not shown to be better.")
+    assert told.endswith("ROUGE-L reaches the 40.00 of Annotator 1, and is not shown to be better.")
 
 
 def test_who_may_be_the_best_is_as_the_ranks_of_tools_say() -> None:
@@ -118,8 +118,8 @@ def test_who_may_be_the_best_is_as_the_ranks_of_tools_say() -> None:
 def test_nothing_is_shown_without_tests_or_with_few_clusters() -> None:
     untested = said(board(ESTIMATES))
     assert untested == (
-        "Of 4 tools, ROUGE-L agrees best with the users (Pearson's r .30). None reaches the .40 of "
-        "Annotator 1."
+        "Of 4 tools, ROUGE-L agrees best with the users (Pearson's r × 100 = 30.00). None reaches the 40.00 "
+        "of Annotator 1."
     )
     few = said(board(ESTIMATES), tests=shown(ESTIMATES, WORSE, n=4))
     assert "Whether it is better than another cannot be told: 4 users are too few for any test" in few
@@ -136,7 +136,7 @@ def test_where_people_do_not_agree_nothing_shows_quality(low: float, shows: bool
         answer_of(of, AT, record("Mean(Annotator('1'), Annotator('2'))", kinds), people=[line]).sentences
     )
     assert ("nothing here shows quality" in told) is not shows
-    assert ("People reach Pearson's r .01 [.02, .05]" in told) is shows
+    assert ("People reach Pearson's r × 100 = 1.20 [2.00, 5.00]" in told) is shows
     assert "with Annotators (mean of 2)" in told
 
 

@@ -50,7 +50,7 @@ def test_noise_and_a_bias_of_a_point_replace_nobody(scores: np.ndarray) -> None:
 def test_few_units_are_too_few_and_how_many_more_is_said() -> None:
     said = _verdict(_rated(0.75), units=60)
     assert said.startswith("too few labels to tell for a person (ω = ")
-    assert said.endswith(" more units would")
+    assert said.endswith(" more units would decide")
 
 
 def test_scores_that_are_no_ratings_are_not_held_against_them() -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from metaeval.engine.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, first_choices
-from metaeval.engine.sheet import Column, Sheet, columns
+from metaeval.engine.figure import BLUE, GREEN, GREY, ORANGE, VERMILION, Figure, first_choices, largest
+from metaeval.engine.sheet import Column, Sheet, columns, value_text
 from metaeval.kinds.exposure.measures import ALL, CHANCE, EVALUATOR, PAIR_AUC
 from metaeval.kinds.exposure.recommenders.link import CALIBRATION, POINTS
 from metaeval.kinds.exposure.scored import ExposureScored
@@ -65,7 +65,18 @@ def bias_figure(sheet: Sheet, _: Mapping[str, str]) -> Figure:
         ROWS.mark_rule(**DASHED).encode(x=alt.XDatum(CHANCE)),
         height=alt.Step(44, **{"for": "position"}),
     )
-    return Figure(sheet, chart)
+    return Figure(sheet, chart, finding=_best_weighted)
+
+
+def _best_weighted(rows: pd.DataFrame) -> str:
+    """Say who agrees best once popular items no longer weigh more, and what it reaches unweighted."""
+    values = rows.pivot_table("estimate", "evaluator", "weighting", sort=False).dropna()
+    if values.empty or not {*WEIGHTINGS} <= {*values}:
+        return ""
+    best = largest(values.reset_index(), WEIGHTINGS[0])
+    weighted, plain = (value_text(best[w], "decimal") for w in WEIGHTINGS)
+    name = best["evaluator"]
+    return f"Weighted by inverse propensities, {name} agrees best: PairAUC {weighted}, unweighted {plain}"
 
 
 BIAS = KindTable(
@@ -89,7 +100,18 @@ def _bins_figure(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     said, chance = "PairAUC of each evaluator by bin of popularity.", alt.YDatum(CHANCE)
     over = [ROWS.mark_rule(**DASHED).encode(y=chance)]
     chart = curves(said, sheet.frame, x, y, ("ci_low", "ci_high"), lines, over=over)
-    return Figure(sheet, chart, first_choices(sheet.frame, first, ["weighting"]))
+    return Figure(sheet, chart, first_choices(sheet.frame, first, ["weighting"]), finding=_by_popularity)
+
+
+def _by_popularity(rows: pd.DataFrame) -> str:
+    """Say what the evaluator that is best over the bins reaches in the most and the least popular one."""
+    known = rows[rows["estimate"].notna()]
+    if known.empty:
+        return ""
+    best = known.groupby("evaluator", sort=False, observed=True)["estimate"].median().idxmax()
+    own = known.loc[known["evaluator"] == best, "estimate"]
+    first, last = (value_text(own.iloc[i], "decimal") for i in (0, -1))
+    return f"{best}, the best over the bins: PairAUC {first} in the most popular bin, {last} in the last"
 
 
 BY_BIN = KindTable(
@@ -141,7 +163,17 @@ def _map_figure(sheet: Sheet, first: Mapping[str, str]) -> Figure:
         ),
         ROWS.mark_text(align="left", dx=7, dy=-8, fontSize=10).encode(x=x, y=y, text="system:N"),
     )
-    return Figure(sheet, chart, first_choices(frame, first, ["evaluator", "measure"]))
+    chosen = first_choices(frame, first, ["evaluator", "measure"])
+    return Figure(sheet, chart, chosen, finding=_ordered_alike)
+
+
+def _ordered_alike(rows: pd.DataFrame) -> str:
+    """Say how far a judge's scores order the recommenders as a measure does."""
+    rho = rows["spearman"].iloc[0]
+    if np.isnan(rho):
+        return ""
+    n, judge, measure = len(rows), rows["evaluator"].iloc[0], rows["measure"].iloc[0]
+    return f"{judge} orders {n} recommenders as {measure} does with Spearman's ρ {rho:.2f}"
 
 
 CURVE = KindTable(
@@ -181,4 +213,10 @@ def exposure_figure(sheet: Sheet) -> Figure:
     )
     chart = layered(sheet.title, drawn.mark_line(), drawn.mark_point(filled=True), height=260)
     shown = (bins, Column("of", "Of"), Column("share", "Share", "share"))
-    return Figure(replace(sheet, frame=long, columns=shown), chart)
+    return Figure(replace(sheet, frame=long, columns=shown), chart, finding=_most_exposed)
+
+
+def _most_exposed(rows: pd.DataFrame) -> str:
+    """Say what share of all exposures the most popular bin takes at most, and of which curve."""
+    most = largest(rows[rows["bin"] == rows["bin"].iloc[0]], "share")
+    return f"The most popular bin takes {value_text(most['share'], 'share')} of the exposures ({most['of']})"

@@ -16,10 +16,10 @@ import pandas as pd
 from metaeval.analysis.agreement.measures import are_ratings
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.alignment.prepared import Prepared
-from metaeval.engine.figure import BLUE, GREY, VERMILION, Figure, first_choices
+from metaeval.engine.figure import BLUE, GREY, VERMILION, Figure, first_choices, largest
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Tests
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, value_text
 from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.study import Ablation
@@ -149,7 +149,17 @@ def _chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     )
     drawn = replace(sheet, frame=long, columns=columns)
     chart = layered(description, bars, height=alt.Step(18))
-    return Figure(drawn, chart, first_choices(long, {"gap": RELEVANT, **first}, ["gap"]))
+    chosen = first_choices(long, {"gap": RELEVANT, **first}, ["gap"])
+    return Figure(drawn, chart, chosen, finding=_most_alike)
+
+
+def _most_alike(rows: pd.DataFrame) -> str:
+    """Say which evaluator orders most pairs as the labels do, and how many it turns around."""
+    shares = rows.pivot_table("share", "evaluator", "outcome", sort=False).reset_index()
+    agreement, _, disagreement = SHARES
+    best = largest(shares, agreement)
+    right, wrong = (value_text(best[of], "share") for of in (agreement, disagreement))
+    return f"{best['evaluator']} orders most pairs as the labels do, {right}, and {wrong} the other way"
 
 
 _SHARE_COLUMNS = tuple(Column(n, n.capitalize(), "share", f"{n}_low", f"{n}_high") for n in SHARES)

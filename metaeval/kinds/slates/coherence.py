@@ -11,9 +11,9 @@ import pandas as pd
 
 from metaeval.analysis.verdict_axioms import FIRST_POSITION, IRREFLEXIVITY, JudgeAxioms
 from metaeval.analysis.verdict_coherence import coherence_of, coherence_sheet
-from metaeval.engine.figure import BLUE, Figure, first_choices
+from metaeval.engine.figure import BLUE, Figure, first_choices, largest
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, value_text
 from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.kinds.slates.measures import RatedVerdicts, SlatesScored, regret_by_user
 from metaeval.kinds.slates.regret import BY_TASK, ESTIMATE, EVALUATOR, REGRET_AXIS, TASK, judges_of
@@ -205,7 +205,23 @@ def _against_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     ends, chance = ("ci_low", "ci_high"), ROWS.mark_rule(**DASHED).encode(y="mean(chance):Q")
     over = [chance, whiskers(x, y, ("ci_low_axiom", "ci_high_axiom"), ends)[1]]
     chart = curves(said, sheet.frame, x, y, ends, lines, over=over, joined=False, lower_is_better=True)
-    return Figure(sheet, chart, first_choices(sheet.frame, first, ["task", "axiom"]))
+    chosen = first_choices(sheet.frame, first, ["task", "axiom"])
+    return Figure(sheet, chart, chosen, finding=_most_coherent)
+
+
+def _most_coherent(rows: pd.DataFrame) -> str:
+    """Say who keeps to the axiom most, and whether its regret is the least, too."""
+    known = rows[rows["estimate"].notna() & rows["regret"].notna()].assign(worth=-rows["regret"])
+    if known.empty or (known["axiom"] == FIRST_POSITION).any():
+        return ""  # of which neither a high nor a low share is the best
+    first, least = largest(known, "estimate"), largest(known, "worth")
+    share, regret = value_text(first["estimate"], "share"), value_text(least["regret"], "decimal")
+    if first["evaluator"] == least["evaluator"]:
+        return f"{first['evaluator']} keeps to the axiom most ({share}) and has the least regret ({regret})"
+    return (
+        f"{first['evaluator']} keeps to the axiom most ({share}), "
+        f"{least['evaluator']} has the least regret ({regret})"
+    )
 
 
 AGAINST_FIGURE = KindTable(
@@ -254,7 +270,17 @@ def _coherence_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     )
     width = 84 * sheet.frame["axiom"].nunique() + 200
     chosen = first_choices(sheet.frame, first, ["task"])
-    return Figure(sheet, chart, chosen, caption_width=max(520, width))
+    return Figure(sheet, chart, chosen, caption_width=max(520, width), finding=_least_kept)
+
+
+def _least_kept(rows: pd.DataFrame) -> str:
+    """Say which evaluator is furthest from which axiom."""
+    known = rows[rows["kept"].notna()].assign(off=1 - rows["kept"])
+    if known.empty:
+        return ""
+    worst = largest(known, "off")
+    axiom, share = str(worst["axiom"]).replace("_", " "), value_text(worst["estimate"], "share")
+    return f"{worst['evaluator']} is furthest from an axiom: {axiom}, {share}"
 
 
 COHERENCE_FIGURE = KindTable(

@@ -14,7 +14,7 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.figure import COLOURS, Figure, first_choices
 from metaeval.engine.measures import MeasuredUnits
 from metaeval.engine.paired_tests import Tests
-from metaeval.engine.sheet import Column, Sheet, columns
+from metaeval.engine.sheet import Column, Sheet, columns, value_text
 from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.kinds.slates.measures import (
     ACCURACY,
@@ -241,7 +241,7 @@ def _task_chart(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
         chance.encode(x=alt.X("mean(chance):Q", **REGRET_AXIS), color=colour),
         height=alt.Step(12 * len(tasks) + 8, **{"for": "position"}),
     )
-    return Figure(sheet, chart)
+    return Figure(sheet, chart, finding=_least_regret)
 
 
 def _difficulty_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
@@ -255,7 +255,17 @@ def _difficulty_chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
     y, chance = alt.Y("regret:Q", **REGRET_AXIS), ROWS.mark_line(**DASHED).encode(x=x, y="chance:Q")
     said, ends = "The regret of each evaluator by how similar the two slates are.", ("ci_low", "ci_high")
     chart = curves(said, sheet.frame, x, y, ends, lines, over=[chance], lower_is_better=True)
-    return Figure(sheet, chart, first_choices(sheet.frame, first, ["task"]))
+    return Figure(sheet, chart, first_choices(sheet.frame, first, ["task"]), finding=_least_regret)
+
+
+def _least_regret(rows: pd.DataFrame) -> str:
+    """Say which evaluator loses least, on average over what is drawn, and what chance loses."""
+    means = rows.groupby("evaluator", sort=False, observed=True)[["regret", "chance"]].mean().dropna()
+    if means.empty:
+        return ""
+    best = means.reset_index().sort_values("regret", kind="stable").iloc[0]
+    regret, chance = (value_text(best[c], "decimal") for c in ("regret", "chance"))
+    return f"{best['evaluator']} has the least regret on average, {regret}; verdicts at random have {chance}"
 
 
 _DRAWN = (EVALUATOR, TASK, Column("similarity", "Similarity", "hundredths"), ESTIMATE, _CHANCE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def payload(
         "title": "Evaluators of made-up explanations",
         "answer": _answer(named),
         "metaeval": "0.1.0",
-        "dataset": {"name": "made up", "units": units},
+        "dataset": {"name": "made up", "units": units, "clusters": "12 users"},
         "simulated": {"loud": simulated.loud, "sentence": simulated.sentence},
         "truth": "User()",
         "facts": [["Licence", "CC0"], ["Fingerprint of the data", "0123abcd" * 8]],
@@ -174,7 +175,7 @@ def _columns(units: int, keys: Sequence[str]) -> dict[str, Any]:
 def _answer(named: Sequence[str]) -> dict[str, Any]:
     trust = "run `metaeval calibrate` before trusting it"
     judges = {name: {"label": name, "words": trust} for e, name in enumerate(named) if kind_of(e) == "judge"}
-    said = f"Of {len(named)} tools, {named[0]} agrees best with the users (Pearson's r .50)."
+    said = f"Of {len(named)} tools, {named[0]} agrees best with the users (Pearson's r × 100 = 50.00)."
     return {"sentences": [said], "judges": judges, "lines": [said, *(f"{name}: {trust}." for name in judges)]}
 
 
@@ -225,6 +226,10 @@ def _tests(evaluators: int, at: Sequence[int], failing: Sequence[int]) -> dict[s
             for name, value in (("difference", -0.1), ("difference_low", -0.25), ("difference_high", 0.05))
         },
         "pAgainstBest": [0.04 if e in known[1:] else None for e in range(evaluators)],
+        "pairs": {
+            name: [value if {*pair} <= {*known} else None for pair in combinations(range(evaluators), 2)]
+            for name, value in (("difference", -0.1), ("half", 0.15), ("p", 0.04), ("all", 0.2))
+        },
         "best": known[0],
         "baseline": "Random",
         "alpha": 0.05,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -85,8 +86,30 @@ def test_the_leaderboard_opens_with_the_column_that_orders_it(show: Show) -> Non
     assert "A annotator 1 (40.00); B annotator 2 (50.00)" in re.sub(
         r"\s+", " ", page.locator(".legend").inner_text()
     )
+    assert page.locator(".axis .letter").all_text_contents() == ["people A", "B"]
+    assert page.locator("caption").first.inner_text().strip().endswith("units of 12 users in all")
     assert "p: two-sided paired permutation tests." in page.locator("main").inner_text()
     assert "seconds" not in page.locator("thead").inner_text()
+
+
+def test_any_two_rows_are_compared(show: Show) -> None:
+    given = payload()
+    names = [e["name"] for e in given["evaluators"]]
+    pairs = given["tests"][0]["pairs"]
+    place = [*combinations(range(len(names)), 2)].index((1, 3))
+    for name, value in (("difference", -0.2), ("half", 0.05), ("p", 0.0004), ("all", 0.012)):
+        pairs[name][place] = value
+    page = show(given)
+    group = page.get_by_role("group", name="Compare two evaluators")
+    group.get_by_label("Compare").select_option(names[3])
+    group.get_by_label("with").select_option(names[1])
+    said = group.get_by_role("status").inner_text()
+    assert said == (
+        f"{names[3]} is shown to be better. {names[3]} less {names[1]}: 20.00 [15.00, 25.00], "
+        f"p < 0.001; p = 0.012 corrected for all {len(pairs['p'])} pairs."
+    )
+    group.get_by_label("Compare").select_option(names[1])
+    assert group.get_by_role("status").inner_text() == "Choose two that differ."
 
 
 @pytest.mark.parametrize("width", [360, 1400])

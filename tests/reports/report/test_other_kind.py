@@ -97,6 +97,7 @@ def payload(
         title="Yes or no",
         answer={"sentences": ["Of 2 tools, one is right."], "judges": {}, "lines": []},
         dataset="questions",
+        clusters="4 people",
         simulated=REAL,
         truth="People()",
         version="0",
@@ -128,7 +129,7 @@ def test_the_leaderboard_of_shares(show: Show) -> None:
     page = show(payload(board()), width=1440)
     assert page.locator("header nav a").all_inner_texts() == ["Leaderboard", "Units", "About"]
     caption = page.locator("caption").inner_text()
-    assert caption == "Accuracy against the truth People(), any topic"
+    assert caption == f"Accuracy against the truth People(), any topic; {N} units of 4 people in all"
     assert names_of(page) == ["good", "weak", "always"]
     assert [t.split()[:2] for t in column(page, 3)] == [["87.5", "%"], ["66.7", "%"], ["50.0", "%"]]
     assert page.locator("thead").inner_text().split("\t")[0].startswith("rank")

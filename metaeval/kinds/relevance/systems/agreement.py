@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from metaeval.engine.figure import BLUE, Figure, first_choices
+from metaeval.base.spec import EvaluatorSpec
+from metaeval.engine.figure import BLUE, Figure, first_choices, largest
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.kind import KindTable
 from metaeval.kinds.relevance.measures import MeasurePair
@@ -191,7 +192,7 @@ def by_both(scored: RelevanceScored) -> pd.DataFrame:
     both["pair"] = both["measure"].where(
         both["measure"] == both["truth_measure"], both["measure"] + " against " + both["truth_measure"]
     )
-    return both.drop(columns="truth_system").assign(truth=truth)
+    return both.drop(columns="truth_system").assign(truth=EvaluatorSpec.parse(truth).short)
 
 
 def _chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
@@ -215,7 +216,18 @@ def _chart(sheet: Sheet, first: Mapping[str, str]) -> Figure:
         ROWS.mark_point(filled=True, size=60, color=BLUE, opacity=1).encode(x=x, y=y, tooltip=lines),
     )
     best = str(frame.sort_values("tau", ascending=False)["evaluator"].iloc[0])
-    return Figure(sheet, chart, first_choices(frame, {"evaluator": best, **first}, ["evaluator", "pair"]))
+    chosen = first_choices(frame, {"evaluator": best, **first}, ["evaluator", "pair"])
+    return Figure(sheet, chart, chosen, finding=_ordered_alike)
+
+
+def _ordered_alike(rows: pd.DataFrame) -> str:
+    """Say how alike the orders of the systems are, and whether both have the same best one."""
+    tau, (evaluator, truth) = rows["tau"].iloc[0], rows[["evaluator", "truth"]].iloc[0]
+    if np.isnan(tau):
+        return ""
+    best, by_truth = (largest(rows, column)["system"] for column in ("value", "truth_value"))
+    top = f"both have {best} first" if best == by_truth else f"{best} is first, not {by_truth}"
+    return f"{evaluator} orders {len(rows)} systems as {truth} does with τ {tau:.2f}: {top}"
 
 
 def _notes(scored: RelevanceScored, frame: pd.DataFrame) -> Iterator[str]:

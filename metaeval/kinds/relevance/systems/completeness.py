@@ -256,7 +256,25 @@ def _chart(sheet: Sheet, _first: Mapping[str, str]) -> Figure:
     )
     said = "Kendall's τ with the order by all labels of the truth, by labels per user."
     chart = curves(said, sheet.frame, x, y, ("tau_low", "tau_high"), lines)
-    return Figure(sheet, chart)
+    return Figure(sheet, chart, finding=_enough)
+
+
+_ALIKE = 0.9
+"""τ from which orders of systems are usually taken as alike (Voorhees 2000)."""
+
+
+def _enough(rows: pd.DataFrame) -> str:
+    """Say how many labels per user of the truth, which stands first, give nearly the order of all."""
+    truth = rows[rows["evaluator"] == rows["evaluator"].iloc[0]]
+    alike = truth[truth["tau"] >= _ALIKE]
+    if alike.empty:
+        return ""
+    least = alike.sort_values("labels_per_user").iloc[0]
+    labels, every = (f"{v:.3g}" for v in (least["labels_per_user"], truth["labels_per_user"].max()))
+    return (
+        f"{labels} labels per user of {least['evaluator']} order the systems as all {every} do "
+        f"with τ {least['tau']:.2f}"
+    )
 
 
 CURVE = KindTable(

@@ -35,12 +35,12 @@ function Lines({ axis, people }) {
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 
-/** The head of the column: numbers of the axis, a letter for each line. */
+/** The head of the column: numbers of the axis, a name for each line. */
 function AxisHead({ axis, people }) {
   return html`<span class="hidden">Interval, drawn</span>
     <svg class="axis" aria-hidden="true">
       ${people.map(({ estimate }, i) => html`<text key=${i} x=${axis.place(estimate)} y="11"
-        class="letter">${LETTERS[i % 26]}</text>`)}
+        class="letter">${i === 0 && 'people '}${people.length > 1 && LETTERS[i % 26]}</text>`)}
       ${axis.ticks.map(
         (t) => html`<text key=${t} x=${axis.place(t)} y="26">${axis.label(t)}</text>
         <line x1=${axis.place(t)} x2=${axis.place(t)} y1="30" y2="34" class="tick" />`,
@@ -69,7 +69,7 @@ function AxisLegend({ board, people, intervals, chance }) {
       ({ label, estimate }, i) => html`<span key=${i} class="person-label">
       <svg aria-hidden="true" class="swatch"><line class=${`person person-${i % 4}`} x1="1" x2="23" y1="6"
         y2="6" /></svg>
-      <b>${LETTERS[i % 26]}</b> <${Words}>${label}</${Words}> (${board.print(estimate)})${i < people.length - 1 ? '; ' : '.'}
+      ${people.length > 1 && html`<b>${LETTERS[i % 26]}</b> `}<${Words}>${label}</${Words}> (${board.print(estimate)})${i < people.length - 1 ? '; ' : '.'}
     </span>`,
     )}
   </p>`

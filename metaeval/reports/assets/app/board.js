@@ -51,4 +51,4 @@ const DimensionChoices = ({ dimensions, view, set }) =>
 /** What a table holds, and against what. */
 const BoardCaption = ({ study, name, where, children }) => html`<b>${name}</b>${
   study.truth && html` ${study.board.relation} <${Words}>${study.truth}</${Words}>`
-}${where.map((clause) => `, ${clause}`)}${children} <${Simulated} loud=${study.simulated.loud} />`
+}${where.map((clause) => `, ${clause}`)}${children}; ${plural(study.dataset.units, 'unit')} of <${Words}>${study.dataset.clusters}</${Words}> in all <${Simulated} loud=${study.simulated.loud} />`

@@ -15,8 +15,9 @@ function Leaderboard({ study, params }) {
   const offered = board.dimensions.filter((d) => mode === 'column' || !board.columns.includes(d))
   const shared = { study, rows, params, view, set }
   const narrow = useMatch('(max-width: 48rem)')
-  const judged = study.answer.lines.slice(1).map((line) => html`<li key=${line}><${Words}><${Coded} text=${line} /></${Words}></li>`)
-  const few = judged.length > 0 && judged.length <= (narrow ? 1 : 3)
+  const lines = study.answer.lines.slice(1)
+  const judged = lines.map((line) => html`<${JudgeLine} key=${line} line=${line} />`)
+  const few = judged.length > 0 && judged.length <= 3
   const choices = html`<div class="controls" role="group" aria-label="What is shown">
     ${
       modes.length > 1 &&
@@ -31,17 +32,26 @@ function Leaderboard({ study, params }) {
   return html`<section class="leaderboard">
     <h2 tabindex="-1">Leaderboard</h2>
     <p class="answer"><${Words}>${typeset(study.answer.sentences.join(' '))}</${Words}></p>
-    ${few && html`<ul class="judged">${judged}</ul>`}
+    ${few && html`<ul class="judged">${narrow ? lines.map((line) => html`<${JudgeLine} key=${line} line=${line} brief />`) : judged}</ul>`}
     ${narrow ? html`<details class="choices"><summary>Choose what is shown</summary>${choices}</details>` : choices}
     ${mode === 'column' ? html`<${OneColumn} ...${shared} />` : html`<${AllCells} ...${shared} />`}
     ${
-      narrow &&
       judged.length > 0 &&
-      !few &&
+      (narrow || !few) &&
       html`<details class="call"><summary>What is known of the judges</summary><ul>${judged}</ul></details>`
     }
     <${Glossary} study=${study} />
   </section>`
+}
+
+/** What is known of judges: first whether they may replace a person, once that was asked. */
+function JudgeLine({ line, brief }) {
+  const [first, ...others] = line.split('; ')
+  // The reasons of a brief one stand in the long one.
+  const said = brief ? first.replace(/( \([^()]*\))?\.?$/, '.') : first
+  const rest = brief ? '' : others.map((clause) => `; ${clause}`).join('')
+  const answered = first.includes('replace a person')
+  return html`<li><${Words}>${h(answered ? 'b' : Fragment, null, html`<${Coded} text=${said} />`)}<${Coded} text=${rest} /></${Words}></li>`
 }
 
 /** Columns that filter but are not shown. */

@@ -1,5 +1,6 @@
 // One column of the leaderboard: rank, rank range, interval, tests, what is missing, what it costs.
 
+const pText = (value) => `p ${value < 0.001 ? '' : '= '}${printed(value, 'p')}`
 const YES_NO = new Map([[true, 'yes'], [false, 'no']])
 
 /** The column of rank ranges, then those of who may be the best, who is better than the baseline, and by how much. */
@@ -8,7 +9,6 @@ function testColumns(study, view) {
   if (!tests) return []
   const { board } = study
   const of = (name) => ({ e }) => tests[name][e]
-  const p = (value) => `p ${value < 0.001 ? '' : '= '}${printed(value, 'p')}`
   const truth = (name, title, hint, more = () => '') => ({
     id: name,
     title,
@@ -33,7 +33,7 @@ function testColumns(study, view) {
     cell: (row) => {
       if (row.e === tests.best) return 'best'
       if (of('difference')(row) == null) return NOTHING
-      if (of('difference_low')(row) == null) return p(of('pAgainstBest')(row))
+      if (of('difference_low')(row) == null) return pText(of('pAgainstBest')(row))
       const [value, low, high] = ['difference', 'difference_low', 'difference_high'].map((n) => board.print(of(n)(row)))
       return `${value} [${low}, ${high}]`
     },
@@ -50,7 +50,7 @@ function testColumns(study, view) {
       csv: { 'rank range': of('range') },
       cell: ({ e }) => tests.range[e] || NOTHING,
     },
-    truth('mayBeBest', 'may be best', 'No evaluator is shown better', (row) => `, ${p(of('pBest')(row))}`),
+    truth('mayBeBest', 'may be best', 'No evaluator is shown better', (row) => `, ${pText(of('pBest')(row))}`),
     tests.baseline && truth('better', `better than ${tests.baseline}`, 'Shown better than this baseline'),
     against,
   ]
@@ -161,6 +161,44 @@ function TestsNote({ study, params, view }) {
     ${links.length > 0 && html` Tested: ${links.map((link, i) => [i > 0 && ' · ', link])}.`}</p>`
 }
 
+/** The place of two evaluators among all pairs, 0 and 1, 0 and 2, and so on. */
+const pairAt = (i, j, n) => (i * (2 * n - i - 1)) / 2 + j - i - 1
+
+/** Any two rows, at first the upper two that are no people: their difference, its interval, p. */
+function Compared({ study, params, view, order, set }) {
+  const tests = study.testsOf(view)
+  const { board, evaluators } = study
+  const known = order.map(({ e }) => e).filter((e) => study.cell(e, view)?.estimate != null)
+  if (!tests || known.length < 2) return null
+  const tools = known.filter((e) => evaluators[e].kind !== 'annotator')
+  const first = tools.length > 1 ? tools : known
+  const one = study.byName.get(params.one) ?? first[0]
+  const other = study.byName.get(params.other) ?? first.find((e) => e !== one)
+  const pick = (name, label, value) => html`<${Select} label=${label} value=${evaluators[value].name}
+    options=${evaluators.map((e) => [e.name, e.label])} onChange=${(to) => set({ one: evaluators[one].name, other: evaluators[other].name, [name]: to }, { replace: true })} />`
+  return html`<div class="controls compared" role="group" aria-label="Compare two evaluators">
+    ${pick('one', 'Compare', one)} ${pick('other', 'with', other)}
+    <p role="status"><${Words}>${comparison(board, evaluators, tests, one, other, view)}</${Words}></p>
+  </div>`
+}
+
+/** What is shown of two evaluators, in a sentence. */
+function comparison(board, evaluators, { pairs, alpha }, one, other, view) {
+  if (one === other) return 'Choose two that differ.'
+  const [i, j] = [one, other].sort((a, b) => a - b)
+  const at = pairAt(i, j, evaluators.length)
+  const [raw, half, single, all] = ['difference', 'half', 'p', 'all'].map((name) => pairs[name][at])
+  const [first, second] = [one, other].map((e) => evaluators[e].label)
+  if (raw == null) return `${first} and ${second} were not compared.`
+  const difference = one < other ? raw : -raw
+  const ends = half == null ? '' : ` [${board.print(difference - half)}, ${board.print(difference + half)}]`
+  const ahead = difference > 0 === board.higherIn(view) ? first : second
+  const verdict = all == null ? 'Whether they differ was not tested' : all <= alpha ? `${ahead} is shown to be better` : 'Neither is shown to be better'
+  const corrected = all === single ? '' : `; ${pText(all)} corrected for all ${count(pairs.p.length)} pairs`
+  const tested = single == null ? '' : `, ${pText(single)}${corrected}`
+  return `${verdict}. ${first} less ${second}: ${board.print(difference)}${ends}${tested}.`
+}
+
 function OneColumn({ study, rows, params, view, set }) {
   const { board } = study
   const key = study.key(view)
@@ -185,6 +223,7 @@ function OneColumn({ study, rows, params, view, set }) {
     <${DataTable} found=${found} caption=${caption} label="the leaderboard" noun="evaluator"
       rowHeader="evaluator" rowKey=${({ e }) => e}
       onSort=${(to) => set({ sort: to === 'rank' ? '' : to }, { replace: true })} />
+    <${Compared} study=${study} params=${params} view=${view} order=${found.ordered} set=${set} />
     <${AxisLegend} board=${board} people=${people} intervals=${intervals}
       chance=${board.chanceIn(view)} />
     <${TestsNote} study=${study} params=${params} view=${view} />

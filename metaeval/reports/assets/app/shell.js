@@ -60,7 +60,7 @@ function Header({ study, current, views }) {
         <h1><${Words}>${study.title}</${Words}></h1>
         <${ThemeButton} />
       </div>
-      <p class="subtitle"><${Words}>${dataset.name}</${Words}> · ${plural(dataset.units, 'unit')} ·
+      <p class="subtitle"><${Words}>${dataset.name}</${Words}> · ${plural(dataset.units, 'unit')} of ${dataset.clusters} ·
         ${' '}${plural(study.evaluators.length, 'evaluator')} · truth <${Words}>${study.truth}</${Words}></p>
       ${
         study.simulated.loud &&

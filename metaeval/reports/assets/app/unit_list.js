@@ -142,7 +142,7 @@ function UnitList({ study, params }) {
   return html`<section class="units">
     <h2 tabindex="-1">Units</h2>
     <div class="controls" role="group" aria-label="What is shown">
-      <${Choice} label="Evaluator" all=${study.evaluators.map((x) => x.name)} value=${name}
+      <${Select} label="Evaluator" options=${study.evaluators.map((x) => [x.name, x.label])} value=${name}
         onChange=${(evaluator) => set({ evaluator, page: '' })} />
       ${
         (dimension || names.length > 1) &&
