@@ -90,11 +90,8 @@ def write_outputs(
         board_file=kind.board_file,
         order=dict(results.order),
     )
-    costs, people = (
-        costs_of(scores),
-        {"people": results.people, "rated": kind.rated, "raters": raters is not None},
-    )
-    answer = answer_of(results.board, results.order, record, tests=results.tests, **people)
+    costs = costs_of(scores)
+    answer = answer_of(results.board, results.order, record, tests=results.tests, people=results.people)
     board = board_of(results.board, record, answer, by=results.order, tests=results.tests, costs=costs)
     # Seconds differ from run to run; these files are to depend on the scores alone.
     # What a later command finds of a judge is not in them either.
