@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from metaeval.reports.leaderboards import leaderboard
     from metaeval.study.pipeline import run
     from metaeval.study.steps import save
+    from metaeval.trust.auditing.page import audit
     from metaeval.trust.choice import choose
 
 _HOME = {
     "ExplanationSet": "metaeval.kinds.explanations.data.explanation_set",
     "ScoreTable": "metaeval.base.records",
+    "audit": "metaeval.trust.auditing.page",
     "choose": "metaeval.trust.choice",
     "compare": "metaeval.engine.frames",
     "correlate": "metaeval.engine.frames",
@@ -56,6 +58,7 @@ __all__ = [
     "ExplanationSet",
     "ScoreTable",
     "__version__",
+    "audit",
     "choose",
     "compare",
     "correlate",

@@ -89,6 +89,15 @@ def each(rows: Iterable[tuple[str, str]]) -> str:
     return "; ".join(f"{', '.join(a)}: {said}" if several and any(a) else said for said, a in by.items())
 
 
+def span(name: str, values: Sequence[tuple[str, float, float, float]]) -> str:
+    """Return the value and the interval of each aspect; of more than two, of the lowest and the highest."""
+    if len(values) <= 2:
+        return each((aspect, f"{name} {spread(*value)}") for aspect, *value in values)
+    by_value = sorted(values, key=lambda of: np.nan_to_num(of[1], nan=-2.0))
+    ends = [f"{spread(*value)} ({aspect})" for aspect, *value in (by_value[0], by_value[-1])]
+    return f"{name} {' to '.join(ends)}"
+
+
 def every(answers: Iterable[Usable]) -> Usable:
     """Return what holds of all: no, if it is said of one; unknown, if that is; else yes."""
     said = set(answers)
@@ -121,12 +130,14 @@ def agreement(at: Looking) -> Found:
     made = _sheets(calibration_of.make(at.run.folder, how).sheets)
     for name, own in made["calibration"].groupby("evaluator", sort=False):
         rows, more = own.to_dict("records"), at.more("calibrate", str(name), "--evaluator")
-        texts = [f"{r['by']} {spread(r['estimate'], r['low'], r['high'])}" for r in rows]
         usable = every(usable_by(r["verdict"], r["high"]) for r in rows)
-        worst = min(range(len(rows)), key=lambda i: np.nan_to_num(rows[i]["low"], nan=-2.0))
-        least = f"least on {rows[worst]['aspect']}: " if len(rows) > 1 else ""
-        reason = f"it agrees {AGREES[usable]} with people ({least}{texts[worst]})"
-        said = ("Does it agree with people on single units?", each(zip(own["aspect"], texts, strict=True)))
+        worst = min(rows, key=lambda r: np.nan_to_num(r["low"], nan=-2.0))
+        least = f"least on {worst['aspect']}: " if len(rows) > 1 else ""
+        value = spread(worst["estimate"], worst["low"], worst["high"])
+        reason = f"it agrees {AGREES[usable]} with people ({least}{worst['by']} {value})"
+        values = own.groupby("by", sort=False)[["aspect", "estimate", "low", "high"]]
+        answer = "; ".join(span(str(by), [*of.itertuples(index=False, name=None)]) for by, of in values)
+        said = ("Does it agree with people on single units?", answer)
         yield str(name), finding(*said, GATE[usable], more, reason=reason, gate=usable)
         if CONFIDENCE in made:
             sure = made[CONFIDENCE][made[CONFIDENCE]["evaluator"] == name]
@@ -141,6 +152,7 @@ _REPLACES: Mapping[str, tuple[Usable, str]] = {
     "undecided": ("unknown", "more labels decide"),
     "unknown": ("unknown", "its ratings may not be counted among people's yet"),
 }
+_SHORT = {"yes": "yes", "no": "no", "undecided": "too few labels to tell"}
 _AS_GOOD, _ONE = "Is it as good as a person?", "one rater each"
 ONE_RATER = Unchecked(
     f"people's own agreement: {_ONE}",
@@ -162,11 +174,10 @@ def like_people(at: Looking) -> Found:
             yield judge, finding(_AS_GOOD, *said, at.more("calibrate"), reason=_ONE, replace="unknown")
         return
     agree, more = made["people-agree"], at.more("replace")
-    alphas = [f"α {spread(*r)}" for r in agree[["alpha", "alpha_low", "alpha_high"]].to_numpy()]
     nothing = bool((agree["alpha_low"] <= 0).any())
     people = finding(
         "Do people agree among themselves?",
-        each(zip(agree["aspect"], alphas, strict=True)),
+        _span("α", agree, "alpha"),
         each(zip(agree["aspect"], agree["verdict"], strict=True)),
         more,
         reason="people are not shown to agree with each other on single units" * nothing,
@@ -178,9 +189,15 @@ def like_people(at: Looking) -> Found:
         deciding = own[[_REPLACES[r][0] == usable for r in own["replaces"]]]
         reason = each(zip(deciding["aspect"], deciding["verdict"], strict=True))
         effect = "; ".join(dict.fromkeys(_REPLACES[r][1] for r in deciding["replaces"]))
-        answer = each(zip(own["aspect"], own["verdict"], strict=True))
+        short = [_SHORT.get(r, verdict) for r, verdict in zip(own["replaces"], own["verdict"], strict=True)]
+        answer = f"{each(zip(own['aspect'], short, strict=True))} ({_span('ρ', own, 'advantage')})"
         yield str(name), finding(_AS_GOOD, answer, effect, more, reason=reason, replace=usable)
         yield str(name), people
+
+
+def _span(name: str, frame: pd.DataFrame, value: str) -> str:
+    columns = ["aspect", value, f"{value}_low", f"{value}_high"]
+    return span(name, [*frame[columns].itertuples(index=False, name=None)])
 
 
 _LEANS = ("verbosity", "self-preference")

@@ -10,7 +10,7 @@ import numpy as np
 from metaeval.base.counts import counted, plural_of
 from metaeval.runs.answer import Finding, Usable
 from metaeval.stats.resampling.significance import holm
-from metaeval.trust.auditing.findings import UNKNOWN, each, every, finding, spread
+from metaeval.trust.auditing.findings import UNKNOWN, each, every, finding, span, spread
 
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats
@@ -38,29 +38,36 @@ def worth(units: Sequence[Correcting], more: str, seed: int) -> Iterator[Finding
             reason="units with labels are not like the others",
             **UNKNOWN,
         )
-    rows: list[tuple[str, str]] = []
+    values: list[tuple[str, float, float, float]] = []
+    reasons: list[str] = []
     answers: list[Usable] = []
     for case in kept:
         if case.refused == "few" or case.sample.rated.sum() < 2:
-            rows.append((case.aspect, case.why))
+            reasons.append(case.why)
             answers.append("unknown")
             continue
-        r, low = case.sample.informative(0.975)
-        _, high = case.sample.informative(0.025)
-        ends = float(low[0]), float(high[0])
-        saved = [max(end, 0.0) ** 2 for end in ends]
-        as_many = 100 / (1 - max(float(r[0]), 0.0) ** 2 + 1e-9)
-        rows.append((case.aspect, f"r {spread(float(r[0]), *ends)}: 100 labels are worth {as_many:,.0f}"))
+        (r, low), (_, high) = (case.sample.informative(end) for end in (0.975, 0.025))
+        value = (float(r[0]), float(low[0]), float(high[0]))
+        values.append((case.aspect, *value))
+        saved = [max(end, 0.0) ** 2 for end in value[1:]]
+        reasons.append(f"{_worth(values[-1:])} (r {spread(*value)})")
         answers.append("yes" if saved[0] >= WORTH else "no" if saved[1] < WORTH else "unknown")
     usable = every(answers)
     yield finding(
         "What are its scores worth in labels?",
-        each(rows),
+        f"{span('r', values)}; {_worth(values)}" if values else "; ".join(dict.fromkeys(reasons)),
         _SAVES[usable],
         more,
-        reason=next(said for (_, said), answer in zip(rows, answers, strict=True) if answer == usable),
+        reason=next(why for why, answer in zip(reasons, answers, strict=True) if answer == usable),
         labels=usable,
     )
+
+
+def _worth(values: Sequence[tuple[str, float, float, float]]) -> str:
+    """Say what labels are worth with scores of such correlations: 1 / (1 − r²) labels each."""
+    many = sorted(100 / max(1 - max(r, 0.0) ** 2, 0.001) for _, r, _, _ in values)
+    ends = dict.fromkeys(f"{n:,.0f}" for n in (many[0], many[-1]))
+    return f"100 labels with its scores are worth {' to '.join(ends)}"
 
 
 _SAVES: Mapping[Usable, str] = {
