@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import pandas as pd
 
-from metaeval.base.errors import DataError, one_of
+from metaeval.base.errors import DataError, MetaevalError, one_of, unknown
 from metaeval.base.progress import progress
 from metaeval.data.labels import SIDES, LabelTable
 from metaeval.engine.alignment.prepared import Matched
@@ -25,14 +25,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from metaeval.analysis.families import Family
     from metaeval.base.records import DataOfKind, Evaluator, Scale, ScoreTable
-    from metaeval.engine.board import Board
+    from metaeval.engine.board import Board, Cell
     from metaeval.engine.cells import Cells
     from metaeval.engine.drilldown import Groups, UnitView
     from metaeval.engine.figure import Figure
     from metaeval.engine.files import Parquet
     from metaeval.engine.passes import Loaded
     from metaeval.kinds.study import Study
+
+NONE = "(none)"
+"""Stands for an empty value of a column."""
 
 S_co = TypeVar("S_co", bound="Study", covariant=True)
 T = TypeVar("T")
@@ -90,9 +94,14 @@ class Scored(Generic[S_co]):
     def board(self) -> Board:
         """The estimates of all cells; what orders the leaderboard is shown first."""
         board: Board = self.cells.board()
-        by = self.study.by
+        by = self.study.ordered_by
         first = (replace(d, first=by[d.name]) if by else d for d in board.dimensions)
         return replace(board, dimensions=tuple(first))
+
+    def read_by_cells(self) -> dict[str, pd.DataFrame]:
+        """Return the tables that estimates read, by file."""
+        _ = self.cells
+        return dict(self._tables)
 
     def units(self, known: pd.DataFrame) -> pd.DataFrame:
         """Return what is known of each unit, in the order of the aligned scores.
@@ -112,6 +121,24 @@ class Scored(Generic[S_co]):
     def matched(self) -> Matched:
         """Scores and truth under the policy of the study, aligned once."""
         return Matched(self.scores, self.truth, self.study.policy)
+
+    @property
+    def confidence(self) -> float:
+        """That of intervals."""
+        return (self.study.bootstrap or Bootstrap()).confidence
+
+    def families(self, cell: Cell) -> list[Family]:
+        """Return the families of evaluators in a cell, and what is known of single replies."""
+        from metaeval.analysis.families import families_in, without_each_reply
+
+        less = [replace(self, scores=scores).cells for scores in without_each_reply(self.scores)]
+        return families_in(self.study.family, self.cells, cell, self.confidence, less)
+
+    def with_totals(self, board: Board, cell: Cell) -> Board:
+        """Return a board in which members of families have their total interval in a cell."""
+        from metaeval.analysis.families import with_totals
+
+        return with_totals(board, self.families(cell), cell)
 
 
 INTERVALS = "{intervals}"
@@ -286,7 +313,7 @@ class StudyKind(ABC):
         study, cells = scored.study, scored.cells
         with progress(cells.phase):
             board = scored.board
-        order = study.by or board.cell()
+        order = study.ordered_by or board.cell()
         with progress("testing"):
             tests = cells.tested(order, study.tests) if study.tests else []
             compared = [cells.compare(*first) for first in tests[:1]]  # the longest, and in threads itself
@@ -326,19 +353,18 @@ class StudyKind(ABC):
 
     def families(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return the sheets of the families of evaluators, in the cell that orders the leaderboard."""
-        study = scored.study
-        if not study.family:
+        if not scored.study.family:
             return []
         from metaeval.analysis.families import family_sheets
 
-        cell = study.by or scored.board.cell()
+        cell = scored.study.ordered_by or scored.board.cell()
         return family_sheets(
-            study.family,
-            scored.cells,
-            scored.board,
-            cell,
+            scored.families(cell),
+            ", ".join(cell.values()),
+            scored.board.form,
             cluster=scored.matched.prepared.cluster_name(),
-            confidence=(study.bootstrap or Bootstrap()).confidence,
+            confidence=scored.confidence,
+            simulated=scored.board.simulated,
         )
 
     def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:
@@ -425,3 +451,18 @@ class StudyKind(ABC):
         """Return what is known of the units: some of the key columns, and others to tell units apart by."""
         columns = {column.name: list(column.texts) for column in self.unit_view(data, ()).columns}
         return [data.units.assign(**columns)]
+
+    def column(self, data: DataOfKind, name: str) -> pd.DataFrame:
+        """Return a column of one of the tables of a data set, such as that of its users.
+
+        The frame has a row per key of that table: its key columns, and ``category``, the column as text.
+        `MetaevalError` is raised if no table has it.
+        """
+        tables = self.about_units(data)
+        for table in tables:
+            if name in table.columns:
+                by = [k for k in data.keys if k in table.columns]
+                text = table[name].astype(object).where(table[name].notna(), "").astype(str).str.strip()
+                return table[by].astype(str).assign(category=text.where(text != "", NONE))
+        have = dict.fromkeys(str(c) for table in tables for c in table.columns)
+        raise MetaevalError(unknown(f"data set {data.name!r} has no column", name, have))
