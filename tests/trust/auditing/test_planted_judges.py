@@ -65,7 +65,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pd.concat(t[[*keys, "evaluator", "aspect", "score"]] for t in scores).to_csv(
             data / "scores.csv", index=False
         )
-        study = {"dataset": str(data), "bootstrap": {"resamples": 200}, "tests": None, "details": False}
+        study: dict[str, object] = {
+            "dataset": str(data),
+            "bootstrap": {"resamples": 200},
+            "tests": None,
+            "details": False,
+        }
         study |= {"levels": ["dataset"], "coefficients": ["pearson"]}
         me.run({**study, "evaluators": {name: f"Recorded('{name}')" for name in judges}}, out=folder / name)
     return folder
@@ -99,7 +104,7 @@ def test_the_page_and_the_answer_of_the_run_say_the_same(runs: Path, tmp_path: P
     assert made.code == 1
     assert made.first[0].startswith("good: may serve as a gate: it agrees enough with people (")
     assert made.first[1].startswith("noisy: may not serve as a gate: it agrees too little with people (")
-    verdicts, found, unchecked, configuration = made.sheets
+    verdicts, found, unchecked, configuration = [sheet for sheet in made.sheets if sheet]
     assert list(verdicts.frame["usable"]) == ["yes", "no"]
     assert "60 users and 720 units rated by users, and on 3 other people" in verdicts.notes[0]
     noisy = found.frame[found.frame["judge"] == "noisy"]
