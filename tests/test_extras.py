@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from metaeval.base.errors import MissingExtraError
@@ -17,6 +18,7 @@ from metaeval.kinds.known_items import text_vectors
 from metaeval.kinds.registry import build
 from metaeval.llm.store.replies import database_at
 from metaeval.reports.drawing import check_drawing
+from metaeval.stats.ranking.comparisons import Games, graph_strengths
 from tests.docs.commands import EXTRAS
 
 OURS = {"docs", "lint", "release", "test"}
@@ -38,6 +40,7 @@ def _log(tmp_path: Path, sample: Path) -> None:
     cli.main(list(map(str, words)), standalone_mode=False)
 
 
+_NO_GAME = Games(np.zeros(0, int), np.zeros(0, int), np.zeros(0), 0)
 NEEDS: dict[str, tuple[str, str, Callable[[Path, Path], object]]] = {
     "crowd": ("crowdkit", "DawidSkene", lambda *_: build("DawidSkene(Annotator('1'))").check(None, ())),
     "exposure": ("sklearn", "similarity by TF-IDF", lambda *_: text_vectors(["a"])),
@@ -46,6 +49,11 @@ NEEDS: dict[str, tuple[str, str, Callable[[Path, Path], object]]] = {
     "inspect": ("inspect_ai.log", "reading a log of inspect", _log),
     "ja": ("MeCab", "tokenize='ja-mecab'", lambda *_: check_tokenizer("ja-mecab")),
     "ko": ("mecab_ko", "tokenize='ko-mecab'", lambda *_: check_tokenizer("ko-mecab")),
+    "pairs": (
+        "evalica",
+        "strengths by eigen",
+        lambda *_: graph_strengths("eigen", _NO_GAME, np.ones((0, 1))),
+    ),
     "postgres": ("psycopg", "a store in PostgreSQL", lambda *_: database_at("postgresql://h/d")),
     "ray": ("ray", "engine 'ray'", lambda *_: workers_of(JudgingOptions(), "ray")),
 }
