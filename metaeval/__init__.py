@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from metaeval.reports.leaderboards import leaderboard
     from metaeval.study.pipeline import run
     from metaeval.study.steps import save
+    from metaeval.trust.auditing.page import audit
     from metaeval.trust.choice import choose
     from metaeval.trust.improvement import improve
 
 _HOME = {
     "ExplanationSet": "metaeval.kinds.explanations.data.explanation_set",
     "ScoreTable": "metaeval.base.records",
+    "audit": "metaeval.trust.auditing.page",
     "choose": "metaeval.trust.choice",
     "compare": "metaeval.engine.frames",
     "correlate": "metaeval.engine.frames",
@@ -58,6 +60,7 @@ __all__ = [
     "ExplanationSet",
     "ScoreTable",
     "__version__",
+    "audit",
     "choose",
     "compare",
     "correlate",

@@ -29,6 +29,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "cite": "catalogue",
     },
     "Trust in judges": {
+        "audit": "trust.auditing.page:audit",
         "calibrate": "trust.calibration.calibrating:calibration_of",
         "replace": "trust.replacement_tables:replacing_of",
         "biases": "trust.bias.biases:biases_of",
@@ -71,6 +72,9 @@ SENTENCES: Mapping[str, str] = {
     "ensembles": "Compare the means of all subsets of the judges of the finished run in the folder RUN.",
     "generators": "Rank the generators of the finished run in the folder RUN by ratings and by evaluators.",
     "power": "Estimate how many users are needed to tell two evaluators of the run in RUN apart.",
+    "audit": (
+        "Say in one page whether the judges of the finished run RUN may be used, and what that rests on."
+    ),
     "calibrate": (
         "Measure how far the evaluators of a run, a data set or an export of another tool agree with people."
     ),

@@ -94,6 +94,7 @@ def prints_sheets(
             sheets: Sheets = found if isinstance(found, list | tuple) else [found]
             answer = getattr(made, "answer", None)
             lines, answers = (answer.trust(made.found), answer.record) if answer else ([], None)
+            lines = getattr(made, "first", ()) or lines
             if answered:
                 lines, answers = _answers(_given())
             tell_sheets(sheets, suffix, out, lines=lines, answer=answers)

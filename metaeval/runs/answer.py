@@ -11,7 +11,8 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import pandas as pd
 from pydantic import Field
@@ -35,16 +36,78 @@ _CHANCE = "Random"
 """The name of the evaluators that score by chance."""
 
 
+Use: TypeAlias = Literal["gate", "leaderboard", "replace", "labels"]
+Usable: TypeAlias = Literal["yes", "no", "unknown"]
+USES: Mapping[Use, str] = {
+    "gate": "serve as a gate",
+    "leaderboard": "order what it scores",
+    "replace": "replace a person",
+    "labels": "save labels",
+}
+"""What a judge may be used for → how a sentence says it."""
+_MAY: Mapping[Usable, str] = {
+    "yes": "may {}",
+    "no": "may not {}",
+    "unknown": "whether it may {} cannot be told",
+}
+
+
+class Finding(Facts):
+    """A question about a judge, its answer, and what that changes."""
+
+    question: str
+    answer: str
+    """With its interval."""
+    effect: str
+    """What it does to a conclusion."""
+    more: str
+    """The command that shows more."""
+    reason: str = ""
+    """The answer as a clause: why a judge may be used or not."""
+    uses: dict[Use, Usable] = Field(default_factory=dict)
+    """What it says of each use that depends on it."""
+
+
 class JudgeTrust(Facts):
     """What commands on the run found of a judge."""
 
     label: str
     found: dict[str, str]
     """Command → what it found, as a clause; empty for one that is still to be run."""
+    findings: list[Finding] = Field(default_factory=list)
+    """What an audit found."""
+
+    def usable(self, use: Use) -> Usable:
+        """Say whether the judge may be used: not if one finding speaks against it, unknown if one is."""
+        said = {finding.uses[use] for finding in self.findings if use in finding.uses}
+        return "no" if "no" in said else "yes" if said == {"yes"} else "unknown"
+
+    def reasons(self, use: Use) -> str:
+        """Return why the judge may be used or not, or why that cannot be told."""
+        usable = self.usable(use)
+        found = [f.reason for f in self.findings if f.reason and f.uses.get(use) == usable]
+        return "; ".join(dict.fromkeys(found)) or "nothing here tells"
+
+    def verdict(self, use: Use) -> str:
+        """Say in a clause whether the judge may be used, and why."""
+        return f"{_MAY[self.usable(use)].format(USES[use])}: {self.reasons(use)}"
+
+    @property
+    def verdicts(self) -> str:
+        """The verdicts on all uses, without why."""
+        by: dict[Usable, list[str]] = {"yes": [], "no": [], "unknown": []}
+        for use, does in USES.items():
+            by[self.usable(use)].append(does)
+        word = {"yes": "and"}
+        return "; ".join(
+            _MAY[usable].format(_listed(does, word.get(usable, "or"))) for usable, does in by.items() if does
+        )
 
     @property
     def words(self) -> str:
         """What was found, and what to run."""
+        if self.findings:
+            return self.verdicts
         # Whether it may replace people is what is asked first.
         first = sorted(self.found, key=lambda command: command != "replace")
         known = "; ".join(filter(None, map(self.found.__getitem__, first)))
@@ -106,10 +169,16 @@ def read_answer(folder: Path, record: Record | None = None) -> RunAnswer:
     return RunAnswer.model_validate_json(read_output(folder, ANSWER, record).read_text(encoding="utf-8"))
 
 
-def add_found(folder: Path, command: str, found: Mapping[str, str]) -> RunAnswer | None:
+def add_found(
+    folder: Path,
+    command: str,
+    found: Mapping[str, str],
+    findings: Mapping[str, Sequence[Finding]] = MappingProxyType({}),
+) -> RunAnswer | None:
     """Add what a command found of each judge to the answer of a finished run, and return it.
 
-    A run that may not be written keeps the answer that it has, and one that has none gets none.
+    ``found`` has a clause for each judge, and ``findings`` those of an audit. A run that may not be written
+    keeps the answer that it has, and one that has none gets none.
     """
     record = read_record(folder)
     if ANSWER not in record.outputs:
@@ -118,7 +187,8 @@ def add_found(folder: Path, command: str, found: Mapping[str, str]) -> RunAnswer
     judges = dict(answer.judges)
     for name, clause in found.items():
         known = judges.get(name) or JudgeTrust(label=record.names.get(name, name), found={})
-        judges[name] = known.model_copy(update={"found": {**known.found, command: clause}})
+        more = {"findings": [*findings[name]]} if name in findings else {}
+        judges[name] = known.model_copy(update={"found": {**known.found, command: clause}, **more})
     answer = answer.model_copy(update={"judges": judges})
     with contextlib.suppress(OSError):
         rewrite_output(folder, ANSWER, lambda _: answer.text)
@@ -162,9 +232,7 @@ def answer_of(
     *,
     tests: Comparisons | None = None,
     people: Sequence[PeopleLine] = (),
-    rated: bool = True,
-    raters: bool = False,
-    kept: Mapping[str, JudgeTrust] | None = None,
+    kept: Mapping[str, JudgeTrust] = MappingProxyType({}),
 ) -> RunAnswer:
     """Say what a run found.
 
@@ -174,10 +242,6 @@ def answer_of(
         The estimates, the cell that orders the leaderboard, and its tests.
     people
         How well people agree, by cell.
-    rated
-        Whether scores are ratings, which commands can hold against people's.
-    raters
-        Whether annotators rated units beside the truth.
     kept
         What is known of judges already.
     """
@@ -185,14 +249,10 @@ def answer_of(
     found = _Found(board, order, record, tests)
     at_order = [p for p in people if dict(p.at) == dict(order)]
     line, again = (next((p for p in at_order if p.again == repeated), None) for repeated in (False, True))
-    commands = [*(["calibrate", *["replace"] * raters, "biases"] if rated else [])]
     judges = {
-        name: JudgeTrust(
-            label=board.label(name),
-            found=dict.fromkeys(commands, "") | (kept[name].found if kept and name in kept else {}),
-        )
+        name: kept.get(name, JudgeTrust(label=board.label(name), found={"audit": ""}))
         for name, kind in record.kinds.items()
-        if kind == Kind.JUDGE and commands
+        if kind == Kind.JUDGE
     }
     return found.answer(line, again, judges)
 
@@ -394,9 +454,9 @@ class _Found:
         return f"{self.measured(line.estimate)}{ends}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str], word: str = "and") -> str:
     *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
+    return f"{', '.join(most)} {word} {last}" if most else last
 
 
 def _few(names: Sequence[str]) -> str:

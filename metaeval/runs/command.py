@@ -22,7 +22,7 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.figure import Figure, figure_payload
 from metaeval.engine.sheet import Sheet
 from metaeval.reports.report_model import sheets_payload, with_sheets
-from metaeval.runs.answer import RunAnswer, add_found
+from metaeval.runs.answer import Finding, RunAnswer, add_found
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import RECORD, REPORT, read_record, rewrite_output
 
@@ -87,10 +87,14 @@ class Printed:
     """As of `metaeval.reports.report_model.with_sheets`, as the figures are."""
     found: Mapping[str, str] = field(default_factory=dict)
     """Judge of a run → what was found of it, as a clause for `metaeval.runs.answer`."""
+    findings: Mapping[str, Sequence[Finding]] = field(default_factory=dict)
+    """The same as an audit has it."""
     answer: RunAnswer | None = None
     """That of the run, with what was found."""
+    first: Sequence[str] = ()
+    """What is said first; of a run that has an answer, its sentences on the judges, if left out."""
     code: int | None = None
-    """The exit code of a check, which the report does not show."""
+    """The exit code of a check, which the report does not show unless it is an audit."""
 
 
 class Command:
@@ -146,11 +150,11 @@ class Command:
         names = read_record(folder).names if (folder / RECORD).is_file() else {}
         sheets = [_marked(sheet, simulated, names) for sheet in made.sheets if sheet]
         figures = [replace(figure, sheet=_marked(figure.sheet, simulated, {})) for figure in made.figures]
-        answer = add_found(folder, self.name, made.found) if names and made.found else None
+        answer = add_found(folder, self.name, made.found, made.findings) if names and made.found else None
         made = replace(made, sheets=sheets, figures=figures, answer=answer)
         for path, content in made.files.items():
             write_text(path, content)
-        if self.view and made.code is None:
+        if self.view and (made.code is None or made.findings):
             show_in_report(folder, self.view, made)
         return made
 

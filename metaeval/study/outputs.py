@@ -107,12 +107,11 @@ def write_outputs(
     )
     if todo.study.interval == "total":
         results = replace(results, board=scored.with_totals(results.board, results.order))
-    costs, people = (
-        costs_of(scores),
-        {"people": results.people, "rated": kind.rated, "raters": raters is not None},
-    )
+    costs = costs_of(scores)
     kept = kept_judges(todo.out, record, scores, ratings)
-    answer = answer_of(results.board, results.order, record, tests=results.tests, kept=kept, **people)
+    answer = answer_of(
+        results.board, results.order, record, tests=results.tests, people=results.people, kept=kept
+    )
     board = board_of(results.board, record, answer, by=results.order, tests=results.tests, costs=costs)
     # Seconds differ from run to run; these files are to depend on the scores alone.
     # What a later command finds of a judge is not in them either.

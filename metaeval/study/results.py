@@ -146,7 +146,7 @@ def read_board(
         tests, answer = opened.tests(), read_answer(opened.folder, record)
     else:
         tests = open_run(folder).scored.cells.compare(by, Tests(**options)) if options else None
-        answer = answer_of(board, by, record, tests=tests, rated=False)
+        answer = answer_of(board, by, record, tests=tests).model_copy(update={"judges": {}})
     name, costs = Path(folder).resolve().name, costs_of(opened.scores)
     return board_of(board, record, answer, coefficients or None, name=name, by=by, tests=tests, costs=costs)
 

@@ -160,7 +160,7 @@ def test_a_judge_has_a_line_of_trust_and_what_is_still_to_be_run(tmp_path: Path)
     answer = read_answer(run)
     assert answer.lines[0] == " ".join(answer.sentences)
     names = list(answer.judges)
-    assert all(": run `metaeval calibrate`" in line for line in answer.lines[1:])
+    assert all(": run `metaeval audit` before trusting it" in line for line in answer.lines[1:])
     changed = add_found(run, "calibrate", {names[0]: "cannot serve as a gate: agrees too little"})
     assert read_answer(run) == changed
     (line,) = changed.trust(names[:1])

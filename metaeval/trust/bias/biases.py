@@ -238,6 +238,19 @@ def biases_of(run: OpenRun, how: Biasing) -> Printed:
     tendency, sensitivity to the wording of the prompt, and repeatability. Each is a number with an interval
     and a test. The run's report.html shows them afterwards.
     """
+    measured, ranking, notes = measured_of(run, how)
+    sheets = bias_sheets(measured, ranking, run.board, notes=notes)
+    if not sheets:
+        names = [name for of in judges_of(run, how.judges) for name in of]
+        raise MetaevalError(
+            f"nothing can be measured for {', '.join(names)}: there is no unit with a score and a rating, "
+            "and no pair with a verdict in both orders; name other evaluators with --judge"
+        )
+    return Printed(sheets, found=_clauses(measured.tests))
+
+
+def measured_of(run: OpenRun, how: Biasing) -> tuple[Biases, pd.DataFrame | None, list[str]]:
+    """Return the biases of judges of a run, its leaderboard, and sentences on what was left out."""
     names, pairwise = judges_of(run, how.judges)
     author = author_key(run.nouns)
     generators = tuple(sorted(run.truth[author].astype(str).unique())) if author else ()
@@ -267,14 +280,7 @@ def biases_of(run: OpenRun, how: Biasing) -> Printed:
     notes += _without_family(family_of_each, every, generators)
     if units and (others := ", ".join(j for j in units.judges if j not in units.rates)):
         notes.append(f"Leniency and range use need ratings on the truth's scale. Left out: {others}.")
-    notes += run.record.data.scale.averaged
-    sheets = bias_sheets(measured, ranking, run.board, notes=notes)
-    if not sheets:
-        raise MetaevalError(
-            f"nothing can be measured for {', '.join(every)}: there is no unit with a score and a rating, "
-            "and no pair with a verdict in both orders; name other evaluators with --judge"
-        )
-    return Printed(sheets, found=_clauses(measured.tests))
+    return measured, ranking, [*notes, *run.record.data.scale.averaged]
 
 
 def _clauses(tests: Sequence[Test]) -> dict[str, str]:

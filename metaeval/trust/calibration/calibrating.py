@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import pandas as pd
@@ -42,12 +41,12 @@ from metaeval.study.plan import column_of
 from metaeval.trust.calibration.maps import conformal_sheet, half_widths, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     Bands,
+    calibration_text,
     gate_clauses,
     is_calibrated,
     make_calibration,
     read_calibration,
     state_of,
-    write_calibration,
 )
 from metaeval.trust.calibration.sheets import (
     Calibrating,
@@ -134,7 +133,7 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
     maps = map_fits(data, scale=labelled.scale, bootstrap=bootstrap, cluster=folds)
     simulated = labelled.scores.simulation.among(data.evaluators)
     judges = [n for n in data.evaluators if labelled.scores.kinds.get(n) == Kind.JUDGE]
-    found: dict[str, str] = {}
+    found, files = dict[str, str](), dict[Path, str]()
     if how.save is not None or not of_data:
         about = {**labelled.about, "simulated": bool(simulated)}
         choice: dict[str, Any] = {
@@ -144,7 +143,7 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
             "bootstrap": bootstrap,
         }
         made = make_calibration(measured, maps, signatures=labelled.scores.signatures, about=about, **choice)
-        write_calibration(made, how.save if how.save is not None else folder / CALIBRATION)
+        files[how.save if how.save is not None else folder / CALIBRATION] = calibration_text(made)
         if not of_data:
             told = how.evaluators or judges
             found = {name: clause for name, clause in gate_clauses(made).items() if name in told}
@@ -159,20 +158,17 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
     lead = len(stated) > 1  # else no judge states a confidence
     chance = evaluators_beyond_chance(measured, weighing, how.by) if weighing else None
     every = [*stated[:lead], *sheets, chance, *stated[lead:], fitted, intervals]
-    return _made(every, labelled, data.evaluators, found)
+    return replace(_made(every, labelled, data.evaluators), found=found, files=files)
 
 
 def _made(
     sheets: Sequence[Sheet | None],
     labelled: LabelledScores,
     evaluators: Sequence[str],
-    found: Mapping[str, str] = MappingProxyType({}),
 ) -> Printed:
     simulated = labelled.scores.simulation.among(evaluators)
     there = [sheet for sheet in sheets if sheet]
-    return Printed(
-        there, simulated, figures=reliability_figures(there), within=half_widths(there), found=found
-    )
+    return Printed(there, simulated, figures=reliability_figures(there), within=half_widths(there))
 
 
 def _confidence(

@@ -181,8 +181,12 @@ def gate_clauses(calibration: Calibration) -> dict[str, str]:
 
 def write_calibration(calibration: Calibration, path: str | os.PathLike[str]) -> None:
     """Write a calibration, in full or not at all; the same numbers give the same bytes."""
-    text = json.dumps(calibration, indent=1, ensure_ascii=False, allow_nan=False)
-    write_text(path, text + "\n")
+    write_text(path, calibration_text(calibration))
+
+
+def calibration_text(calibration: Calibration) -> str:
+    """Return the content of its file."""
+    return json.dumps(calibration, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def make_calibration(

@@ -91,7 +91,7 @@ function SheetTable({ study, sheet }) {
 
 /** Made once for each name, so that a view which is shown stays the same component. */
 const sheetView = once((name) => {
-  const command = { calibration: 'calibrate' }[name] ?? name
+  const command = { calibration: 'calibrate', trust: 'audit' }[name] ?? name
   const title = capital(name)
   const sheetsOf = ({ sheets }) => sheets.filter(({ view }) => view === name)
   const view = ({ study, params }) => {

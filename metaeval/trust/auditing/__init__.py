@@ -1,0 +1,1 @@
+"""Whether judges may be used for something."""
