@@ -132,7 +132,9 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
     """
     joined = join_runs(runs)
     cell, cells = joined.cell(how.statistic), joined.cells
-    board = cells.board(cell, intervals=False)
+    board = joined.runs[joined.ruling].board
+    if not all(cell[d.name] in d.choices for d in board.dimensions):
+        board = cells.board(cell, intervals=False)
     words = board.words(cell).removesuffix(f", {board.unit}")
     estimated = cells.estimated(cell)
     printed = {n: shown for run in joined.runs.values() for n, shown in run.record.names.items()}
@@ -214,10 +216,9 @@ def _among(joined: JoinedRuns, patterns: Sequence[str], known: Sequence[str]) ->
     """Return the evaluators that patterns name; without, all but baselines and what is part of the truth."""
     if not patterns:
         in_truth = {
-            of_run[run]
+            joined.columns[name][run]
             for run, opened in joined.runs.items()
-            for name, of_run in joined.columns.items()
-            if name in opened.record.in_truth and run in of_run
+            for name in opened.record.in_truth
         }
         kinds = joined.scores.kinds
         return [name for name in known if kinds.get(name) != Kind.BASELINE and name not in in_truth]
@@ -293,7 +294,7 @@ def _sealed_sentence(of: _Candidates, sealed: OpenedFacts | None) -> str:
     """Say what the sealed clusters said of the chosen one; empty if they were not opened."""
     if sealed is None:
         return ""
-    few = f" (few {of.clusters})" if sealed.n < FEW_TO_CHOOSE else ""
+    few = " (few)" if sealed.n < FEW_TO_CHOOSE else ""
     return (
         f" On the {sealed.n:,} sealed {of.clusters}{few}, opened {sealed.date} for this one alone, it has "
         f"{of.sealed_said(sealed)}."
