@@ -120,7 +120,7 @@ def run(
 
         todo = plan(study, out, **asking)
         if dry_run:
-            dry = _plan_text(todo)
+            dry = plan_text(todo)
         else:
             folder, record, already = _completed(todo, offline=offline, wait=wait)
     if dry_run:
@@ -247,7 +247,7 @@ def _units(record: Record) -> str:
     return f"{rated:,} of {units} ({without:,} {have} no rating by {record.truth.spec}{keep})"
 
 
-def _plan_text(todo: Plan) -> tuple[str, dict[str, Any], list[ModelEvaluator]]:
+def plan_text(todo: Plan) -> tuple[str, dict[str, Any], list[ModelEvaluator]]:
     """Return what a dry run says of a plan, its facts, and the judges that have calls to make."""
     from metaeval.judging.asking import places_of
     from metaeval.judging.estimate import estimates, total_of

@@ -136,7 +136,7 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
         try:
             scoring, inputs = todo.scoring, todo.inputs(offline=offline)
             known = {} if kept else before.prices
-            with _asking(todo, known, offline=offline, wait=wait) as prices:
+            with asking_of(todo, known, offline=offline, wait=wait) as prices:
                 record = record if prices is None else record.having(prices=prices)
                 truth = todo.truth.whole()
                 if not kept:
@@ -169,7 +169,7 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
 
 
 @contextlib.contextmanager
-def _asking(
+def asking_of(
     todo: Plan, prices: Mapping[str, dict[str, str]], *, offline: bool, wait: bool
 ) -> Iterator[dict[str, dict[str, str]] | None]:
     """Let the judges of a plan ask, by batches or workers if it says so.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from metaeval.base.counts import plural_of
+from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import Kind
+from metaeval.base.simulation import REAL
+from metaeval.data.verdicts import read_verdicts
 from metaeval.engine.ranks import Rank
 from metaeval.engine.sheet import Column, Form, table, value_text
 from metaeval.judging.cost import costs_of
@@ -23,9 +25,14 @@ from metaeval.stats.resampling.cluster_sums import is_smooth
 from metaeval.stats.resampling.rank_ranges import contributions
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
 from metaeval.trust.sealed_test import open_for, opened_before
+from metaeval.trust.verdicts.accuracies import accuracies, refuse_several_aspects
+from metaeval.trust.verdicts.accuracy import with_gold
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from metaeval.base.records import ScoreTable
+    from metaeval.engine.board import Cell
     from metaeval.engine.cells import Estimated
     from metaeval.runs.record import OpenedFacts
     from metaeval.stats.resampling.cluster_sums import Statistic
@@ -56,7 +63,7 @@ class ChoiceOptions(Typed):
     seed: Seed = 0
 
 
-class _Candidates:
+class Contest:
     """Candidates in one cell: their estimates, higher is better, and the contributions of clusters."""
 
     def __init__(
@@ -76,7 +83,7 @@ class _Candidates:
             raise MetaevalError(
                 f"there are {len(there)} candidates with a value of {words}; choosing takes two"
             )
-        self.values = np.array([known[i][0] for i in there])
+        self.estimates = np.array([known[i][0] for i in there])
         self.psi = np.stack([known[i][1] for i in there])
 
     def _known(self, statistic: Statistic) -> tuple[float, Floats]:
@@ -114,47 +121,42 @@ class _Candidates:
         def of(members: tuple[int, ...]) -> tuple[float, Floats]:
             return self._known(mean([self.names[i] for i in members]))
 
-        best = tuple(sorted(np.argsort(-self.values, kind="stable")[:most].tolist()))
+        best = tuple(sorted(np.argsort(-self.estimates, kind="stable")[:most].tolist()))
         return {
             "candidate": f"mean of the best {most}: {', '.join(map(self.label, best))}",
             "shown": self.sign * of(best)[0],
-            "fresh": self.sign * cross_validated(self.values, self.psi, most, of, seed=seed),
+            "fresh": self.sign * cross_validated(self.estimates, self.psi, most, of, seed=seed),
         }
 
 
 @command("choose", view="choose")
-def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
+def choose(runs: Annotated[Places, "RUN...|FILE"], how: ChoiceOptions) -> Printed:
     """Choose the best of the candidates of the finished runs RUN, and say what the choice is worth.
 
     The best of several on few labels looks better than it is: the value on fresh ones is expected to be
     lower, and another candidate may be the best. Prints both, what may be lost, and how many labels would
     settle it. The report of the last run shows the tables.
+    In place of RUN, it takes a FILE of verdicts on pairs with gold preferences, made by `metaeval verdicts
+    import`: its judges are compared by their accuracy.
     """
-    joined = join_runs(runs)
-    cell, cells = joined.cell(how.statistic), joined.cells
-    board = joined.runs[joined.ruling].board
-    if not all(cell[d.name] in d.choices for d in board.dimensions):
-        board = cells.board(cell, intervals=False)
-    words = board.words(cell).removesuffix(f", {board.unit}")
-    estimated = cells.estimated(cell)
-    printed = {n: shown for run in joined.runs.values() for n, shown in run.record.names.items()}
-    of = _Candidates(_among(joined, how.among, [*estimated.statistics]), estimated, words, printed)
-    costs, unit = _costs(joined.scores, of.names)
+    of, told = _of_verdicts(runs[0], how) if len(runs) == 1 and runs[0].is_file() else _of_runs(runs, how)
+    costs, unit = costs_among(told.scores, of.names) if told.scores else (np.full(len(of.names), np.nan), "")
     if (how.cheapest or how.cost) and not unit:
         raise MetaevalError("no run says what a candidate costs; leave out --cheapest and --cost")
     columns = of.psi.shape[1]
-    error = float(np.sqrt((of.psi[of.values.argmax()] ** 2).sum() / columns / (columns - 1)))
+    error = float(np.sqrt((of.psi[of.estimates.argmax()] ** 2).sum() / columns / (columns - 1)))
     slack = {"slack": error} if how.cheapest else {}
-    found = best_of(of.values, of.psi, costs, **slack, share=estimated.share, alpha=_ALPHA, seed=how.seed)
+    share = of.estimated.share
+    found = best_of(of.estimates, of.psi, costs, **slack, share=share, alpha=_ALPHA, seed=how.seed)
     averages = [of.averaged(most, how.seed) for most in how.average or ()]
-    sealed = open_for(joined, of.names[found.chosen], cell, alpha=_ALPHA) if how.open else None
-    form: Form = "share" if estimated.share else "decimal"
-    ranks, order = found.ranks, np.argsort(-of.values, kind="stable")
+    form: Form = "share" if share else "decimal"
+    sealed = _opened(told, of.names[found.chosen]) if how.open else None
+    ranks, order = found.ranks, np.argsort(-of.estimates, kind="stable")
     rows = [
         {
             "candidate": of.names[i],
             "chosen": bool(i == found.chosen),
-            "shown": of.sign * of.values[i],
+            "shown": of.sign * of.estimates[i],
             "p_best": ranks.p_best[i],
             "may_be_best": bool(found.contenders[i]),
             "chance": found.chance[i],
@@ -166,7 +168,7 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
     low, high = sorted((of.sign * found.low, of.sign * found.high))
     value = {
         "candidate": of.names[found.chosen],
-        "shown": of.sign * of.values[found.chosen],
+        "shown": of.sign * of.estimates[found.chosen],
         "fresh": of.sign * found.fresh,
         "low": low,
         "high": high,
@@ -177,7 +179,7 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
     }
     candidates = table(
         "choose",
-        _sentence(of, found, value, averages, how) + _sealed_sentence(of, sealed),
+        _sentence(of, found, value, averages, how) + sealed_sentence(of, sealed),
         rows,
         (
             Column("candidate", "Candidate"),
@@ -189,7 +191,7 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
             Column("rank_range", "Rank range"),
             *([Column("cost", f"{unit} per unit", "usd" if unit == "USD" else "number")] if how.cost else []),
         ),
-        *_notes(of, joined, how),
+        *_notes(of, told.notes, how),
         about=("candidate",),
     )
     worth = table(
@@ -206,15 +208,53 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
             Column("labels", f"{of.clusters.capitalize()} for a loss of {how.loss:g}", "count"),
         ),
         *_worth_notes(of, bool(averages)),
-        *([] if sealed else _sealed_notes(of, joined)),
+        *([] if sealed or told.joined is None else _sealed_notes(of, told.joined)),
         about=("candidate",),
     )
-    return Printed([candidates, worth], joined.scores.simulation.among(of.names))
+    simulated = told.scores.simulation.among(of.names) if told.scores else REAL
+    return Printed([candidates, worth], simulated)
 
 
-def _among(joined: JoinedRuns, patterns: Sequence[str], known: Sequence[str]) -> list[str]:
+class _Told(NamedTuple):
+    """What is known of candidates beside their estimates."""
+
+    scores: ScoreTable | None
+    notes: Sequence[str]
+    joined: JoinedRuns | None = None
+    cell: Cell | None = None
+
+
+def _of_runs(runs: Places, how: ChoiceOptions) -> tuple[Contest, _Told]:
+    """Return the evaluators of runs, in one cell."""
+    joined = join_runs(runs)
+    cell, cells = joined.cell(how.statistic), joined.cells
+    board = joined.runs[joined.ruling].board
+    if not all(cell[d.name] in d.choices for d in board.dimensions):
+        board = cells.board(cell, intervals=False)
+    words = board.words(cell).removesuffix(f", {board.unit}")
+    estimated = cells.estimated(cell)
+    printed = {n: shown for run in joined.runs.values() for n, shown in run.record.names.items()}
+    names = _among(how.among, [*estimated.statistics], joined)
+    return Contest(names, estimated, words, printed), _Told(joined.scores, joined.notes, joined, cell)
+
+
+def _of_verdicts(path: Path, how: ChoiceOptions) -> tuple[Contest, _Told]:
+    """Return the judges whose verdicts are in a file, by their accuracy."""
+    if how.statistic is not None:
+        raise MetaevalError("--statistic is a column of a run; verdicts are compared by their accuracy")
+    known, without = with_gold(read_verdicts(path))
+    refuse_several_aspects(known)
+    estimated = accuracies(known, "each")
+    names = _among(how.among, [*estimated.statistics])
+    notes = [f"{counted(without, 'comparison')} without a gold preference left out."] if without else []
+    return Contest(names, estimated, "accuracy, each order by itself", {}), _Told(None, notes)
+
+
+def _among(patterns: Sequence[str], known: Sequence[str], joined: JoinedRuns | None = None) -> list[str]:
     """Return the evaluators that patterns name; without, all but baselines and what is part of the truth."""
-    if not patterns:
+    if not patterns and joined is None:
+        return list(known)
+    if not patterns and joined is not None:
         in_truth = {
             joined.columns[name][run]
             for run, opened in joined.runs.items()
@@ -230,7 +270,7 @@ def _among(joined: JoinedRuns, patterns: Sequence[str], known: Sequence[str]) ->
     return [name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
-def _costs(scores: ScoreTable, names: Sequence[str]) -> tuple[Floats, str]:
+def costs_among(scores: ScoreTable, names: Sequence[str]) -> tuple[Floats, str]:
     """Return the cost per unit of each, NaN where it is not known, and its unit; no unit if none is known."""
     known = costs_of(scores).set_index("evaluator").reindex(list(names))
     for unit, column in (("USD", "usd_per_text"), ("tokens", "tokens_per_text")):
@@ -241,7 +281,7 @@ def _costs(scores: ScoreTable, names: Sequence[str]) -> tuple[Floats, str]:
 
 
 def _sentence(
-    of: _Candidates,
+    of: Contest,
     found: BestChoice,
     value: dict[str, Any],
     averages: Sequence[dict[str, Any]],
@@ -276,7 +316,7 @@ def _sentence(
     return told
 
 
-def _worth_notes(of: _Candidates, averaged: bool) -> list[str]:
+def _worth_notes(of: Contest, averaged: bool) -> list[str]:
     """Say how fresh values and losses were made."""
     one = of.cluster
     told = (
@@ -290,18 +330,25 @@ def _worth_notes(of: _Candidates, averaged: bool) -> list[str]:
     return [told, means] if averaged else [told]
 
 
-def _sealed_sentence(of: _Candidates, sealed: OpenedFacts | None) -> str:
+def _opened(told: _Told, chosen: str) -> OpenedFacts:
+    """Evaluate the chosen one on the sealed clusters of its run, once."""
+    if told.joined is None or told.cell is None:
+        raise MetaevalError("--open is for runs with sealed clusters; verdicts of a file have none")
+    return open_for(told.joined, chosen, told.cell, alpha=_ALPHA)
+
+
+def sealed_sentence(of: Contest, sealed: OpenedFacts | None) -> str:
     """Say what the sealed clusters said of the chosen one; empty if they were not opened."""
     if sealed is None:
         return ""
-    few = " (few)" if sealed.n < FEW_TO_CHOOSE else ""
+    few = f" (few {of.clusters})" if sealed.n < FEW_TO_CHOOSE else ""
     return (
         f" On the {sealed.n:,} sealed {of.clusters}{few}, opened {sealed.date} for this one alone, it has "
         f"{of.sealed_said(sealed)}."
     )
 
 
-def _sealed_notes(of: _Candidates, joined: JoinedRuns) -> Iterator[str]:
+def _sealed_notes(of: Contest, joined: JoinedRuns) -> Iterator[str]:
     """Say that clusters are sealed, or for which one they were opened."""
     if before := opened_before(joined.runs):
         which = f"{before.evaluator} ({before.of})"
@@ -310,14 +357,14 @@ def _sealed_notes(of: _Candidates, joined: JoinedRuns) -> Iterator[str]:
         yield f"The sealed {of.clusters} are not opened: --open evaluates the chosen one on them, once."
 
 
-def _notes(of: _Candidates, joined: JoinedRuns, how: ChoiceOptions) -> list[str]:
+def _notes(of: Contest, more: Sequence[str], how: ChoiceOptions) -> list[str]:
     """Say what the table rests on."""
     best = (
-        f"Shown: {of.words}. May be the best: unless another is shown better (p: that none is). Chance of "
+        "May be the best: unless another is shown better (p: that none is). Chance of "
         "being it: of draws about estimates that are moved together by the noise in their differences "
         "(empirical Bayes)."
     )
-    notes = [best]
+    notes = [f"Shown: {of.words}.", best]
     if how.cheapest:
         notes.append(
             "The cheapest within a standard error of the best is chosen: it loses more than the best."
@@ -331,4 +378,4 @@ def _notes(of: _Candidates, joined: JoinedRuns, how: ChoiceOptions) -> list[str]
         )
     if of.left_out:
         notes.append(f"Without a value: {', '.join(of.left_out)}.")
-    return [*notes, *joined.notes]
+    return [*notes, *more]

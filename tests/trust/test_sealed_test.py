@@ -143,7 +143,7 @@ def test_opened_once_for_the_chosen_one(run: Path, capsys: pytest.CaptureFixture
     assert main(["choose", str(run), "--open"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "Use a. On these 12 users" in out
-    assert "On the 8 sealed users (few), opened 20" in out
+    assert "On the 8 sealed users (few users), opened 20" in out
     facts = read_record(run).opened
     assert facts is not None
     assert (facts.evaluator, facts.n) == ("a", 8)
