@@ -136,6 +136,8 @@ def _planned(study: str | os.PathLike[str], out: str | os.PathLike[str] | None) 
         raise exposure.error(
             f"{exposure.dataset} has synthetic rows; begin with the data set without them", "dataset"
         )
+    if exposure.sealed is not None:
+        raise exposure.error("a loop has no sealed test; leave sealed out", "sealed")
     if exposure.truth != "User()":
         wrong = f"the truth of a loop is User(), the user's own log, not {exposure.truth}"
         raise exposure.error(wrong, "truth")

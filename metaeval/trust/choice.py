@@ -228,7 +228,9 @@ def _of_runs(runs: Places, how: ChoiceOptions) -> tuple[Contest, _Told]:
     """Return the evaluators of runs, in one cell."""
     joined = join_runs(runs)
     cell, cells = joined.cell(how.statistic), joined.cells
-    board = cells.board(cell, intervals=False)
+    board = joined.runs[joined.ruling].board
+    if not all(cell[d.name] in d.choices for d in board.dimensions):
+        board = cells.board(cell, intervals=False)
     words = board.words(cell).removesuffix(f", {board.unit}")
     estimated = cells.estimated(cell)
     printed = {n: shown for run in joined.runs.values() for n, shown in run.record.names.items()}
@@ -254,10 +256,9 @@ def _among(patterns: Sequence[str], known: Sequence[str], joined: JoinedRuns | N
         return list(known)
     if not patterns and joined is not None:
         in_truth = {
-            of_run[run]
+            joined.columns[name][run]
             for run, opened in joined.runs.items()
-            for name, of_run in joined.columns.items()
-            if name in opened.record.in_truth and run in of_run
+            for name in opened.record.in_truth
         }
         kinds = joined.scores.kinds
         return [name for name in known if kinds.get(name) != Kind.BASELINE and name not in in_truth]

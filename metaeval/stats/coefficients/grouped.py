@@ -25,6 +25,7 @@ from metaeval.stats.coefficients.tables import (
 from metaeval.stats.resampling.weights import one_thread
 
 _FEW_VALUES = 12  # up to here one pass per value is cheaper than one per bit
+_ROOM = 2**16  # cells times values up to which all passes are made at once
 _BY_SIGNS = 4_000  # columns up to which signs of all differences are quicker than sorting every two rows
 _SAFE = 1e60  # spreads between 1/_SAFE and _SAFE can be squared and summed without overflow or underflow
 
@@ -207,17 +208,18 @@ def _kendall(t: ContingencyTables, m: _Margins) -> Floats:
 
 def _discordant(t: ContingencyTables) -> Floats:
     """Count the pairs of units of a group that x and y put in opposite order, shape (n_groups,)."""
-    if len(t.y_values) > _FEW_VALUES:
+    if len(t.y_values) > max(_FEW_VALUES, _ROOM // t.count.size):
         return _discordant_by_bits(t)
     # Cells come in order of x: what lies before a cell and has a larger y is discordant with it. Cells of
     # equal x come in order of y, so that none of them counts.
-    larger_before = np.zeros(t.count.size)
-    previous = t.first - 1  # of the first group: the last cell, which is overwritten by zero
-    for value in range(len(t.y_values) - 1):
-        larger = np.cumsum(np.where(t.y > value, t.count, 0.0))
-        base = larger[previous]
-        base[0] = 0.0
-        np.copyto(larger_before, larger - np.repeat(base, t.cells), where=t.y == value)
+    larger_before, largest = np.zeros(t.count.size), len(t.y_values) - 1
+    start, step = np.repeat(t.first, t.cells), max(1, _ROOM // t.count.size)
+    for low in range(0, largest, step):  # several values at a time: of few cells, numpy's calls are the cost
+        values = np.arange(low, min(low + step, largest))
+        larger = np.cumsum(np.where(t.y > values[:, None], t.count, 0.0), axis=1)
+        at = np.flatnonzero((t.y >= low) & (t.y < low + len(values)))
+        row, first = t.y[at] - low, start[at]
+        larger_before[at] = larger[row, at] - np.where(first > 0, larger[row, first - 1], 0.0)
     return t.total(t.count * larger_before)
 
 
