@@ -26,6 +26,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "figures": "runs",
         "view": "runs",
         "site": "runs",
+        "cite": "catalogue",
     },
     "Trust in judges": {
         "calibrate": "trust.calibration.calibrating:calibration_of",
@@ -56,6 +57,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "schema": "catalogue",
         "store": "catalogue",
         "providers": "catalogue",
+        "skill": "catalogue",
     },
 }
 """Heading → words of its commands → the module of this package that has each, or where it is declared; in the

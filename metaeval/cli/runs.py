@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +23,9 @@ from metaeval.cli.messages import (
 from metaeval.cli.options import PATH, flag, option, run_argument, served, several
 from metaeval.cli.sheets import options_typed, prints_sheets, sheet_options, tell_sheets, tell_tables
 
+if TYPE_CHECKING:
+    from metaeval.kinds.study import Interval
+
 _runs = click.argument("folders", metavar="RUN...", type=PATH, nargs=-1, required=True)
 
 
@@ -30,6 +33,7 @@ _runs = click.argument("folders", metavar="RUN...", type=PATH, nargs=-1, require
 @_runs
 @several("--coefficient coefficient", "Show only this one; may be given again.")
 @option("--by order", "Column that ranks the evaluators and is tested.", metavar="ASPECT,LEVEL,COEFFICIENT")
+@option("--interval", "Of members of families.  [default: the study's]", ["clusters", "total"])
 @option("--width", "Of tables in LaTeX.", metavar="column|text|LENGTH", default="text")
 @sheet_options
 @talk
@@ -38,6 +42,7 @@ def leaderboard(
     *,
     coefficient: tuple[str, ...],
     order: str | None,
+    interval: Interval | None,
     width: str,
     suffix: str,
     out: Path | None,
@@ -52,10 +57,13 @@ def leaderboard(
     from metaeval.study.results import read_board, read_boards
     from metaeval.study.steps import leaderboard_records
 
-    if order and len(folders) > 1:
-        raise MetaevalError("--by ranks and tests the evaluators of one run; leave it out, or give one RUN")
+    if (order or interval) and len(folders) > 1:
+        raise MetaevalError(
+            f"{'--by' if order else '--interval'} is about the evaluators of one run; leave it out, or give "
+            "one RUN"
+        )
     first, *others = folders
-    board = read_boards(folders, coefficient) if others else read_board(first, coefficient, order)
+    board = read_boards(folders, coefficient) if others else read_board(first, coefficient, order, interval)
     board = replace(board, name="-".join([board.name, *options_typed()]))
 
     def written(kind: str) -> str:

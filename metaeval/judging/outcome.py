@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from metaeval.base.records import Status
+from metaeval.base.records import SAMPLES, Status
 from metaeval.evaluators.grid import CODES, OK, Grid, IntArray
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.terms import phrases
@@ -182,7 +182,8 @@ class UnitResults(Outcome):
             self._waiting[place][question.request.replicate] = found
             if len(self._waiting[place]) < self._samples:
                 return
-            found = _mean([of for _, of in sorted(self._waiting.pop(place).items())])
+            each = [of for _, of in sorted(self._waiting.pop(place).items())]
+            read, found = [of.read for of in each if of.read is not None], _mean(each)
         asked = question.aspects
         first, last = asked[0], asked[-1] + 1
         # A slice is far faster than a list; the aspects of a question are those between two, or one.
@@ -190,9 +191,15 @@ class UnitResults(Outcome):
         self.grid.codes[cells] = CODES[found.status]
         if found.read is not None:
             self.grid.scores[cells] = [self._value(found.read, self._aspects[a]) for a in asked]
-            for name, kept in self._beside(found).items():
+            beside: dict[str, Any] = dict(self._beside(found))
+            if self._samples > 1:
+                values = [[f"{self._value(of, self._aspects[a]):g}" for of in read] for a in asked]
+                beside[SAMPLES] = np.array([" ".join(of) for of in values], dtype=object)
+            for name, kept in beside.items():
                 if name not in self.kept:
-                    nothing: tuple[Any, type] = ("", object) if isinstance(kept, str) else (np.nan, float)
+                    nothing: tuple[Any, type] = (
+                        ("", object) if isinstance(kept, str | np.ndarray) else (np.nan, float)
+                    )
                     self.kept[name] = np.full(self._calls.shape, *nothing)
                 self.kept[name][cells] = kept
         self._costs[cells] = [spent / len(asked) for spent in found.cost]
@@ -221,6 +228,7 @@ class UnitResults(Outcome):
         found = copy.copy(self)
         found.grid = Grid(np.sign(scores[first] - scores[second]), np.where(bad, codes[first], codes[second]))
         found._costs, found._units = share[first] + share[second], Counter()
+        found.kept = {}
         found._calls = _STRIPPED(calls[0] + " " + calls[1])
         return found
 

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from metaeval.analysis.families import Family
     from metaeval.base.records import DataOfKind, Evaluator, Scale, ScoreTable
-    from metaeval.engine.board import Board
+    from metaeval.engine.board import Board, Cell
     from metaeval.engine.cells import Cells
     from metaeval.engine.drilldown import Groups, UnitView
     from metaeval.engine.figure import Figure
@@ -93,7 +94,7 @@ class Scored(Generic[S_co]):
     def board(self) -> Board:
         """The estimates of all cells; what orders the leaderboard is shown first."""
         board: Board = self.cells.board()
-        by = self.study.by
+        by = self.study.ordered_by
         first = (replace(d, first=by[d.name]) if by else d for d in board.dimensions)
         return replace(board, dimensions=tuple(first))
 
@@ -120,6 +121,24 @@ class Scored(Generic[S_co]):
     def matched(self) -> Matched:
         """Scores and truth under the policy of the study, aligned once."""
         return Matched(self.scores, self.truth, self.study.policy)
+
+    @property
+    def confidence(self) -> float:
+        """That of intervals."""
+        return (self.study.bootstrap or Bootstrap()).confidence
+
+    def families(self, cell: Cell) -> list[Family]:
+        """Return the families of evaluators in a cell, and what is known of single replies."""
+        from metaeval.analysis.families import families_in, without_each_reply
+
+        less = [replace(self, scores=scores).cells for scores in without_each_reply(self.scores)]
+        return families_in(self.study.family, self.cells, cell, self.confidence, less)
+
+    def with_totals(self, board: Board, cell: Cell) -> Board:
+        """Return a board in which members of families have their total interval in a cell."""
+        from metaeval.analysis.families import with_totals
+
+        return with_totals(board, self.families(cell), cell)
 
 
 INTERVALS = "{intervals}"
@@ -294,7 +313,7 @@ class StudyKind(ABC):
         study, cells = scored.study, scored.cells
         with progress(cells.phase):
             board = scored.board
-        order = study.by or board.cell()
+        order = study.ordered_by or board.cell()
         with progress("testing"):
             tests = cells.tested(order, study.tests) if study.tests else []
             compared = [cells.compare(*first) for first in tests[:1]]  # the longest, and in threads itself
@@ -334,19 +353,18 @@ class StudyKind(ABC):
 
     def families(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return the sheets of the families of evaluators, in the cell that orders the leaderboard."""
-        study = scored.study
-        if not study.family:
+        if not scored.study.family:
             return []
         from metaeval.analysis.families import family_sheets
 
-        cell = study.by or scored.board.cell()
+        cell = scored.study.ordered_by or scored.board.cell()
         return family_sheets(
-            study.family,
-            scored.cells,
-            scored.board,
-            cell,
+            scored.families(cell),
+            ", ".join(cell.values()),
+            scored.board.form,
             cluster=scored.matched.prepared.cluster_name(),
-            confidence=(study.bootstrap or Bootstrap()).confidence,
+            confidence=scored.confidence,
+            simulated=scored.board.simulated,
         )
 
     def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -45,6 +45,10 @@ class Held:
     """Spec → the evaluator that was given as an object."""
     place: str = ""
     """Where the data set that the study names was found."""
+
+
+Interval: TypeAlias = Literal["clusters", "total"]
+"""What members of families have on the leaderboard: the interval over clusters alone, or the total one."""
 
 
 def distinct(values: list[str], info: ValidationInfo) -> list[str]:
@@ -125,6 +129,7 @@ class Study(Strict):
     models: Models = Field(default_factory=dict)
     evaluators: Annotated[list[str] | dict[str, str], BeforeValidator(_check_evaluators)]
     family: dict[Line, Annotated[list[Line], AfterValidator(distinct)]] = Field(default_factory=dict)
+    interval: Interval = "clusters"
     bootstrap: Bootstrap | None = Bootstrap()
     tests: Tests | None = Tests()
     details: bool = True
@@ -138,7 +143,7 @@ class Study(Strict):
         return Policy.of([DATASET], COEFFICIENTS[:1], None, "skip", "common")
 
     @property
-    def by(self) -> Cell | None:
+    def ordered_by(self) -> Cell | None:
         """The cell that orders the leaderboard, of a study that is resolved; None for the first one."""
         return None
 

@@ -92,6 +92,7 @@ def write_outputs(
         record = record.having(
             sealed=record.sealed.model_copy(update={"usd": None if np.isnan(usd) else usd})
         )
+    table = results.board.frame if results.table is None else results.table
     record = record.having(
         policy=dict(results.policy),
         tests=dict(results.tests.policy) if results.tests else None,
@@ -99,6 +100,8 @@ def write_outputs(
         board_file=kind.board_file,
         order=dict(results.order),
     )
+    if todo.study.interval == "total":
+        results = replace(results, board=scored.with_totals(results.board, results.order))
     costs, people = (
         costs_of(scores),
         {"people": results.people, "rated": kind.rated, "raters": raters is not None},
@@ -113,7 +116,6 @@ def write_outputs(
         report = _report(todo, scored, results, record, board=board, costs=costs, views=views, answer=answer)
         page = report_page(report.payload(), static=first.to_html())
     details = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
-    table = results.board.frame if results.table is None else results.table
     files: dict[str, pd.DataFrame | str | Loaded] = {
         SCORES: scores.frame if loaded is None else loaded,
         TRUTH: ratings,

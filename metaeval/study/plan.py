@@ -29,7 +29,7 @@ from metaeval.evaluators.base import BaseEvaluator
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.recorded import Recorded
 from metaeval.judging.cluster import Workers, workers_of
-from metaeval.kinds.families import families_of, with_prompts
+from metaeval.kinds.family_members import families_of, with_prompts
 from metaeval.kinds.index import kind_named
 from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.reading import SCORES, make_study, open_data, read_study
@@ -188,6 +188,8 @@ def plan(
     specs = {name: str(evaluator.spec) for name, evaluator in evaluators.items()}
     resolved: dict[str, Any] = {"evaluators": specs, "truth": str(spec), "aspects": rated}
     resolved["family"] = families_of(study, evaluators)
+    if in_file is not None and study.interval == "total":
+        raise study.error("the recorded scores do not fit in memory, which total intervals take", "interval")
     folder = Path(out) if out is not None else Path("results") / study.name
     check_usable(folder)
     if batch:

@@ -20,6 +20,7 @@ from metaeval.engine.board import Board, Cell
 from metaeval.engine.correlation import Correlation, Correlations
 from metaeval.engine.paired_tests import Comparisons, Tests
 from metaeval.judging.cost import costs_of
+from metaeval.kinds.study import Interval
 from metaeval.reports.leaderboards import Leaderboard, leaderboard
 from metaeval.runs.answer import RunAnswer, answer_of, read_answer
 from metaeval.runs.finished import open_run
@@ -104,10 +105,8 @@ def read_back(folder: str | os.PathLike[str]) -> Run:
     """Return a finished run as `metaeval.run` returned it."""
     opened = open_run(folder, scores=False)
     record = opened.record
-    answer = read_answer(opened.folder, record)
-    board = board_of(opened.board, record, answer, tests=opened.tests(), costs=costs_of(opened.scores))
     correlations = correlations_of(opened.table, record)
-    return Run(opened.folder, record, opened.scores, correlations, board, already=True)
+    return Run(opened.folder, record, opened.scores, correlations, read_board(folder), already=True)
 
 
 def correlations_of(table: pd.DataFrame, record: Record) -> Correlations:
@@ -120,17 +119,30 @@ def correlations_of(table: pd.DataFrame, record: Record) -> Correlations:
 
 
 def read_board(
-    folder: str | os.PathLike[str], coefficients: Sequence[str] | None = None, order_by: str | None = None
+    folder: str | os.PathLike[str],
+    coefficients: Sequence[str] | None = None,
+    order_by: str | None = None,
+    interval: Interval | None = None,
 ) -> Leaderboard:
-    """Return the leaderboard of a finished run, with these coefficients, ordered by this column."""
+    """Return the leaderboard of a finished run, with these coefficients, ordered by this column.
+
+    Members of families have this ``interval``; the study's, if left out.
+    """
     opened = open_run(folder, scores=False)
     board, record = opened.board, opened.record
+    study = record.study.content()
+    wanted = interval or study.get("interval", "clusters")
+    if interval == "total" and not study.get("family"):
+        raise MetaevalError(f"the run in {folder} has no family, whose members have total intervals")
     for name in coefficients or ():
         if board.tables is None:
             raise MetaevalError(f"the run has no coefficients to choose from, such as {name!r}")
         one_of(name, board.tables.choices, f"the run has no {board.tables.title}")
     ordered, options = board.cell(record.order), record.study.tests
-    if (by := board.cell(order_by, ordered)) == ordered:
+    by = board.cell(order_by, ordered)
+    if wanted == "total":
+        board = open_run(folder).scored.with_totals(board, by)
+    if by == ordered:
         tests, answer = opened.tests(), read_answer(opened.folder, record)
     else:
         tests = open_run(folder).scored.cells.compare(by, Tests(**options)) if options else None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from metaeval.base.counts import plural_of
+from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import Kind
+from metaeval.base.simulation import REAL
+from metaeval.data.verdicts import read_verdicts
 from metaeval.engine.ranks import Rank
 from metaeval.engine.sheet import Column, Form, table, value_text
 from metaeval.judging.cost import costs_of
@@ -23,9 +25,14 @@ from metaeval.stats.resampling.cluster_sums import is_smooth
 from metaeval.stats.resampling.rank_ranges import contributions
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
 from metaeval.trust.sealed_test import open_for, opened_before
+from metaeval.trust.verdicts.accuracies import accuracies, refuse_several_aspects
+from metaeval.trust.verdicts.accuracy import with_gold
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from metaeval.base.records import ScoreTable
+    from metaeval.engine.board import Cell
     from metaeval.engine.cells import Estimated
     from metaeval.runs.record import OpenedFacts
     from metaeval.stats.resampling.cluster_sums import Statistic
@@ -76,7 +83,7 @@ class Contest:
             raise MetaevalError(
                 f"there are {len(there)} candidates with a value of {words}; choosing takes two"
             )
-        self.estimates = np.array([known[i][0] for i in there])
+        self.values = np.array([known[i][0] for i in there])
         self.psi = np.stack([known[i][1] for i in there])
 
     def _known(self, statistic: Statistic) -> tuple[float, Floats]:
@@ -114,45 +121,41 @@ class Contest:
         def of(members: tuple[int, ...]) -> tuple[float, Floats]:
             return self._known(mean([self.names[i] for i in members]))
 
-        best = tuple(sorted(np.argsort(-self.estimates, kind="stable")[:most].tolist()))
+        best = tuple(sorted(np.argsort(-self.values, kind="stable")[:most].tolist()))
         return {
             "candidate": f"mean of the best {most}: {', '.join(map(self.label, best))}",
             "shown": self.sign * of(best)[0],
-            "fresh": self.sign * cross_validated(self.estimates, self.psi, most, of, seed=seed),
+            "fresh": self.sign * cross_validated(self.values, self.psi, most, of, seed=seed),
         }
 
 
 @command("choose", view="choose")
-def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
+def choose(runs: Annotated[Places, "RUN...|FILE"], how: ChoiceOptions) -> Printed:
     """Choose the best of the candidates of the finished runs RUN, and say what the choice is worth.
 
     The best of several on few labels looks better than it is: the value on fresh ones is expected to be
     lower, and another candidate may be the best. Prints both, what may be lost, and how many labels would
     settle it. The report of the last run shows the tables.
+    In place of RUN, it takes a FILE of verdicts on pairs with gold preferences, made by `metaeval verdicts
+    import`: its judges are compared by their accuracy.
     """
-    joined = join_runs(runs)
-    cell, cells = joined.cell(how.statistic), joined.cells
-    board = cells.board(cell, intervals=False)
-    words = board.words(cell).removesuffix(f", {board.unit}")
-    estimated = cells.estimated(cell)
-    printed = {n: shown for run in joined.runs.values() for n, shown in run.record.names.items()}
-    of = Contest(_among(joined, how.among, [*estimated.statistics]), estimated, words, printed)
-    costs, unit = costs_among(joined.scores, of.names)
+    of, told = _of_verdicts(runs[0], how) if len(runs) == 1 and runs[0].is_file() else _of_runs(runs, how)
+    costs, unit = costs_among(told.scores, of.names) if told.scores else (np.full(len(of.names), np.nan), "")
     if (how.cheapest or how.cost) and not unit:
         raise MetaevalError("no run says what a candidate costs; leave out --cheapest and --cost")
     columns = of.psi.shape[1]
-    error = float(np.sqrt((of.psi[of.estimates.argmax()] ** 2).sum() / columns / (columns - 1)))
+    error = float(np.sqrt((of.psi[of.values.argmax()] ** 2).sum() / columns / (columns - 1)))
     slack = {"slack": error} if how.cheapest else {}
-    found = best_of(of.estimates, of.psi, costs, **slack, share=estimated.share, alpha=_ALPHA, seed=how.seed)
+    found = best_of(of.values, of.psi, costs, **slack, share=of.estimated.share, alpha=_ALPHA, seed=how.seed)
     averages = [of.averaged(most, how.seed) for most in how.average or ()]
-    sealed = open_for(joined, of.names[found.chosen], cell, alpha=_ALPHA) if how.open else None
-    form: Form = "share" if estimated.share else "decimal"
-    ranks, order = found.ranks, np.argsort(-of.estimates, kind="stable")
+    form: Form = "share" if of.estimated.share else "decimal"
+    sealed = _opened(told, of.names[found.chosen]) if how.open else None
+    ranks, order = found.ranks, np.argsort(-of.values, kind="stable")
     rows = [
         {
             "candidate": of.names[i],
             "chosen": bool(i == found.chosen),
-            "shown": of.sign * of.estimates[i],
+            "shown": of.sign * of.values[i],
             "p_best": ranks.p_best[i],
             "may_be_best": bool(found.contenders[i]),
             "chance": found.chance[i],
@@ -164,7 +167,7 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
     low, high = sorted((of.sign * found.low, of.sign * found.high))
     value = {
         "candidate": of.names[found.chosen],
-        "shown": of.sign * of.estimates[found.chosen],
+        "shown": of.sign * of.values[found.chosen],
         "fresh": of.sign * found.fresh,
         "low": low,
         "high": high,
@@ -187,7 +190,7 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
             Column("rank_range", "Rank range"),
             *([Column("cost", f"{unit} per unit", "usd" if unit == "USD" else "number")] if how.cost else []),
         ),
-        *_notes(of, joined, how),
+        *_notes(of, told.notes, how),
         about=("candidate",),
     )
     worth = table(
@@ -204,15 +207,51 @@ def choose(runs: Annotated[Places, "RUN..."], how: ChoiceOptions) -> Printed:
             Column("labels", f"{of.clusters.capitalize()} for a loss of {how.loss:g}", "count"),
         ),
         *_worth_notes(of, bool(averages)),
-        *([] if sealed else _sealed_notes(of, joined)),
+        *([] if sealed or told.joined is None else _sealed_notes(of, told.joined)),
         about=("candidate",),
     )
-    return Printed([candidates, worth], joined.scores.simulation.among(of.names))
+    simulated = told.scores.simulation.among(of.names) if told.scores else REAL
+    return Printed([candidates, worth], simulated)
 
 
-def _among(joined: JoinedRuns, patterns: Sequence[str], known: Sequence[str]) -> list[str]:
+class _Told(NamedTuple):
+    """What is known of candidates beside their estimates."""
+
+    scores: ScoreTable | None
+    notes: Sequence[str]
+    joined: JoinedRuns | None = None
+    cell: Cell | None = None
+
+
+def _of_runs(runs: Places, how: ChoiceOptions) -> tuple[Contest, _Told]:
+    """Return the evaluators of runs, in one cell."""
+    joined = join_runs(runs)
+    cell, cells = joined.cell(how.statistic), joined.cells
+    board = cells.board(cell, intervals=False)
+    words = board.words(cell).removesuffix(f", {board.unit}")
+    estimated = cells.estimated(cell)
+    printed = {n: shown for run in joined.runs.values() for n, shown in run.record.names.items()}
+    names = _among(how.among, [*estimated.statistics], joined)
+    return Contest(names, estimated, words, printed), _Told(joined.scores, joined.notes, joined, cell)
+
+
+def _of_verdicts(path: Path, how: ChoiceOptions) -> tuple[Contest, _Told]:
+    """Return the judges whose verdicts are in a file, by their accuracy."""
+    if how.statistic is not None:
+        raise MetaevalError("--statistic is a column of a run; verdicts are compared by their accuracy")
+    known, without = with_gold(read_verdicts(path))
+    refuse_several_aspects(known)
+    estimated = accuracies(known, "each")
+    names = _among(how.among, [*estimated.statistics])
+    notes = [f"{counted(without, 'comparison')} without a gold preference left out."] if without else []
+    return Contest(names, estimated, "accuracy, each order by itself", {}), _Told(None, notes)
+
+
+def _among(patterns: Sequence[str], known: Sequence[str], joined: JoinedRuns | None = None) -> list[str]:
     """Return the evaluators that patterns name; without, all but baselines and what is part of the truth."""
-    if not patterns:
+    if not patterns and joined is None:
+        return list(known)
+    if not patterns and joined is not None:
         in_truth = {
             of_run[run]
             for run, opened in joined.runs.items()
@@ -289,6 +328,13 @@ def _worth_notes(of: Contest, averaged: bool) -> list[str]:
     return [told, means] if averaged else [told]
 
 
+def _opened(told: _Told, chosen: str) -> OpenedFacts:
+    """Evaluate the chosen one on the sealed clusters of its run, once."""
+    if told.joined is None or told.cell is None:
+        raise MetaevalError("--open is for runs with sealed clusters; verdicts of a file have none")
+    return open_for(told.joined, chosen, told.cell, alpha=_ALPHA)
+
+
 def sealed_sentence(of: Contest, sealed: OpenedFacts | None) -> str:
     """Say what the sealed clusters said of the chosen one; empty if they were not opened."""
     if sealed is None:
@@ -309,7 +355,7 @@ def _sealed_notes(of: Contest, joined: JoinedRuns) -> Iterator[str]:
         yield f"The sealed {of.clusters} are not opened: --open evaluates the chosen one on them, once."
 
 
-def _notes(of: Contest, joined: JoinedRuns, how: ChoiceOptions) -> list[str]:
+def _notes(of: Contest, more: Sequence[str], how: ChoiceOptions) -> list[str]:
     """Say what the table rests on."""
     best = (
         "May be the best: unless another is shown better (p: that none is). Chance of "
@@ -330,4 +376,4 @@ def _notes(of: Contest, joined: JoinedRuns, how: ChoiceOptions) -> list[str]:
         )
     if of.left_out:
         notes.append(f"Without a value: {', '.join(of.left_out)}.")
-    return [*notes, *joined.notes]
+    return [*notes, *more]

@@ -124,7 +124,8 @@ class PromptSearch:
             # Every candidate, and a search that was interrupted, goes on with what is left.
             digest = hashlib.sha256(f"{whole.out.resolve()} {base}".encode()).hexdigest()
             options = options.model_copy(update={"study_id": f"improve-{digest[:12]}"})
-        alone: dict[str, Any] = {"evaluators": {base: whole.study.specs[base]}, "family": {}}
+        alone: dict[str, Any] = {"evaluators": {base: whole.study.specs[base]}}
+        alone |= {"family": {}, "interval": "clusters"}
         alone |= {"ablations": []} if hasattr(whole.study, "ablations") else {}
         self.study = whole.study.model_copy(update={**alone, "judging": options})
         self.judge = self._built(whole.study.specs[base])
@@ -318,7 +319,7 @@ class PromptSearch:
         study = self.study.model_copy(update={"bootstrap": None})
         scores = joined([self.tables[name] for name in dict.fromkeys(names)], data)
         cells = kind.scored(kind, study, data.scale, data.cluster, scores, self._truth, data=data).cells
-        self._cell = study.by or cells.board().cell()
+        self._cell = study.ordered_by or cells.board().cell()
         board = cells.board(self._cell, intervals=False)
         words = board.words(self._cell).removesuffix(f", {board.unit}")
         return Contest(names, cells.estimated(self._cell), words, {self.base: self.called})
@@ -328,7 +329,8 @@ class PromptSearch:
         at = of.names.index(over)
         scores = joined([self.tables[name] for name in dict.fromkeys(of.names)], self.whole.data)
         costs, _ = costs_among(scores, of.names)
-        return best_of(of.estimates - of.estimates[at], of.psi - of.psi[at], costs, seed=self.how.seed)
+        more = of.values - of.values[at]  # noqa: PD011 - an array of numpy's
+        return best_of(more, of.psi - of.psi[at], costs, seed=self.how.seed)
 
     def _told(self) -> list[Sheet]:
         """Run the study with all candidates, and return its choice without the values that the search saw."""

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from metaeval.analysis.families import purchases_sheet
 from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import Status
 from metaeval.engine.sheet import Column, Sheet
@@ -268,6 +269,8 @@ class Planning(Typed):
     """Ratings so far, such as the set's ratings.csv.  [default: the run's]"""
     plan: Annotated[Path | None, "FILE.csv"] = None
     """Plan to write, or to go on with.  [default: plan.csv in RUN]"""
+    buy: bool = False
+    """What to buy next for the run's families: users, members such as prompts, items or replies."""
     alpha: Annotated[float, Field(ge=0.0001, le=0.5)] = 0.05
     """Probability that it stops falsely."""
     seed: Seed = 0
@@ -282,7 +285,11 @@ def plan_of(run: OpenRun, how: Planning) -> Printed:
     Units are drawn with known probabilities, more often where the judge is in doubt, so that the corrected
     answer is unbiased. plan.csv in RUN has their order: `metaeval golden label --only` takes it, and its page
     stops when the question is decided. With labels, it is said here; one may ask after each label.
+    With --buy, it says what the mean of each family of evaluators would gain by twice the users, prompts,
+    items or replies, and plans no labels.
     """
+    if how.buy:
+        return Printed([_purchases(run)])
     wanted = [] if how.judge is None else [how.judge]
     name = judges_of(run, wanted, "name the evaluator whose scores are corrected with --judge")[0]
     asked = aspects_in(run.scores.frame, [] if how.aspect is None else [how.aspect])[0]
@@ -303,3 +310,13 @@ def plan_of(run: OpenRun, how: Planning) -> Printed:
         frames = [ratings_of_people(run.scored, list(run.scores.keys))]
     sheet = planning_sheet(drawn, name, labels_of(frames, drawn.keys, asked), alpha=how.alpha)
     return Printed([sheet], run.scores.simulation.among([name]), {path: content})
+
+
+def _purchases(run: OpenRun) -> Sheet | None:
+    """Return what twice as many of something bring, in the cell that orders the leaderboard."""
+    scored = run.scored
+    if not scored.study.family:
+        raise MetaevalError(f"the run in {run.folder} has no family, for which more could be bought")
+    cell, cluster = run.board.cell(run.record.order), scored.matched.prepared.cluster_name()
+    words = run.record.named(run.board).words(cell)
+    return purchases_sheet(scored.families(cell), words, run.board.form, cluster=cluster)

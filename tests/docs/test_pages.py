@@ -24,7 +24,7 @@ from metaeval.kinds.index import KINDS
 from metaeval.kinds.registry import COMMON
 from metaeval.llm.providers import PROVIDERS
 from tests.conftest import ROOT
-from tests.docs.commands import check
+from tests.docs.commands import NOT_RUN, check
 from tests.docs.lab import KEY, lab
 from tests.docs.pages import DOCS, PAGES, Block, Step, agrees, fences, steps
 from tests.docs.reader import Reader
@@ -71,8 +71,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 PRICED = "0.2.3"
 """The version of genai-prices whose prices the page on scale repeats; those of others may differ."""
 
+ON_PUBLIC_DATA = "how-to/choose-published.md"
 OTHERWISE = {
     "tutorial.md",
+    ON_PUBLIC_DATA,
     "how-to/batch.md",
     "how-to/own-provider.md",
     "how-to/plugin.md",
@@ -105,6 +107,15 @@ def test_sharing(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert reader.follow() == fences(reader.page)
     for name in [n for n in sys.modules if n.split(".")[0] == "evaluate_modules"]:
         del sys.modules[name]
+
+
+@pytest.mark.slow
+def test_choosing_on_public_data(folder: Path, real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(NOT_RUN, "metaeval data import recexp")
+    for name in ("hanna", "llmbar", "llmjudge", "recexp"):
+        (folder / name).symlink_to(real_data / name)
+    (folder / "studies").symlink_to(ROOT / "studies")
+    assert Reader(ON_PUBLIC_DATA, folder).follow() == fences(ON_PUBLIC_DATA)
 
 
 def test_a_provider_of_ones_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,7 +177,13 @@ class TotalInterval(NamedTuple):
 
 
 def total_interval(
-    value: float, variance: float, df: float, facets: Sequence[Floats] = (), confidence: float = 0.95
+    value: float,
+    variance: float,
+    df: float,
+    facets: Sequence[Floats] = (),
+    confidence: float = 0.95,
+    *,
+    one: bool = False,
 ) -> TotalInterval:
     """Return the interval of a mean over clusters and over prompts (and judges), which all are samples.
 
@@ -192,10 +198,15 @@ def total_interval(
     facets
         Of each, the value of every level: of prompts, those averaged over judges, and so on. Without any, the
         interval is that over clusters alone.
+    one
+        Whether the value is that of one level, not of their mean: V = variance + Σ s².
     """
     from scipy.special import stdtrit
 
-    terms = [(variance, df), *((v.var(ddof=1) / len(v), len(v) - 1) for v in facets if len(v) > 1)]
+    terms = [
+        (variance, df),
+        *((v.var(ddof=1) / (1 if one else len(v)), len(v) - 1) for v in facets if len(v) > 1),
+    ]
     total = sum(v for v, _ in terms)
     parts = sum(v * v / f for v, f in terms)
     free = float(total**2 / parts) if parts > 0 else df
@@ -231,6 +242,69 @@ class Components(NamedTuple):
         """Return the standard error of the mean of so many members from so many clusters (a D-study)."""
         of_members = self.member / members + self.both / (clusters * members)
         return float(np.sqrt(self.cluster / clusters + of_members))
+
+
+class ErrorParts(NamedTuple):
+    """Variances of the mean of the members of a family, by what is a sample in it; 0 for what is none."""
+
+    users: float
+    units: float
+    """What belongs to one item of one user: half of it is left with twice the items of each user, too."""
+    items: float
+    members: float
+    both: float
+    """What belongs to a member and a user."""
+    replies: float
+    """What the replies add of which each score is the mean: repeats, and both orders of verdicts."""
+
+    @classmethod
+    def of(
+        cls, split: Components, n: tuple[float, int, float], *, items: float, units: float, reply: float
+    ) -> ErrorParts:
+        """Return them from components.
+
+        Parameters
+        ----------
+        n
+            Clusters, members, and replies of which each score is the mean.
+        items, units
+            The variances of the mean by items, and by pairs of a user and an item; 0 without.
+        reply
+            `reply_variance`; 0 if it is not known.
+        """
+        clusters, members, replies = n
+        both = split.both / (clusters * members)
+        of_replies = min(reply / (clusters * members * replies), both)
+        of_units = min(units, split.cluster / clusters)
+        return cls(
+            split.cluster / clusters - of_units,
+            of_units,
+            max(items - units, 0.0),
+            split.member / members,
+            both - of_replies,
+            of_replies,
+        )
+
+    def error(self, *, users: float = 1, items: float = 1, members: float = 1, replies: float = 1) -> float:
+        """Return the standard error with so many times as many of each (a D-study)."""
+        variance = self.users / users + self.units / (users * items) + self.items / items
+        variance += self.members / members + self.both / (users * members)
+        return float(np.sqrt(variance + self.replies / (users * items * members * replies)))
+
+
+def reply_variance(contributions: Floats, left_out: Floats) -> float:
+    """Return what one reply adds to the contribution of a cluster to a member, by the jackknife over replies.
+
+    Parameters
+    ----------
+    contributions
+        Shape (P, n), of scores that are means of K replies.
+    left_out
+        The same without each reply, shape (K, P, n).
+    """
+    k = len(left_out)
+    each = k * contributions - (k - 1) * left_out
+    return float(each.var(axis=0, ddof=1).mean())
 
 
 def components(values: Floats, contributions: Floats) -> Components:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
 import pandas as pd
 
+from metaeval.analysis.agreement.chance import Weighing, beyond_chance, evaluators_beyond_chance
 from metaeval.analysis.agreement.labels import agreements, check_cuts, check_measure
 from metaeval.base import __version__
 from metaeval.base.counts import plural_of
@@ -114,6 +116,7 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
     if how.cuts or how.measure not in (None, "kappa", "alpha"):
         labelled.scale.check_numbers(data.aspects, "cut, and no measure of an order")
     check_cuts(how.cuts, labelled.scale)
+    weighing = None if how.weights is None else Weighing.read(how.weights)
     folds = data.cluster_name(labelled.cluster)
     bootstrap = labelled.bootstrap.by(labelled.bootstrap.cluster or folds)
     measured = agreements(
@@ -124,6 +127,7 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
         bootstrap=bootstrap,
         cuts=how.cuts,
         strata=None if labelled.categories is None else _strata(data, labelled.categories),
+        weighed=weighing and partial(beyond_chance, weighing=weighing),
     )
     if not measured:
         raise MetaevalError("no unit has both a rating of people and a score; there is nothing to calibrate")
@@ -153,7 +157,8 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
     intervals = conformal_sheet(maps, who=who)
     stated = _confidence(labelled, how, data.evaluators, judges)
     lead = len(stated) > 1  # else no judge states a confidence
-    every = [*stated[:lead], *sheets, *stated[lead:], fitted, intervals]
+    chance = evaluators_beyond_chance(measured, weighing, how.by) if weighing else None
+    every = [*stated[:lead], *sheets, chance, *stated[lead:], fitted, intervals]
     return _made(every, labelled, data.evaluators, found)
 
 

@@ -73,10 +73,16 @@ def families_of(study: Study, names: Collection[str]) -> dict[str, list[str]]:
                 raise study.error(sentence, "family", family, at)
             members |= dict.fromkeys(named)
         if len(members) < FEWEST_MEMBERS:
-            sentence = (
-                f"the family {family!r} has {counted(len(members), 'member')} ({', '.join(members)}); fewer "
-                f"than {FEWEST_MEMBERS} say nothing of others: name more, or no family"
-            )
-            raise study.error(sentence, "family", family)
+            raise study.error(few_members(family, members), "family", family)
         found[family] = list(members)
+    if study.interval == "total" and not found:
+        raise study.error("members of families have total intervals, and there is no family", "interval")
     return found
+
+
+def few_members(family: str, members: Collection[str]) -> str:
+    """Return the sentence that refuses a family of fewer than `FEWEST_MEMBERS`."""
+    return (
+        f"the family {family!r} has {counted(len(members), 'member')} ({', '.join(members)}); it takes "
+        f"{FEWEST_MEMBERS}, as fewer do not say how far others would differ: add one, or leave the family out"
+    )
