@@ -83,7 +83,7 @@ class Contest:
             raise MetaevalError(
                 f"there are {len(there)} candidates with a value of {words}; choosing takes two"
             )
-        self.values = np.array([known[i][0] for i in there])
+        self.estimates = np.array([known[i][0] for i in there])
         self.psi = np.stack([known[i][1] for i in there])
 
     def _known(self, statistic: Statistic) -> tuple[float, Floats]:
@@ -121,11 +121,11 @@ class Contest:
         def of(members: tuple[int, ...]) -> tuple[float, Floats]:
             return self._known(mean([self.names[i] for i in members]))
 
-        best = tuple(sorted(np.argsort(-self.values, kind="stable")[:most].tolist()))
+        best = tuple(sorted(np.argsort(-self.estimates, kind="stable")[:most].tolist()))
         return {
             "candidate": f"mean of the best {most}: {', '.join(map(self.label, best))}",
             "shown": self.sign * of(best)[0],
-            "fresh": self.sign * cross_validated(self.values, self.psi, most, of, seed=seed),
+            "fresh": self.sign * cross_validated(self.estimates, self.psi, most, of, seed=seed),
         }
 
 
@@ -144,18 +144,19 @@ def choose(runs: Annotated[Places, "RUN...|FILE"], how: ChoiceOptions) -> Printe
     if (how.cheapest or how.cost) and not unit:
         raise MetaevalError("no run says what a candidate costs; leave out --cheapest and --cost")
     columns = of.psi.shape[1]
-    error = float(np.sqrt((of.psi[of.values.argmax()] ** 2).sum() / columns / (columns - 1)))
+    error = float(np.sqrt((of.psi[of.estimates.argmax()] ** 2).sum() / columns / (columns - 1)))
     slack = {"slack": error} if how.cheapest else {}
-    found = best_of(of.values, of.psi, costs, **slack, share=of.estimated.share, alpha=_ALPHA, seed=how.seed)
+    share = of.estimated.share
+    found = best_of(of.estimates, of.psi, costs, **slack, share=share, alpha=_ALPHA, seed=how.seed)
     averages = [of.averaged(most, how.seed) for most in how.average or ()]
-    form: Form = "share" if of.estimated.share else "decimal"
+    form: Form = "share" if share else "decimal"
     sealed = _opened(told, of.names[found.chosen]) if how.open else None
-    ranks, order = found.ranks, np.argsort(-of.values, kind="stable")
+    ranks, order = found.ranks, np.argsort(-of.estimates, kind="stable")
     rows = [
         {
             "candidate": of.names[i],
             "chosen": bool(i == found.chosen),
-            "shown": of.sign * of.values[i],
+            "shown": of.sign * of.estimates[i],
             "p_best": ranks.p_best[i],
             "may_be_best": bool(found.contenders[i]),
             "chance": found.chance[i],
@@ -167,7 +168,7 @@ def choose(runs: Annotated[Places, "RUN...|FILE"], how: ChoiceOptions) -> Printe
     low, high = sorted((of.sign * found.low, of.sign * found.high))
     value = {
         "candidate": of.names[found.chosen],
-        "shown": of.sign * of.values[found.chosen],
+        "shown": of.sign * of.estimates[found.chosen],
         "fresh": of.sign * found.fresh,
         "low": low,
         "high": high,

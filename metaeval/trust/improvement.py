@@ -329,7 +329,7 @@ class PromptSearch:
         at = of.names.index(over)
         scores = joined([self.tables[name] for name in dict.fromkeys(of.names)], self.whole.data)
         costs, _ = costs_among(scores, of.names)
-        more = of.values - of.values[at]  # noqa: PD011 - an array of numpy's
+        more = of.estimates - of.estimates[at]
         return best_of(more, of.psi - of.psi[at], costs, seed=self.how.seed)
 
     def _told(self) -> list[Sheet]:
