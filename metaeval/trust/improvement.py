@@ -124,7 +124,8 @@ class PromptSearch:
             # Every candidate, and a search that was interrupted, goes on with what is left.
             digest = hashlib.sha256(f"{whole.out.resolve()} {base}".encode()).hexdigest()
             options = options.model_copy(update={"study_id": f"improve-{digest[:12]}"})
-        alone: dict[str, Any] = {"evaluators": {base: whole.study.specs[base]}, "family": {}}
+        alone: dict[str, Any] = {"evaluators": {base: whole.study.specs[base]}}
+        alone |= {"family": {}, "interval": "clusters"}
         alone |= {"ablations": []} if hasattr(whole.study, "ablations") else {}
         self.study = whole.study.model_copy(update={**alone, "judging": options})
         self.judge = self._built(whole.study.specs[base])
@@ -328,7 +329,8 @@ class PromptSearch:
         at = of.names.index(over)
         scores = joined([self.tables[name] for name in dict.fromkeys(of.names)], self.whole.data)
         costs, _ = costs_among(scores, of.names)
-        return best_of(of.estimates - of.estimates[at], of.psi - of.psi[at], costs, seed=self.how.seed)
+        more = of.estimates - of.estimates[at]
+        return best_of(more, of.psi - of.psi[at], costs, seed=self.how.seed)
 
     def _told(self) -> list[Sheet]:
         """Run the study with all candidates, and return its choice without the values that the search saw."""
