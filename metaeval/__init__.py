@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from metaeval.study.pipeline import run
     from metaeval.study.steps import save
     from metaeval.trust.choice import choose
+    from metaeval.trust.improvement import improve
 
 _HOME = {
     "ExplanationSet": "metaeval.kinds.explanations.data.explanation_set",
@@ -38,6 +39,7 @@ _HOME = {
     "from_datasets": "metaeval.kinds.explanations.data.hf_datasets",
     "from_frames": "metaeval.kinds.explanations.data.loading",
     "from_table": "metaeval.kinds.explanations.data.imports.table",
+    "improve": "metaeval.trust.improvement",
     "leaderboard": "metaeval.reports.leaderboards",
     "load": "metaeval.kinds.reading",
     "of_frame": "metaeval.kinds.functions",
@@ -63,6 +65,7 @@ __all__ = [
     "from_datasets",
     "from_frames",
     "from_table",
+    "improve",
     "leaderboard",
     "load",
     "of_frame",

@@ -119,6 +119,7 @@ def estimates_sheet(
     aspects: Sequence[str],
     labelled: int | None = None,
     seed: int = 0,
+    weight: float | None = None,
     confidence: float = 0.95,
     simulated: Simulation = REAL,
 ) -> Sheet | None:
@@ -133,6 +134,8 @@ def estimates_sheet(
         Whose scores are used; the aspects to estimate, to which the mean is added if they are several.
     labelled
         Use the ratings of so many users (items, without users) alone, drawn with ``seed``.
+    weight
+        λ, if it is not tuned: 1 is plain prediction-powered inference.
 
     Returns
     -------
@@ -155,7 +158,7 @@ def estimates_sheet(
             "last column has the mean of all, which the estimates did not see."
         )
     blocks = [
-        _block(units, a, aspect, ratings[a], confidence, withheld=labelled is not None)
+        _block(units, a, aspect, ratings[a], confidence, weight=weight, withheld=labelled is not None)
         for a, aspect in enumerate(units.aspects)
     ]
     frame = pd.concat(blocks, ignore_index=True)
@@ -164,12 +167,19 @@ def estimates_sheet(
         columns = (*columns, Column("all_ratings", "Mean of all ratings", "number"))
     named = f": {units.aspects[0]}" if len(units.aspects) == 1 else ""
     title = f"Prediction-powered means of generators, with {evaluator}{named}"
-    notes = tuple(_notes(frame, units, evaluator, drawn, confidence))
+    notes = tuple(_notes(frame, units, evaluator, drawn, confidence, plain=weight is not None))
     return Sheet("prediction-powered", title, frame, columns, notes, simulated)
 
 
 def _block(
-    units: _Units, a: int, aspect: str, ratings: Floats, confidence: float, *, withheld: bool
+    units: _Units,
+    a: int,
+    aspect: str,
+    ratings: Floats,
+    confidence: float,
+    *,
+    weight: float | None,
+    withheld: bool,
 ) -> pd.DataFrame:
     there = ~np.isnan(units.scores[a])
     n = len(units.generators)
@@ -181,6 +191,7 @@ def _block(
         n,
         units.cluster[there],
         units.n_clusters,
+        weight=weight,
         confidence=confidence,
     )
     half = half_width(found.classical_standard_error, found.n_labelled_clusters, confidence)
@@ -206,12 +217,15 @@ def _block(
     return frame.sort_values("estimate", ascending=False, kind="stable")
 
 
-def _notes(frame: pd.DataFrame, units: _Units, evaluator: str, drawn: str, confidence: float) -> list[str]:
+def _notes(
+    frame: pd.DataFrame, units: _Units, evaluator: str, drawn: str, confidence: float, *, plain: bool
+) -> list[str]:
     width = (frame["ci_high"] - frame["ci_low"]) / (frame["classical_ci_high"] - frame["classical_ci_low"])
     width = width[np.isfinite(width)]
+    made = "PPI" if plain else "PPI++"
     told = [
-        f"Mean rating of all units that {evaluator} scored, from some ratings and all scores (PPI++).",
-        "λ is the weight of the scores; 0 means the ratings alone.",
+        f"Mean rating of all units that {evaluator} scored, from some ratings and all scores ({made}).",
+        f"λ is the weight of the scores{', as given' if plain else ''}; 0 means the ratings alone.",
         f"{100 * confidence:g} % intervals; the units of one {units.name} depend on each other.",
     ]
     if len(width):

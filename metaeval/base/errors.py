@@ -12,6 +12,7 @@
     ├── MissingExtraError         an optional library is not installed; says the install command
     ├── RunFolderError            a run folder is in use, or is not one
     └── StoppedError              exit code 3: broke off early (budget, interrupt), can be resumed
+        └── UnreadError           no reply to a judge can be read
 """
 
 from __future__ import annotations
@@ -147,6 +148,10 @@ class StoppedError(MetaevalError):
     """Work broke off early; what was done is kept, and the same command goes on from there."""
 
     exit_code: ClassVar[int] = 3
+
+
+class UnreadError(StoppedError):
+    """None of the first replies to a judge can be read, so the others were not asked for."""
 
 
 def sound(result: tuple[T | None, Sequence[Problem]]) -> T:

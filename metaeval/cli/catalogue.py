@@ -270,3 +270,44 @@ def copy(source: str, target: str) -> None:
         done = tools.copy(opened, other)
     tell(f"copied {counted(done.added, 'reply', 'replies')}; {done.present:,} were there")
     tell_json(done._asdict())
+
+
+@click.command()
+@option(
+    "--install", "Folder of an agent's skills, such as .claude/skills, to copy it into.", PATH, metavar="DIR"
+)
+@talk
+def skill(install: Path | None) -> None:
+    """Print the skill that tells an agent how to use metaeval, or install it.
+
+    The skill says which command does which job, and what an agent must ask a person: who gave a number, and
+    whether money may be spent.
+    """
+    import shutil
+
+    from metaeval.base.files import bundled
+
+    source = bundled("skills/metaeval")
+    if install is None:
+        click.echo((source / "SKILL.md").read_text(encoding="utf-8"), nl=False)
+        return
+    shutil.copytree(
+        source, install / source.name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    tell(f"{install / source.name}")
+
+
+@click.command()
+@click.argument("folder", metavar="RUN", type=PATH)
+@option("--out", "File to write.  [default: print it]", PATH, metavar="FILE.bib")
+@talk
+def cite(folder: Path, out: Path | None) -> None:
+    """Print the BibTeX of what the run in the folder RUN used: data set, evaluators, measures, tests."""
+    from metaeval.base.files import write_text
+    from metaeval.runs.citation import citations
+
+    text = citations(folder)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_text(out, text)

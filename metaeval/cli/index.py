@@ -26,12 +26,14 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "figures": "runs",
         "view": "runs",
         "site": "runs",
+        "cite": "catalogue",
     },
     "Trust in judges": {
         "calibrate": "trust.calibration.calibrating:calibration_of",
         "replace": "trust.replacement_tables:replacing_of",
         "biases": "trust.bias.biases:biases_of",
         "choose": "trust.choice:choose",
+        "improve": "trust",
         "drift": "trust.gate.drift:drift_of",
         "gate": "trust",
         "pairwise": "trust.verdicts.commands:pairwise_of",
@@ -55,6 +57,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "schema": "catalogue",
         "store": "catalogue",
         "providers": "catalogue",
+        "skill": "catalogue",
     },
 }
 """Heading → words of its commands → the module of this package that has each, or where it is declared; in the
@@ -81,6 +84,9 @@ SENTENCES: Mapping[str, str] = {
     ),
     "choose": (
         "Choose the best of the candidates of the finished runs RUN, and say what the choice is worth."
+    ),
+    "improve": (
+        "Look for a better prompt of a judge of the study in the file STUDY, and say what it is worth."
     ),
     "plan": (
         "Say which units of the finished run in the folder RUN people should label next, and when to stop."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metaeval.base.counts import counted
+from metaeval.base.keys import noun
 from metaeval.base.parallel import DUCKDB, ENGINES, RAY
 from metaeval.base.progress import progress
 from metaeval.base.spec import short_names
@@ -31,7 +32,7 @@ from metaeval.cli.sheets import format_option, tell_sheets
 if TYPE_CHECKING:
     from metaeval.judging.estimate import CallEstimate
     from metaeval.judging.model_evaluator import ModelEvaluator
-    from metaeval.runs.record import Record
+    from metaeval.runs.record import Record, SealedFacts
     from metaeval.study.plan import Plan
 
 _MUCH = 0.05  # of the ratings
@@ -119,7 +120,7 @@ def run(
 
         todo = plan(study, out, **asking)
         if dry_run:
-            dry = _plan_text(todo)
+            dry = plan_text(todo)
         else:
             folder, record, already = _completed(todo, offline=offline, wait=wait)
     if dry_run:
@@ -246,7 +247,7 @@ def _units(record: Record) -> str:
     return f"{rated:,} of {units} ({without:,} {have} no rating by {record.truth.spec}{keep})"
 
 
-def _plan_text(todo: Plan) -> tuple[str, dict[str, Any], list[ModelEvaluator]]:
+def plan_text(todo: Plan) -> tuple[str, dict[str, Any], list[ModelEvaluator]]:
     """Return what a dry run says of a plan, its facts, and the judges that have calls to make."""
     from metaeval.judging.asking import places_of
     from metaeval.judging.estimate import estimates, total_of
@@ -254,11 +255,12 @@ def _plan_text(todo: Plan) -> tuple[str, dict[str, Any], list[ModelEvaluator]]:
     study, judges, aspects = todo.study, todo.scoring.judges, todo.scoring.aspects
     if study.judging.batch:
         places_of(judges)
-    asking = estimates(judges, todo.data, aspects, study.judging)
+    asking = estimates(judges, todo.parts, aspects, study.judging)
     named = list(study.specs.items())
     lines = [
         f"study       {study.name}",
         f"data        {todo.data.name}: {counted(len(todo.data), 'unit')}",
+        *([f"sealed      {_sealed_text(todo.sealed.facts)}"] if todo.sealed else []),
         f"truth       {study.truth}",
         f"aspects     {', '.join(aspects)}",
         *(f"{word:<12}{value}" for word, value in study.facts.items()),
@@ -273,6 +275,10 @@ def _plan_text(todo: Plan) -> tuple[str, dict[str, Any], list[ModelEvaluator]]:
     facts["judges"] = [asdict(estimate) for estimate in asking]
     facts["total"] = asdict(total_of(asking)) if asking else None
     return "\n".join(lines), facts, [j for j, e in zip(judges, asking, strict=True) if e.calls]
+
+
+def _sealed_text(facts: SealedFacts) -> str:
+    return f"{counted(facts.clusters, noun(facts.column))}, {counted(facts.units, 'unit')}"
 
 
 def _shortened(prompt: str) -> str:

@@ -72,6 +72,7 @@ def score(data: str, evaluators: tuple[str, ...], out: Path, *, allow_failures: 
     "What is resampled.  [default: user, or item where there are no users]",
     ["user", "item", "generator", "unit"],
 )
+@option("--by", "A column of the data: correlations within each of its values.", metavar="COLUMN")
 @option("--method", "", ["percentile", "bca", "jackknife"], default="percentile")
 @option("--confidence", "", float, default=0.95)
 @seed

@@ -1,21 +1,32 @@
-"""``metaeval gate`` and ``disagreements``, which do more than print sheets: exit codes, files, a page."""
+"""``metaeval gate``, ``improve`` and ``disagreements``, which do more than print sheets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from metaeval.base.counts import counted
 from metaeval.base.files import write_text
 from metaeval.cli.frame import options_of
 from metaeval.cli.messages import begin, is_on, talk, tell, tell_json, tell_lost, tell_pages, tell_simulated
 from metaeval.cli.options import PATH, flag, option, run_argument, served, several
-from metaeval.cli.sheets import Sheets, prints_sheets, sheet_options, written
+from metaeval.cli.run import plan_text
+from metaeval.cli.sheets import (
+    Sheets,
+    format_option,
+    prints_sheets,
+    sheet_options,
+    tell_sheets,
+    written,
+)
 from metaeval.reports.sheets import files, render
 from metaeval.trust import disagreements as panel
+from metaeval.trust import improvement
 from metaeval.trust.gate.checks import GateResult, gate_sheet
 from metaeval.trust.gate.report import gate_markdown, gate_record, junit_xml
 from metaeval.trust.gate.rules import read_thresholds
@@ -145,3 +156,28 @@ def disagreements(
         panel.labels_of_disagreements(folder, sheets[0], labels, aspects=aspects, data=data)
         tell(str(labels))
     return sheets
+
+
+@click.command(help=improvement.improve.__doc__)
+@click.argument("study", type=PATH)
+@options_of(improvement.ImproveOptions)
+@option("--out", "Run folder.  [default: results/NAME-improve]", PATH)
+@flag("--dry-run", "Print the plan and its cost; write and send nothing.")
+@format_option()
+@talk
+def improve(study: Path, *, out: Path | None, dry_run: bool, suffix: str, **options: Any) -> None:
+    """Search, or say what it would take."""
+    begin()
+    search = improvement.PromptSearch(study, out, improvement.ImproveOptions(**options))
+    if not dry_run:
+        tell_sheets(search.found(), suffix)
+        tell(f"\n{search.whole.out}")
+        return
+    text, facts, _ = plan_text(search.todo)
+    one, times = search.of_candidate(), options["rounds"] * options["candidates"]
+    likely = "price unknown" if one.usd_likely is None else f"likely {one.usd_likely * times:.4g} USD"
+    tell(
+        f"{text}\nsearch      {counted(times, 'other prompt')} at most, written by {search.writer}\n"
+        f"            {counted(times * one.calls, 'call')} of the judge, {likely}"
+    )
+    tell_json({**facts, "prompts": times, "prompt": asdict(one)})

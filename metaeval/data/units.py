@@ -16,7 +16,7 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError
 from metaeval.base.keys import nouns_of
-from metaeval.base.records import DataSet, Scale
+from metaeval.base.records import DataOfKind, DataSet, Scale
 from metaeval.data.manifest import Format
 
 
@@ -30,6 +30,8 @@ class KeyedUnits:
     language: str = ""
     simulated: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
+    examples: DataOfKind | None = None
+    """Whose ratings may be shown as examples of other users; None if its own may."""
     if TYPE_CHECKING:
 
         @property

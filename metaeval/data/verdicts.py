@@ -9,8 +9,10 @@ What was shown first and second, and who won, one verdict per row::
 scores of the two sides: the greater wins, equal ones tie. Of two columns, the second has
 the verdicts with the sides swapped. ``judge`` and ``group`` may be several columns, or none.
 ``order: time`` names a column by which the verdicts came one after the other, as Elo takes them.
+``preference: {column: chance, first: 0, second: 1}`` is a number between two ends: the nearer one wins.
 ``reply: mt-bench`` in place of ``choices`` reads replies by a pattern that has verdicts;
-``reply: {pattern: 'Winner: (?P<value>A|B)', take: last}``, beside ``choices``, by one of your own.
+``reply: {pattern: 'Winner: (?P<value>A|B)', take: last}``, beside ``choices``, by one of your own; one with
+the groups ``first`` and ``second`` gives two numbers, of which the greater wins.
 
 A pair whose sides have one name in all rows, and a column that says which was shown first::
 
@@ -21,6 +23,7 @@ A pair whose sides have one name in all rows, and a column that says which was s
     winner: {column: winner, first: "1", second: "2", tie: [tie, C], missing: [error]}
     aspect: {column: criterion}               # or a name; left out: one verdict over all aspects
     gold: {column: gold, file: pairs.jsonl, first: "1", second: "2"}   # without `file`: of the table itself
+    lengths: [tokens 1, tokens 2]             # columns with the lengths of the two sides' texts
     keep: [subset]                            # further columns to keep, to count by
 
 Both forms may be mixed. A column in a nested file is a path: ``judgments.0.decision``. Words are compared
@@ -29,8 +32,9 @@ without regard to case; an empty cell is a missing verdict, unless `""` is among
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
@@ -39,14 +43,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from metaeval.base.errors import DataError, Problem, nearest, sound
-from metaeval.base.records import FIRST, SECOND, TIE, Status
+from metaeval.base.errors import DataError, sound
+from metaeval.base.records import FIRST, SECOND, TIE, Scale, Status
 from metaeval.base.validation import Strict, read_model
-from metaeval.data.hub import any_table, in_workbook
-from metaeval.data.tables.columns import number_column, text_column
 from metaeval.data.tables.entries import Constant, FromColumn, Name, Names
-from metaeval.data.tables.nested import flattened
-from metaeval.llm.replies.fields import Choice, Given
+from metaeval.data.verdict_columns import Texts, VerdictReader, word
+from metaeval.llm.replies.fields import Choice, Given, Number
 from metaeval.llm.replies.patterns import ReplyPattern
 from metaeval.llm.replies.reader import Parsed, read_reply
 
@@ -56,16 +58,13 @@ REPEAT = "repeat"
 """The column that numbers the times that a judge was asked the same."""
 PLAYED = "played"
 """The column that numbers verdicts as they came one after the other."""
+LENGTHS = ("length_first", "length_second")
+"""The columns with the lengths of both texts."""
 LONG = (
-    *(*KEYS, REPEAT, PLAYED, FIRST, SECOND, "aspect", "evaluator", "order"),
+    *(*KEYS, REPEAT, PLAYED, FIRST, SECOND, *LENGTHS, "aspect", "evaluator", "order"),
     *("winner", "status", "call", "gold", "reason", "reply"),
 )
 """The columns of verdicts; the last two of those read from replies: why there is none, and such a reply."""
-
-
-def word(value: object) -> str:
-    """Return a value as text to compare: stripped, without case."""
-    return str(value).strip().casefold()
 
 
 Words = Annotated[
@@ -134,6 +133,25 @@ class UnitColumns(Strict):
     item_id: Names | Constant
 
 
+class Preference(Strict):
+    """A column of numbers between two ends, such as 1 to 2 or the chance of a side: the nearer end wins."""
+
+    column: Name
+    first: float
+    second: float
+
+    @model_validator(mode="after")
+    def _two_ends(self) -> Self:
+        if self.first == self.second:
+            raise ValueError("first and second must be different numbers")
+        return self
+
+    def winner(self, numbers: NDArray[np.float64]) -> Texts:
+        """Return the side that each number is nearer to; the middle is a tie, NaN is none."""
+        share = (numbers - self.first) / (self.second - self.first)
+        return np.select([share < 0.5, share > 0.5, share == 0.5], [FIRST, SECOND, TIE], "").astype(object)
+
+
 class VerdictColumns(Strict):
     """Which column is what; of two columns of verdicts, the second holds those with the sides swapped."""
 
@@ -154,12 +172,14 @@ class VerdictMap(Strict):
 
     columns: VerdictColumns = Field(default_factory=VerdictColumns)
     choices: Choices = Field(default_factory=Choices)
+    preference: Preference | None = None
     reply: ReplyPattern | None = None
     units: UnitColumns | None = None
     pair: list[Name] = Field(default_factory=list)
     order: Order | None = None
     aspect: str | FromColumn = ""
     gold: Gold | None = None
+    lengths: list[Name] = Field(default_factory=list, min_length=2, max_length=2)
     keep: list[Name] = Field(default_factory=list)
 
     @model_validator(mode="before")
@@ -201,15 +221,15 @@ class VerdictMap(Strict):
         of = self.columns
         if not self.pair and (of.first is None or of.second is None):
             raise ValueError("columns must name 'first' and 'second', the columns of the two sides")
-        if [bool(of.winner), bool(of.reply), bool(of.scores)].count(True) != 1:
+        if [bool(of.winner), bool(of.reply), bool(of.scores), bool(self.preference)].count(True) != 1:
             raise ValueError(
                 "columns must name either 'winner' or 'reply', the column of the verdict, or 'scores', those "
-                "of the scores of the two sides"
+                "of the scores of the two sides; or the map a 'preference', a number between two ends"
             )
         if self.order and len(of.winner or of.reply) == 2:
             raise ValueError("`order` does not go with two columns of verdicts, which hold both orders")
         if of.reply:
-            if "choices" not in self.model_fields_set:
+            if "choices" not in self.model_fields_set and not self.of_numbers:
                 meant = set(self.reply.values.values()) if self.reply else set()  # noqa: PD011 - of a mapping
                 if not {FIRST, SECOND} <= meant <= {FIRST, SECOND, TIE}:
                     raise ValueError(
@@ -221,6 +241,11 @@ class VerdictMap(Strict):
         return self
 
     @property
+    def of_numbers(self) -> bool:
+        """Whether a reply gives a number for each side: groups ``first`` and ``second`` of its pattern."""
+        return self.reply is not None and {FIRST, SECOND} <= {*self.reply.named}
+
+    @property
     def field(self) -> Choice:
         """What a reply is to give."""
         said = {side: words for side, words in self.choices.by_side.items() if side and words}
@@ -230,13 +255,12 @@ class VerdictMap(Strict):
         return Choice("choice", plain, ("answer", "verdict", "winner", "preference", "output"))
 
 
-Texts: TypeAlias = NDArray[np.object_]  # one per row
-
 WinnerOf: TypeAlias = Literal["shown", "unswapped"]
 
-JUDGE, ALL = "judge", "all"
-"""The judge of a table that names none; the item, or the task, of verdicts that have none."""
+JUDGE = "judge"
+"""The judge of a table that names none."""
 OTHER = {FIRST: SECOND, SECOND: FIRST}
+_ANY = Scale(-math.inf, math.inf, integer=False)
 _NAMES = ("item_id", FIRST, SECOND, "evaluator", "order")
 _ALLOWED = {"order": (FIRST, SECOND), "winner": (FIRST, SECOND, TIE, ""), "gold": (FIRST, SECOND, TIE, "")}
 
@@ -266,6 +290,7 @@ def import_verdicts(
     columns |= {REPEAT: reader.text(of.repeat)} if of.repeat else {}
     named = how.pair or (reader.joined([str(name)], "") for name in (of.first, of.second))
     columns |= dict(zip((FIRST, SECOND), named, strict=True))
+    columns |= {of: reader.text(name) for of, name in zip(LENGTHS, how.lengths, strict=False)}
     columns["aspect"] = how.aspect if isinstance(how.aspect, str) else reader.text(how.aspect.column)
     columns |= {"aspect": reader.text(of.task)} if of.task else {}
     columns["evaluator"] = reader.joined(of.judge, " ", JUDGE)
@@ -276,7 +301,8 @@ def import_verdicts(
         reader.report(same, None, lambda i: f"names {frame[FIRST].iloc[i]!r} on both sides of the pair")
     order = reader.won(how.order.column, how.order.meanings)[0] if how.order else np.full(len(frame), FIRST)
     orders = [order, np.full(len(frame), SECOND)]
-    of_orders = zip(of.winner or of.reply or of.scores[:1], orders, strict=False)
+    given = [how.preference.column] if how.preference else of.winner or of.reply or of.scores[:1]
+    of_orders = zip(given, orders, strict=False)
     parts = [_with_verdicts(frame, reader, how, *one) for one in of_orders]
     frame = pd.concat(parts, ignore_index=True)
     if not of.reply and winner_of is None and (frame["by_word"] & (frame["order"] == SECOND)).any():
@@ -308,14 +334,20 @@ def _with_verdicts(
         if pattern and "choices" in how.model_fields_set:
             pattern = pattern.model_copy(update={"values": {}})
         said, none = reader.text(column), Parsed(None, Status.MISSING, "there is no reply")
-        read = [read_reply(text, [field], pattern=pattern) if text else none for text in said]
-        winner = np.array([str(one.values["choice"]) if one.values else "" for one in read], dtype=object)  # noqa: PD011 - of a reply
+        fields: list[Any] = [Number(side, _ANY) for side in OTHER] if how.of_numbers else [field]
+        read = [read_reply(text, fields, pattern=pattern) if text else none for text in said]
+        winner = np.array([_won(one.values) for one in read], dtype=object)
         told = {"reason": [one.reason for one in read], "reply": np.where(winner == "", said, "")}
         status = np.array([str(one.status) for one in read], dtype=object)
         by_word = np.full(len(said), True)
-    elif how.columns.scores:
-        one, other = (reader.numbers(name) for name in how.columns.scores)
-        winner = np.select([one > other, one < other, one == other], [FIRST, SECOND, TIE], "").astype(object)
+    elif how.columns.scores or how.preference:
+        if how.preference:
+            winner = how.preference.winner(reader.numbers(column))
+        else:
+            one, other = (reader.numbers(name) for name in how.columns.scores)
+            winner = np.select([one > other, one < other, one == other], [FIRST, SECOND, TIE], "").astype(
+                object
+            )
         by_word = np.full(len(winner), False)
         status = np.where(winner == "", str(Status.MISSING), str(Status.OK))
     else:
@@ -324,6 +356,15 @@ def _with_verdicts(
         status = np.where(winner == "", str(Status.MISSING), str(Status.OK))
     verdict: dict[str, Any] = {"order": order, "winner": winner, "status": status, "call": ""}
     return frame.assign(**verdict | told, by_word=by_word)
+
+
+def _won(values: Mapping[str, Any] | None) -> str:
+    """Return what the values of a reply say: a choice, or the side with the greater number."""
+    if not values:
+        return ""
+    if "choice" in values:
+        return str(values["choice"])
+    return TIE if values[FIRST] == values[SECOND] else max(OTHER, key=lambda side: float(values[side]))
 
 
 def read_verdicts(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -347,81 +388,6 @@ def read_verdicts(path: str | os.PathLike[str]) -> pd.DataFrame:
 def kept_columns(verdicts: pd.DataFrame) -> list[str]:
     """Return the columns that an import kept beside those of verdicts."""
     return [str(c) for c in verdicts.columns if c not in LONG]
-
-
-class VerdictReader:
-    """Reads columns of a table as text, and collects their problems."""
-
-    def __init__(self, path: Path) -> None:
-        if not Path(in_workbook(path)[0]).is_file():
-            raise DataError(f"there is no file {path}")
-        self.table = flattened(any_table(path))
-        self.given = [str(c) for c in self.table.frame.columns]
-        self.problems: list[Problem] = []
-        self._texts: dict[str, Texts] = {}
-
-    def need(self, column: str, else_said: str) -> None:
-        """Raise `DataError` if a column is not there."""
-        if column not in self.given:
-            message = f"there is no column {column!r}{nearest(column, self.given)}{else_said}"
-            raise DataError([Problem(self.table.name, None, None, message)])
-
-    def report(self, wrong: object, column: str | None, message: Callable[[int], str]) -> None:
-        """Add a problem for each row that is wrong."""
-        rows, n = np.flatnonzero(np.asarray(wrong, dtype=bool)).tolist(), len(self.table.frame)
-        self.problems += [self.table.problem(i % n, column, message(i)) for i in rows]
-
-    def text(self, column: str) -> Texts:
-        """Return a column as text."""
-        if column not in self._texts:
-            self.need(column, f"; it has {', '.join(self.given)}")
-            self._texts[column], found = text_column(self.table, column)
-            self.problems += found
-        return self._texts[column]
-
-    def places(self, column: str) -> Texts:
-        """Return the place of each row by a column of numbers, or else of text such as dates."""
-        said = pd.Series(self.text(column))
-        self.report(said == "", column, lambda _: "is empty")
-        numbers = pd.to_numeric(said, errors="coerce")
-        place = (said if numbers.isna().any() else numbers).rank(method="dense").astype(int)
-        return np.array(list(map(str, place)), dtype=object)
-
-    def numbers(self, column: str) -> NDArray[np.float64]:
-        """Return a column of numbers; NaN where it is empty."""
-        self.need(column, f"; it has {', '.join(self.given)}")
-        numbers, found = number_column(self.table, column)
-        self.problems += found
-        return numbers
-
-    def named(self, columns: Sequence[str] | Constant) -> Texts:
-        """Return what a verdict is about: columns joined, or what the table lacks."""
-        if not isinstance(columns, Constant):
-            return self.joined(columns, "/", ALL)
-        rows = self.table.rows.astype(str) if columns.row else np.full(len(self.table.rows), columns.constant)
-        return rows.astype(object)
-
-    def joined(self, columns: Sequence[str], separator: str, without: str = "") -> Texts:
-        """Join columns to one text, ``without`` any a given one; an empty cell is a problem."""
-        if not columns:
-            return np.full(len(self.table.frame), without, dtype=object)
-        texts = [self.text(column) for column in columns]
-        for column, values in zip(columns, texts, strict=True):
-            self.report(values == "", column, lambda _: "is empty")
-        return np.array([separator.join(row) for row in zip(*texts, strict=True)], dtype=object)
-
-    def won(
-        self, column: str, meanings: Mapping[str, str], sides: pd.DataFrame | None = None
-    ) -> tuple[Texts, Any]:
-        """Return what a name of ``sides`` or else a word means, and whether it is a word; or a problem."""
-        given, known = self.text(column), ", ".join(w or "empty" for w in meanings)
-        named = np.full(len(given), "", dtype=object)
-        if sides is not None:
-            named = np.where(given == sides[FIRST], FIRST, np.where(given == sides[SECOND], SECOND, ""))
-        unknown = np.array([word(value) not in meanings for value in given], dtype=bool) & (named == "")
-        self.report(unknown, column, lambda i: f"is {given[i]!r}; the map knows {known}")
-        words = np.array([meanings.get(word(value), "") for value in given], dtype=object)
-        return np.where(named == "", words, named), named == ""
 
 
 def _gold(
@@ -456,7 +422,9 @@ def _in_order_of_names(frame: pd.DataFrame) -> pd.DataFrame:
     turned = (frame[FIRST] > frame[SECOND]).to_numpy()
     if turned.any():
         frame = frame.copy()
-        frame.loc[turned, [FIRST, SECOND]] = frame.loc[turned, [SECOND, FIRST]].to_numpy()
+        for sides in ([FIRST, SECOND], [*LENGTHS]):
+            if sides[0] in frame:
+                frame.loc[turned, sides] = frame.loc[turned, sides[::-1]].to_numpy()
         for column in _ALLOWED.keys() & frame.columns:
             frame.loc[turned, column] = _turned(frame.loc[turned, column])
     return frame

@@ -12,10 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from metaeval.base.counts import counted
+from metaeval.base.errors import DataError
 from metaeval.base.frames import flat, html_heading, html_table, typed
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
 from metaeval.base.simulation import Simulation
-from metaeval.engine.alignment.prepared import Prepared
+from metaeval.engine.alignment.policy import Policy
+from metaeval.engine.alignment.prepared import Prepared, prepare
 from metaeval.engine.board import Board, BoardDimension, Cell, SecondEstimate
 from metaeval.engine.intervals import Bootstrap, IntervalEnds, intervals
 from metaeval.engine.sentences import (
@@ -148,6 +150,40 @@ def correlated(data: Prepared, scores: ScoreTable | pd.DataFrame, wanted: Bootst
     known = {name: given.signatures.get(name, name) for name in data.evaluators}
     simulated = Simulation.of(given.simulated, known)
     return Correlations(result, recorded, given.kinds, simulated.data, frozenset(simulated.evaluators))
+
+
+BY = "by"
+"""The column of correlations by a column of the units: the value."""
+
+
+def among(truth: pd.DataFrame, units: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the truth whose key columns, as text, are those of a row of ``units``."""
+    by = list(units.columns)
+    wanted = pd.MultiIndex.from_frame(units)
+    return truth[pd.MultiIndex.from_frame(truth[by].astype(str)).isin(wanted)]
+
+
+def correlated_by(
+    scores: ScoreTable,
+    truth: pd.DataFrame,
+    policy: Policy,
+    wanted: Bootstrap | None,
+    categories: pd.DataFrame,
+) -> pd.DataFrame:
+    """Correlate as `correlated` does, within the units of each value of a column.
+
+    ``categories`` has key columns, as text, and ``category``, the value. The rows have it as ``by``; values
+    without a unit that has a truth and scores have none.
+    """
+    found = []
+    for value, units in categories.groupby("category", sort=True):
+        part = among(truth, units.drop(columns="category"))
+        if part["rating"].notna().any():
+            rows = correlated(prepare(scores, part, policy), scores, wanted).frame
+            found.append(rows.assign(**{BY: str(value)}))
+    if not found:
+        raise DataError("no unit with a truth has a value of the column, so there is nothing to correlate by")
+    return pd.concat(found, ignore_index=True)
 
 
 def n_units(data: Prepared, evaluator: str) -> list[int]:

@@ -28,6 +28,8 @@ from metaeval.stats.ranking import comparisons
 from metaeval.stats.ranking.comparisons import Games
 
 Flips: TypeAlias = Literal["tie", "drop"]
+PairFlips: TypeAlias = Literal["tie", "drop", "each"]
+"""What a flip is where verdicts are ranked; with ``each``, both orders count, each by itself."""
 Orders: TypeAlias = Literal["net", "tie", "both", "each"]
 """What both orders of a pair come to: the side with more votes (no tie counts: JudgeBench), a tie
 if they differ (MT-Bench), no verdict if they differ, or two verdicts, each by itself."""
@@ -87,6 +89,13 @@ def votes_of(comparisons: pd.DataFrame, orders: Orders) -> pd.DataFrame:
     codes = np.concatenate([codes, two[again]])
     rows = np.concatenate([np.arange(len(one)), again]).astype(np.intp)
     return comparisons.iloc[rows].assign(code=codes.astype(np.int64) % len(WINNERS))
+
+
+def each_order(comparisons: pd.DataFrame) -> pd.DataFrame:
+    """Return comparisons of one verdict each: those in both orders count twice, each by itself."""
+    votes = votes_of(comparisons, "each")
+    codes = votes.pop("code").to_numpy()
+    return votes.assign(outcome=np.where(codes == len(WINNERS) - 1, FAILED, codes).astype(np.int8))
 
 
 def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import pickle
 import secrets
 import tempfile
@@ -91,7 +92,7 @@ def places_of(judges: Sequence[ModelEvaluator]) -> set[tuple[str, str]]:
 
 def ask_by_batches(
     judges: Sequence[ModelEvaluator],
-    data: DataOfKind,
+    data: Sequence[DataOfKind],
     aspects: Sequence[str],
     settings: Judging,
     out: Path,
@@ -102,6 +103,8 @@ def ask_by_batches(
 
     Parameters
     ----------
+    data
+        Several: what is open, and what is sealed.
     settings
         Of the run; its budget is that of all its batches, until the run is finished.
     out
@@ -147,21 +150,21 @@ def ask_by_batches(
 
 def hand_over(
     judges: Sequence[ModelEvaluator],
-    data: DataOfKind,
+    data: Sequence[DataOfKind],
     aspects: Sequence[str],
     settings: Judging,
     instead: Callable[[Request], Reply],
 ) -> None:
     """Have judges give each request that must be sent to a function, as far as the replies so far lead."""
     with with_settings(replace(settings, instead=instead)):
-        for judge in judges:
+        for judge, part in itertools.product(judges, data):
             with contextlib.suppress(HandedOverError):
-                judge.grid(data, aspects)
+                judge.grid(part, aspects)
 
 
 def ask_by_workers(
     judges: Sequence[ModelEvaluator],
-    data: DataOfKind,
+    data: Sequence[DataOfKind],
     aspects: Sequence[str],
     settings: Judging,
     *,
@@ -176,6 +179,8 @@ def ask_by_workers(
 
     Parameters
     ----------
+    data
+        Several: what is open, and what is sealed.
     settings
         Of the run; only its store is used.
     options, models

@@ -71,9 +71,15 @@ class CallEstimate:
 
 
 def estimates(
-    judges: Sequence[ModelEvaluator], data: DataOfKind, aspects: Sequence[str], options: JudgingOptions
+    judges: Sequence[ModelEvaluator],
+    data: Sequence[DataOfKind],
+    aspects: Sequence[str],
+    options: JudgingOptions,
 ) -> list[CallEstimate]:
-    """Return what asking some judges would cost; raise `MetaevalError` if their budget cannot be kept."""
+    """Return what asking some judges of all these data would cost.
+
+    `MetaevalError` is raised if their budget cannot be kept.
+    """
     with contextlib.ExitStack() as stack:
         place = options.place
         store = stack.enter_context(Store(place)) if judges and place.exists() else None
@@ -118,7 +124,11 @@ def _sum(usd: Sequence[float | None]) -> float | None:
 
 class _Estimator:
     def __init__(
-        self, data: DataOfKind, aspects: Sequence[str], options: JudgingOptions, store: Store | None
+        self,
+        data: Sequence[DataOfKind],
+        aspects: Sequence[str],
+        options: JudgingOptions,
+        store: Store | None,
     ) -> None:
         self._data, self._aspects, self._store = data, aspects, store
         self._prices, self._limited = Prices(options.prices), options.max_usd is not None
@@ -132,7 +142,8 @@ class _Estimator:
         shared = in_store = tokens = in_cache = 0
         prompts: list[float | None] = []
         at_most: list[float | None] = []
-        questions = judge.questions(self._data, self._aspects)
+        of_data = (judge.questions(part, self._aspects) for part in self._data)
+        questions = itertools.chain.from_iterable(of_data)
         while asked := list(itertools.islice(questions, _BATCH)):
             first = first or asked[0]
             new = {q.request.key: q.request for q in asked if q.request.key not in met}

@@ -7,23 +7,27 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from metaeval.analysis.agreement.measures import by_group
-from metaeval.base.errors import exact, one_of
+from metaeval.analysis.given_column import by_sheet
+from metaeval.base.errors import MetaevalError, exact, one_of
 from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.records import AVERAGE, COEFFICIENTS, LEVELS, DataOfKind
+from metaeval.base.validation import Line
 from metaeval.engine.alignment.policy import Coefficient, Missing, Policy
 from metaeval.engine.cells import CorrelationCells
-from metaeval.engine.correlation import CORRELATIONS
+from metaeval.engine.correlation import BY, CORRELATIONS, correlated_by
 from metaeval.engine.paired_tests import OrderBy
 from metaeval.engine.passes import FileCells
-from metaeval.kinds.kind import StudyKind
+from metaeval.engine.sheet import Column, Sheet
+from metaeval.kinds.kind import KindTable, Scored, StudyKind
 from metaeval.kinds.study import Study, distinct, unknown_word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pandas as pd
+
     from metaeval.engine.board import Cell
     from metaeval.engine.drilldown import Groups
-    from metaeval.kinds.kind import Scored
 
 LEVEL_MEANINGS = {
     "dataset": "one coefficient over all units",
@@ -49,6 +53,8 @@ class CorrelatedStudy(Study):
     undefined_groups: Literal["skip", "zero"] = "skip"
     units: Literal["common", "own"] = "common"
     order_by: OrderBy = OrderBy()
+    by: Line | None = None
+    """A column of the units, or of the users: correlations are made within each of its values, too."""
 
     @property
     def facts(self) -> dict[str, str]:
@@ -56,7 +62,7 @@ class CorrelatedStudy(Study):
         return {"levels": ", ".join(self.levels or ())}
 
     @property
-    def by(self) -> Cell:
+    def ordered_by(self) -> Cell:
         """The column that orders the leaderboard, of a study that is resolved."""
         return self.order_by.model_dump()
 
@@ -68,11 +74,39 @@ class CorrelatedStudy(Study):
         )
 
 
+def _by(scored: Scored[CorrelatedStudy]) -> pd.DataFrame | None:
+    """Return the correlations by the column of the study; None if it names none."""
+    study = scored.study
+    if study.by is None:
+        return None
+    categories = scored.kind.column(scored.data, study.by)
+    return correlated_by(scored.scores, scored.truth, study.policy, study.bootstrap, categories)
+
+
+def _by_sheets(scored: Scored[CorrelatedStudy], frame: pd.DataFrame) -> list[Sheet]:
+    study = scored.study
+    return [by_sheet(frame, str(study.by), study.ordered_by, scored.scores.simulation)]
+
+
+BY_COLUMN = KindTable(
+    f"{BY}.csv",
+    "Correlations by a column",
+    tuple(Column(name, "") for name in (BY, "evaluator", "aspect", "level", "coefficient")),
+    _by,
+    layout=_by_sheets,
+)
+
+
 class CorrelatedKind(StudyKind):
     """A kind whose board holds correlations; a subclass says the rest."""
 
     study: ClassVar[type[CorrelatedStudy]]
     board_file = CORRELATIONS
+
+    @property
+    def tables(self) -> Sequence[KindTable]:
+        """Correlations by a column, if the study names one."""
+        return (BY_COLUMN,)
 
     def resolve(self, study: Any, data: DataOfKind) -> Any:  # noqa: ANN401 - the study of the kind
         """Fill in levels, and the column that orders the leaderboard."""
@@ -83,6 +117,11 @@ class CorrelatedKind(StudyKind):
                 keys = ", ".join(data.keys)
                 sentence = f"the key columns {keys} allow no level {level!r}; use some of {have}"
                 raise study.error(sentence, "levels", at)
+        if study.by is not None:
+            try:
+                self.column(data, study.by)
+            except MetaevalError as error:
+                raise study.error(str(error), "by") from error
         chosen = list(study.levels or preferred_levels(data.keys))
         aspects = list(study.aspects or data.aspects)
         data.scale.check_numbers(aspects, "correlation")

@@ -195,12 +195,7 @@ def with_files(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """
 
     def loaded(value: object) -> object:
-        if not isinstance(value, str) or not value.startswith(f"{PYTHON}("):
-            return value
-        spec = EvaluatorSpec.parse(value)
-        if len(spec.args) != 1 or not isinstance(spec.args[0], str) or spec.kwargs:
-            raise SpecError(f"{value}: give a file and a function, such as {PYTHON}('mine.py:readable')")
-        return _function(spec.args[0], folder)
+        return file_function(value, folder) or value
 
     match content.get("evaluators"):
         case dict() as named:
@@ -208,6 +203,19 @@ def with_files(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         case list() as listed:
             return {**content, "evaluators": [loaded(spec) for spec in listed]}
     return dict(content)
+
+
+def file_function(value: object, folder: Path) -> FileFunction | None:
+    """Return the function that ``python('FILE:FUNCTION')`` names, its file relative to a folder.
+
+    None for any other value; `SpecError` is raised if there is no such function.
+    """
+    if not isinstance(value, str) or not value.startswith(f"{PYTHON}("):
+        return None
+    spec = EvaluatorSpec.parse(value)
+    if len(spec.args) != 1 or not isinstance(spec.args[0], str) or spec.kwargs:
+        raise SpecError(f"{value}: give a file and a function, such as {PYTHON}('mine.py:readable')")
+    return _function(spec.args[0], folder)
 
 
 def _function(place: str, folder: Path) -> FileFunction:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import pandas as pd
 
-from metaeval.base.errors import DataError, one_of
+from metaeval.base.errors import DataError, MetaevalError, one_of, unknown
 from metaeval.base.progress import progress
 from metaeval.data.labels import SIDES, LabelTable
 from metaeval.engine.alignment.prepared import Matched
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from metaeval.engine.files import Parquet
     from metaeval.engine.passes import Loaded
     from metaeval.kinds.study import Study
+
+NONE = "(none)"
+"""Stands for an empty value of a column."""
 
 S_co = TypeVar("S_co", bound="Study", covariant=True)
 T = TypeVar("T")
@@ -91,9 +94,14 @@ class Scored(Generic[S_co]):
     def board(self) -> Board:
         """The estimates of all cells; what orders the leaderboard is shown first."""
         board: Board = self.cells.board()
-        by = self.study.by
+        by = self.study.ordered_by
         first = (replace(d, first=by[d.name]) if by else d for d in board.dimensions)
         return replace(board, dimensions=tuple(first))
+
+    def read_by_cells(self) -> dict[str, pd.DataFrame]:
+        """Return the tables that estimates read, by file."""
+        _ = self.cells
+        return dict(self._tables)
 
     def units(self, known: pd.DataFrame) -> pd.DataFrame:
         """Return what is known of each unit, in the order of the aligned scores.
@@ -305,7 +313,7 @@ class StudyKind(ABC):
         study, cells = scored.study, scored.cells
         with progress(cells.phase):
             board = scored.board
-        order = study.by or board.cell()
+        order = study.ordered_by or board.cell()
         with progress("testing"):
             tests = cells.tested(order, study.tests) if study.tests else []
             compared = [cells.compare(*first) for first in tests[:1]]  # the longest, and in threads itself
@@ -349,7 +357,7 @@ class StudyKind(ABC):
             return []
         from metaeval.analysis.families import family_sheets
 
-        cell = scored.study.by or scored.board.cell()
+        cell = scored.study.ordered_by or scored.board.cell()
         return family_sheets(
             scored.families(cell),
             ", ".join(cell.values()),
@@ -443,3 +451,18 @@ class StudyKind(ABC):
         """Return what is known of the units: some of the key columns, and others to tell units apart by."""
         columns = {column.name: list(column.texts) for column in self.unit_view(data, ()).columns}
         return [data.units.assign(**columns)]
+
+    def column(self, data: DataOfKind, name: str) -> pd.DataFrame:
+        """Return a column of one of the tables of a data set, such as that of its users.
+
+        The frame has a row per key of that table: its key columns, and ``category``, the column as text.
+        `MetaevalError` is raised if no table has it.
+        """
+        tables = self.about_units(data)
+        for table in tables:
+            if name in table.columns:
+                by = [k for k in data.keys if k in table.columns]
+                text = table[name].astype(object).where(table[name].notna(), "").astype(str).str.strip()
+                return table[by].astype(str).assign(category=text.where(text != "", NONE))
+        have = dict.fromkeys(str(c) for table in tables for c in table.columns)
+        raise MetaevalError(unknown(f"data set {data.name!r} has no column", name, have))

@@ -26,6 +26,7 @@ from metaeval.engine.files import Parquet, chosen
 from metaeval.kinds.functions import function_named, is_function, with_files
 from metaeval.kinds.index import KINDS, kind_named
 from metaeval.kinds.kind import StudyKind
+from metaeval.kinds.sealing import parted
 from metaeval.kinds.study import IN_MEMORY, Held, Study, located, unknown_word
 
 if TYPE_CHECKING:
@@ -138,22 +139,38 @@ def study_schema() -> dict[str, Any]:
     }
 
 
-def open_data(study: Study, engine: str | None = None) -> tuple[Study, DataOfKind, Parquet | None]:
-    """Load what a study is about, without what it excludes.
+class OpenedData(NamedTuple):
+    """What a study is about, without what it excludes."""
 
-    Returned are the study with the place where its data lie, the data, and the recorded scores if they are
-    so many that they stay in their file: the data then have the first row of each evaluator.
-    """
+    study: Study
+    """With the place where its data lie."""
+    data: DataOfKind
+    """Without what is sealed."""
+    in_file: Parquet | None
+    """The recorded scores, if they are so many that they stay in their file: the data then have the first row
+    of each evaluator."""
+    sealed: DataOfKind | None
+    """What is sealed; None if the study seals nothing."""
+
+
+def open_data(study: Study, engine: str | None = None) -> OpenedData:
+    """Load what a study is about, without what it excludes, and apart from it what it seals."""
     kind, in_file = kind_named(study.kind), None
     with progress("loading the data"):
         if (given := study.from_memory.data) is None:
             place = Path(study.from_memory.place) if study.from_memory.place else _place(study)
             study = study.found_at(place)
             given, in_file = _loaded(kind, place, engine)
-        data = kind.chosen(study, _without(study, given))
+        if in_file is not None and study.sealed is not None:
+            raise study.error(
+                f"the recorded scores do not fit in memory, so nothing can be sealed; leave sealed out, or "
+                f"read them into memory: --engine {MEMORY}",
+                "sealed",
+            )
+        data, sealed = parted(study, _without(study, given))
         if in_file is not None:
             data = replace(data, scores=given.scores)  # units that are left out had some of the first rows
-    return study, data, in_file
+    return OpenedData(study, data, in_file, sealed)
 
 
 def _place(study: Study) -> Path | str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import KEPT, DataError, SpecError, StoppedError, nearest, shown
+from metaeval.base.errors import KEPT, DataError, SpecError, StoppedError, UnreadError, nearest, shown
 from metaeval.base.frames import row_text
 from metaeval.base.progress import progress
 from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
@@ -127,7 +127,7 @@ class Scoring:
         """
         judges = [j for j in self.judges if id(j) not in self._memo]
         waiting = list(self.named)
-        stopped: dict[str, None] = {}
+        stopped: dict[str, type[StoppedError]] = {}
         with progress("scoring", len(waiting)) as advance, self._asking(judges) as ended:
 
             def ready() -> Iterator[tuple[str, ScoreTable]]:
@@ -145,11 +145,12 @@ class Scoring:
                     why = str(error).removesuffix(KEPT)
                     if why not in stopped and number < len(judges):
                         _log.warning("metaeval: %s; the other judges go on", why)
-                    stopped[why] = None
+                    stopped[why] = type(error)
                     continue
                 yield from ready()
         if stopped:
-            raise StoppedError("; ".join(stopped) + KEPT)
+            unread = all(issubclass(error, UnreadError) for error in stopped.values())
+            raise (UnreadError if unread else StoppedError)("; ".join(stopped) + KEPT)
 
     def _asking(self, judges: Sequence[ModelEvaluator]) -> AbstractContextManager[Ended]:
         if not judges:

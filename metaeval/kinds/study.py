@@ -22,7 +22,7 @@ from metaeval.base.errors import StudyError, shown, unknown
 from metaeval.base.keys import DATASET
 from metaeval.base.records import COEFFICIENTS, DataOfKind, Evaluator
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.base.validation import Line, Strict
+from metaeval.base.validation import Line, Share, Strict
 from metaeval.base.yaml_lines import Lines, YamlError
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.board import Cell
@@ -94,6 +94,17 @@ def _check_evaluators(value: object) -> object:
     return value
 
 
+def _check_sealed(value: object) -> object:
+    """See that what is sealed is a share, or a column with its values."""
+    share = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1
+    if share or value is None or (isinstance(value, dict) and len(value) == 1):
+        return value
+    raise ValueError(
+        f"sealed is the share of clusters to keep apart, above 0 and below 1, or one column with its values, "
+        f"such as {{split: [test]}}, not {shown(value)}"
+    )
+
+
 class Study(Strict):
     """What the study file of every kind may say; a kind adds what is its own.
 
@@ -107,6 +118,12 @@ class Study(Strict):
     title: Line | None = None
     dataset: Line
     exclude: dict[str, list[str]] = Field(default_factory=dict)
+    sealed: Annotated[
+        Share | dict[Line, Annotated[list[Line], AfterValidator(distinct)]] | None,
+        BeforeValidator(_check_sealed),
+    ] = None
+    """The share of the clusters that are kept apart for a test of the one that is chosen, or a column of the
+    data set with the values that name them."""
     truth: Line
     aspects: Annotated[list[Line], AfterValidator(distinct)] | None = None
     models: Models = Field(default_factory=dict)
@@ -126,7 +143,7 @@ class Study(Strict):
         return Policy.of([DATASET], COEFFICIENTS[:1], None, "skip", "common")
 
     @property
-    def by(self) -> Cell | None:
+    def ordered_by(self) -> Cell | None:
         """The cell that orders the leaderboard, of a study that is resolved; None for the first one."""
         return None
 

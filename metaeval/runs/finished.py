@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ from metaeval.runs.folder import (
     RATERS,
     RECORD,
     SCORES,
+    SEALED,
     TESTS,
     TRUTH,
     VERDICTS,
@@ -66,6 +67,8 @@ class OpenRun:
     """Key columns, ``aspect`` and ``rating``; NaN for a question without an answer."""
     raters: pd.DataFrame | None
     """Annotators' ratings: key columns, ``rater``, ``aspect`` and ``rating``; None if there are none."""
+    within: str = ""
+    """The folder in the run folder that they come from: that of what is sealed, or none."""
 
     @property
     def verdicts(self) -> pd.DataFrame | None:
@@ -119,9 +122,10 @@ class OpenRun:
 
     def _kept(self, table: KindTable) -> pd.DataFrame:
         """Read a table of the kind; without a row, if the run has not written it."""
-        if table.file not in self.record.outputs:
+        name = f"{self.within}{table.file}"
+        if name not in self.record.outputs:
             return pd.DataFrame()
-        file = read_output(self.folder, table.file, self.record)
+        file = read_output(self.folder, name, self.record)
         return pd.read_parquet(file) if file.suffix == ".parquet" else read_csv(file, texts=table.texts)
 
     @cached_property
@@ -186,6 +190,18 @@ def open_run(folder: str | os.PathLike[str], *, rated: bool = False, scores: boo
     return OpenRun(path, record, table, frame(TRUTH), raters)
 
 
+def open_sealed(run: OpenRun) -> OpenRun:
+    """Open what is sealed of a finished run, in place of the rest; only the sealed test may."""
+    within = f"{SEALED}/"
+
+    def frame(name: str) -> pd.DataFrame:
+        return pd.read_parquet(read_output(run.folder, f"{within}{name}", run.record))
+
+    verdicts = frame(VERDICTS) if f"{within}{VERDICTS}" in run.record.outputs else None
+    scores = replace(run.scores, frame=frame(SCORES), verdicts=verdicts)
+    return replace(run, scores=scores, truth=frame(TRUTH), raters=None, within=within)
+
+
 def _past_memory(path: Path, record: Record) -> Parquet | None:
     """Return the scores of a run that left them in a file, if they are still too many."""
     if record.policy.get("engine") != DUCKDB:
@@ -223,8 +239,8 @@ def calls_of_run(folder: Path, record: Record) -> list[str]:
     """Return the keys of the calls behind the scores and verdicts of a finished run."""
     import pyarrow.parquet as pq
 
-    names = [SCORES, *([VERDICTS] if VERDICTS in record.outputs else [])]
-    files = [read_output(folder, name, record) for name in names]
+    names = (f"{within}{name}" for within in ("", f"{SEALED}/") for name in (SCORES, VERDICTS))
+    files = [read_output(folder, name, record) for name in names if name in record.outputs]
     having = [file for file in files if "call" in pq.read_schema(file).names]
     return calls_in(pd.read_parquet(file, columns=["call"]) for file in having)
 
@@ -278,7 +294,7 @@ def _row(run: Path, folder: Path) -> dict[str, Any]:
         "date": date[:16].replace("T", " "),
         "state": _state(run, record),
         "evaluators": len(record.evaluators or record.study.content().get("evaluators", ())),
-        "usd": _usd(run),
+        "usd": _usd(run, record),
         "name": name,
     }
 
@@ -289,7 +305,10 @@ def _state(folder: Path, record: Record) -> str:
     return "running" if record.status == "running" and is_held(folder) else "broken off"
 
 
-def _usd(folder: Path) -> float:
+def _usd(folder: Path, record: Record) -> float:
     """Return what the judges of a finished run cost; NaN if it had none, or is not finished."""
+    apart = record.sealed.usd if record.sealed else 0.0
     file = folder / COSTS
-    return float(read_csv(file, ["usd"])["usd"].sum(skipna=False)) if file.is_file() else math.nan
+    if not file.is_file():
+        return math.nan
+    return float(read_csv(file, ["usd"])["usd"].sum(skipna=False)) + (math.nan if apart is None else apart)

@@ -32,6 +32,10 @@ DETAILS = "details.md"
 REPORT = "report.html"
 ANSWER = "answer.json"
 CALIBRATION = "calibration.json"
+PROMPTS = "prompts"
+"""The folder of prompts that were written for a run."""
+SEALED = "sealed"
+"""The folder in a run folder with what is sealed."""
 LEADERBOARDS = ("leaderboard.csv", "leaderboard.md", "leaderboard.tex")
 OUTPUTS = (SCORES, TRUTH, CORRELATIONS, RANKING, *LEADERBOARDS, ANSWER, REPORT)
 """What every run leaves beside its record."""
@@ -52,8 +56,8 @@ def check_usable(path: Path) -> None:
     names = {p.name for p in path.iterdir()}
     if RECORD in names:
         read_record(path)
-    elif _LOCK not in names and not names <= {*OUTPUTS, *OPTIONAL}:
-        strange = sorted(names - {*OUTPUTS, *OPTIONAL})[0]
+    elif _LOCK not in names and not names <= {*OUTPUTS, *OPTIONAL, PROMPTS}:
+        strange = sorted(names - {*OUTPUTS, *OPTIONAL, PROMPTS})[0]
         raise RunFolderError(
             f"{path} holds {strange!r} and is not a run folder; give an empty or a new folder with --out"
         )

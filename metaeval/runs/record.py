@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from metaeval.base.counts import counted
 from metaeval.base.errors import shown
-from metaeval.base.keys import DATASET
+from metaeval.base.keys import DATASET, noun
 from metaeval.base.records import COEFFICIENTS, Kind, Scale
 from metaeval.base.simulation import Simulation
 from metaeval.base.spec import EvaluatorSpec, parts_of, short_names
@@ -161,6 +162,48 @@ class EvaluatorFacts(Facts):
     """Status → how many scores have it."""
 
 
+class OpenedFacts(Facts):
+    """What the sealed clusters said of the one evaluator that was chosen."""
+
+    when: str
+    evaluator: str
+    signature: dict[str, Any]
+    """What its scores depend on."""
+    cell: dict[str, str]
+    """What was estimated."""
+    n: int
+    """How many sealed clusters have a value."""
+    estimate: float
+    low: float
+    high: float
+
+    @property
+    def date(self) -> str:
+        """When it was, as it is printed."""
+        return f"{self.when[:16].replace('T', ' ')} UTC"
+
+    @property
+    def of(self) -> str:
+        """The cell, as it is printed."""
+        return ", ".join(self.cell.values())
+
+
+class SealedFacts(Facts):
+    """The clusters that nothing but the sealed test sees."""
+
+    column: str
+    """The key column that names them."""
+    clusters: int
+    units: int
+    fingerprint: str
+    """That of their data."""
+    names: str
+    """A SHA-256 of their names."""
+    usd: float | None = None
+    """What judging them cost; None if that is not known."""
+    opened: OpenedFacts | None = None
+
+
 class StudyFacts(Facts):
     """The study as resolved."""
 
@@ -220,6 +263,7 @@ class Record(Facts):
     prices: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Model → each price that its replies were charged at, and since when."""
     replies: RepliesState | None = None
+    sealed: SealedFacts | None = None
     inputs: str = ""
     """A SHA-256 of all that the outputs depend on; empty where that cannot be told."""
     policy: dict[str, Any] = Field(default_factory=dict)
@@ -243,6 +287,11 @@ class Record(Facts):
     def is_done(self) -> bool:
         """Whether the run is finished."""
         return self.status == "done"
+
+    @property
+    def opened(self) -> OpenedFacts | None:
+        """What the sealed clusters said when they were opened; None if they were not."""
+        return self.sealed.opened if self.sealed else None
 
     @property
     def title(self) -> str:
@@ -292,5 +341,13 @@ class Record(Facts):
 
     @property
     def notes(self) -> list[str]:
-        """A sentence per judge with fewer unread replies."""
-        return [of.sentence for of in self.unread if of.share < MUCH]
+        """A sentence per judge with fewer unread replies, and one on what is sealed."""
+        return [*(of.sentence for of in self.unread if of.share < MUCH), *self._of_sealed]
+
+    @property
+    def _of_sealed(self) -> list[str]:
+        if self.sealed is None:
+            return []
+        clusters = counted(self.sealed.clusters, noun(self.sealed.column))
+        paid = f"; judging them cost {value_text(usd, 'usd')} USD" if (usd := self.sealed.usd) else ""
+        return [f"Sealed: {clusters} ({self.sealed.units:,} units) are in no number here{paid}."]

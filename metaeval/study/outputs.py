@@ -41,6 +41,7 @@ from metaeval.runs.folder import (
     RATERS,
     REPORT,
     SCORES,
+    SEALED,
     TESTS,
     TRUTH,
     VERDICTS,
@@ -64,11 +65,13 @@ def write_outputs(
     ratings: pd.DataFrame,
     *,
     loaded: Loaded | None = None,
+    apart: tuple[ScoreTable, pd.DataFrame] | None = None,
 ) -> Run:
     """Make everything that a run finds out of its scores, and write it.
 
     ``record`` is what ``run.json`` says, but for what is found out here; ``ratings`` the truth (key columns,
-    ``aspect``, ``rating``); ``loaded`` both scores and truth, if they do not fit in memory.
+    ``aspect``, ``rating``); ``loaded`` both scores and truth, if they do not fit in memory; ``apart`` the
+    scores and the truth of what is sealed, of which nothing is estimated.
     """
     kind, data = todo.kind, todo.data
     people = data.ratings[~data.ratings["rater"].isin([USER_RATER, *getattr(data, "models", ())])]
@@ -83,6 +86,12 @@ def write_outputs(
         views = {"generators": _named(kind.generators(scored), record), "details": sheets} if wanted else {}
     if record.unread:
         record = record.having(unread=[bounded(replies, kind, scored, results) for replies in record.unread])
+    if apart is not None and record.sealed is not None:
+        paid = costs_of(apart[0])
+        usd = float(paid["usd"].sum(skipna=False)) if len(paid) else 0.0
+        record = record.having(
+            sealed=record.sealed.model_copy(update={"usd": None if np.isnan(usd) else usd})
+        )
     table = results.board.frame if results.table is None else results.table
     record = record.having(
         policy=dict(results.policy),
@@ -115,6 +124,7 @@ def write_outputs(
         kind.board_file: table,
         **{table.file: frame for table in tables if len(frame := scored.table(table))},
         **results.files,
+        **({} if apart is None else _sealed_files(todo, *apart)),
         **({RANKING: sheet_to_csv(board.ranking)} if board.ranking else {}),
         **({TESTS: to_csv(results.tests.frame)} if results.tests else {}),
         **({COSTS: costs, COST_TABLE: cost_table(costs)} if len(costs) else {}),
@@ -127,6 +137,16 @@ def write_outputs(
         writers = {name: _writer(content, data.keys) for name, content in files.items()}
         done = folder.finish(writers, record)
         return Run(todo.out, done, scores, correlations_of(table, done), board)
+
+
+def _sealed_files(todo: Plan, scores: ScoreTable, truth: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return scores and truth of what is sealed, with the tables that estimates of the kind read."""
+    kind, data = todo.kind, todo.parts[-1]
+    scored = kind.scored(kind, todo.study, data.scale, data.cluster, scores, truth, data=data)
+    files = {SCORES: scores.frame, TRUTH: truth, **scored.read_by_cells()}
+    if scores.verdicts is not None:
+        files[VERDICTS] = scores.verdicts
+    return {f"{SEALED}/{name}": frame for name, frame in files.items()}
 
 
 def _named(sheets: Sequence[Sheet], record: Record) -> list[Sheet]:

@@ -128,29 +128,35 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
             started=_now(),
         )
         before = read_record(todo.out) if (todo.out / RECORD).exists() else record
+        if todo.sealed is not None:
+            # Once in this folder, whatever is run in it again.
+            record = record.having(sealed=todo.sealed.facts.model_copy(update={"opened": before.opened}))
         kept = before.is_done  # until this run is finished, too
         done: list[str] = []
         try:
             scoring, inputs = todo.scoring, todo.inputs(offline=offline)
             known = {} if kept else before.prices
-            with _asking(todo, known, offline=offline, wait=wait) as prices:
+            with asking_of(todo, known, offline=offline, wait=wait) as prices:
                 record = record if prices is None else record.having(prices=prices)
                 truth = todo.truth.whole()
                 if not kept:
                     folder.write_record(record)
-                ratings, loaded = truth_ratings(truth), None
+                ratings, loaded, apart = truth_ratings(truth), None, None
                 if todo.in_file is None:
                     scores = _score(folder, scoring, todo.fingerprint, done)
                     counts = counts_of(scores)
                 else:
                     scores, loaded = _recorded(todo.in_file, scoring, ratings, todo.study)
                     counts = loaded.status_counts()
-            judge_tables = todo.truth.asked() | scoring.asked()
-            facts = _made(todo, scores, counts, truth) | _reply_facts(
-                todo, judge_tables, scores, ratings, again
-            )
+                if (sealed := todo.sealed) is not None:
+                    truth_apart = truth_ratings(sealed.truth.whole())
+                    apart = _score(folder, sealed.scoring, sealed.facts.fingerprint, []), truth_apart
+            facts = _made(todo, scores, counts, truth)
+            facts |= _reply_facts(todo, scores, ratings, apart and apart[0], again)
             return write_outputs(
-                todo, folder, record.having(**facts, inputs=inputs), scores, ratings, loaded=loaded
+                *(todo, folder, record.having(**facts, inputs=inputs), scores, ratings),
+                loaded=loaded,
+                apart=apart,
             )
         except (KeyboardInterrupt, StoppedError) as error:
             if not kept:
@@ -163,7 +169,7 @@ def carry_out(todo: Plan, *, offline: bool = False, wait: bool = False, again: s
 
 
 @contextlib.contextmanager
-def _asking(
+def asking_of(
     todo: Plan, prices: Mapping[str, dict[str, str]], *, offline: bool, wait: bool
 ) -> Iterator[dict[str, dict[str, str]] | None]:
     """Let the judges of a plan ask, by batches or workers if it says so.
@@ -182,12 +188,12 @@ def _asking(
         settings, models = shared, todo.study.models
         if workers is not None:
             settings = ask_by_workers(
-                judges, todo.data, aspects, shared, options=options, models=models, workers=workers
+                judges, todo.parts, aspects, shared, options=options, models=models, workers=workers
             )
         with with_settings(settings):
             finish = None
             if by_batch:
-                finish = ask_by_batches(judges, todo.data, aspects, shared, todo.out, wait=wait)
+                finish = ask_by_batches(judges, todo.parts, aspects, shared, todo.out, wait=wait)
             yield shared.prices.used
             if finish:
                 finish()
@@ -304,22 +310,30 @@ def _made(
 
 
 def _reply_facts(
-    todo: Plan, judge_tables: Mapping[str, ScoreTable], scores: ScoreTable, ratings: pd.DataFrame, again: str
+    todo: Plan, scores: ScoreTable, ratings: pd.DataFrame, apart: ScoreTable | None, again: str
 ) -> dict[str, Any]:
-    """Return the facts of all calls of judges for the record, those of the truth and of ensembles too."""
+    """Return the facts of all calls of judges for the record, those of the truth and of ensembles too.
+
+    ``apart`` has the scores of the sealed clusters.
+    """
+    judge_tables = todo.truth.asked() | todo.scoring.asked()
     if not judge_tables:
         return {}
     store = todo.study.judging.place
     unread = unread_of(judge_tables, ratings, store)
     facts: dict[str, Any] = {"unread": unread} if unread else {}
+    kept = [scores.frame, scores.verdicts]
+    if todo.sealed is not None and apart is not None:
+        of_sealed = todo.sealed.truth.asked() | todo.sealed.scoring.asked()
+        judge_tables = {n: joined([table, of_sealed[n]], todo.data) for n, table in judge_tables.items()}
+        kept += [apart.frame, apart.verdicts]
     lost = lost_calls(judge_tables, store)
     if lost:
         if todo.study.file:
             flags = todo.workers.flags if todo.workers else ["--batch"] * todo.study.judging.batch
             again = shlex.join(["metaeval", "run", str(todo.study.file), "--out", str(todo.out), *flags])
         return {**facts, "lost": lost, "again": again}
-    state = replies_state(store, calls_in([scores.frame, scores.verdicts]), judge_tables.values())
-    return {**facts, "replies": state}
+    return {**facts, "replies": replies_state(store, calls_in(kept), judge_tables.values())}
 
 
 def source_of(evaluator: object) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from metaeval import base
-from metaeval.base.errors import DataError, MetaevalError, StudyError, nearest, shown, unknown
+from metaeval.base.errors import DataError, MetaevalError, RunFolderError, StudyError, nearest, shown
 from metaeval.base.keys import UNIT, cluster_columns
 from metaeval.base.parallel import MEMORY
 from metaeval.base.records import DataOfKind, DataSet, Evaluator
@@ -35,20 +35,30 @@ from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.reading import SCORES, make_study, open_data, read_study
 from metaeval.kinds.registry import evaluators_of, truth_of
 from metaeval.kinds.scoring import Scoring, judges_of
+from metaeval.kinds.sealing import check_sides, digest_of_clusters, sealed_column
 from metaeval.kinds.study import Study, unknown_word
 from metaeval.runs.finished import calls_of_run
 from metaeval.runs.folder import RECORD, check_usable, digest_of, is_whole, read_record
-from metaeval.runs.record import Record
+from metaeval.runs.record import Record, SealedFacts
 
 if TYPE_CHECKING:
     from metaeval.runs.finished import OpenRun
 
 _log = logging.getLogger("metaeval")
 PACKAGE = "metaeval"
-NONE = "(none)"
-"""Stands for an empty value of a column."""
 _OF_PLACES = ("dataset", "judging")  # keys of a study that say where something lies or how it is asked
 _OF_DATA = ("name", "licence", "source", "language", "simulated")
+
+
+@dataclass(frozen=True, eq=False)
+class SealedPlan:
+    """The sealed clusters of a study, which are scored apart by the same evaluators."""
+
+    data: DataOfKind
+    scoring: Scoring
+    truth: Scoring
+    facts: SealedFacts
+    """What ``run.json`` says of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +79,13 @@ class Plan:
     """Those that ask judges, if this process does not."""
     in_file: Parquet | None = None
     """The recorded scores, if they stay in their file; the data then have the first row of each evaluator."""
+    sealed: SealedPlan | None = None
+    """What is scored apart, and seen by nothing but the sealed test; None if the study seals nothing."""
+
+    @property
+    def parts(self) -> list[DataOfKind]:
+        """The data, and those that are sealed: what judges are asked about."""
+        return [self.data, *([self.sealed.data] if self.sealed else [])]
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -115,6 +132,7 @@ class Plan:
         dependencies = {
             "code": code(),
             "study": self.study.model_dump(mode="json"),
+            "sealed": self.sealed and self.sealed.data.fingerprint,
             "data": [self.fingerprint, *(getattr(data, name) for name in _OF_DATA), dict(data.extra)],
             "evaluators": {name: self.scoring.signature(name) for name in named},
             "truth": dict(truth.signature(data)),
@@ -155,7 +173,7 @@ def plan(
             f"['Length()']}}, not {shown(study)}"
         )
     study = study if isinstance(study, Study) else read_study(study)
-    study, data, in_file = open_data(study, engine)
+    study, data, in_file, apart = open_data(study, engine)
     aspects = tuple(study.aspects or data.aspects)
     for at, aspect in enumerate(aspects):
         if aspect not in data.aspects:
@@ -180,7 +198,45 @@ def plan(
     asking = workers_of(study.judging, engine, workers, address)
     _check(evaluators.values(), data, rated)
     scoring = Scoring(data, evaluators, rated, study.models)
-    return Plan(study, kind, data, folder, scoring, truth, asking, in_file)
+    sealed = None if apart is None else _sealed(study, apart, scoring, truth)
+    _check_sealing(folder, sealed)
+    return Plan(study, kind, data, folder, scoring, truth, asking, in_file, sealed)
+
+
+def _sealed(study: Study, data: DataOfKind, scoring: Scoring, truth: Scoring) -> SealedPlan:
+    """Return the plan of the sealed clusters; `StudyError` if a side has fewer than six with a truth."""
+    apart, aspects = sealed_column(study, data), scoring.aspects
+    _check(scoring.named.values(), data, aspects)
+    of_sealed = Scoring(data, truth.named, aspects, study.models)
+    if not truth.judges:
+        check_sides(study, apart, *(_rated_clusters(each, apart) for each in (truth, of_sealed)))
+    facts = SealedFacts(
+        column=apart,
+        clusters=data.units[apart].nunique(),
+        units=len(data),
+        fingerprint=data.fingerprint,
+        names=digest_of_clusters(data, apart),
+    )
+    return SealedPlan(data, Scoring(data, scoring.named, aspects, study.models), of_sealed, facts)
+
+
+def _rated_clusters(truth: Scoring, column: str) -> int:
+    frame = truth.whole().frame
+    return int(frame.loc[frame["score"].notna(), column].nunique())
+
+
+def _check_sealing(folder: Path, sealed: SealedPlan | None) -> None:
+    """Raise `RunFolderError` if a run in the folder sealed other clusters, or none: these were seen."""
+    if not (folder / RECORD).is_file():
+        return
+    before = read_record(folder).sealed
+    if (before and before.names) == (sealed and sealed.facts.names):
+        return
+    had = "sealed other clusters" if before and sealed else "sealed clusters" if before else "sealed none"
+    raise RunFolderError(
+        f"the run in {folder} {had}, and what is sealed cannot change in a run folder; give another one with "
+        "--out (in Python, out=)"
+    )
 
 
 def _check_recorded(study: Study, evaluators: Mapping[str, Evaluator], truth: EvaluatorSpec) -> None:
@@ -253,7 +309,7 @@ def data_of(run: OpenRun, place: str | os.PathLike[str] | None = None) -> DataOf
     if place is not None:
         study = make_study({**run.record.study.content(), "dataset": str(place)})
     try:
-        _, data, _ = open_data(study)
+        data = open_data(study).data
     except StudyError as error:
         raise MetaevalError(f"{error}; name the data set's folder with --data") from error
     if data.fingerprint != run.record.data.fingerprint:
@@ -265,26 +321,11 @@ def data_of(run: OpenRun, place: str | os.PathLike[str] | None = None) -> DataOf
 
 
 def column_of(run: OpenRun, column: str, place: str | os.PathLike[str] | None = None) -> pd.DataFrame:
-    """Return a column of the data set of a run, as `column_in` does."""
+    """Return a column of the data set of a run, as `metaeval.kinds.kind.StudyKind.column` does."""
     if column in run.scores.keys:  # the run knows these itself
         units = run.scores.frame[[column]].drop_duplicates().astype(str)
         return units.assign(category=units[column])
-    return column_in(data_of(run, place), column, run.record.study.kind)
-
-
-def column_in(data: DataSet, column: str, kind: str = "explanations") -> pd.DataFrame:
-    """Return a column of one of the tables of a data set, such as that of its users.
-
-    The frame has a row per key of that table: its key columns, and ``category``, the column as text.
-    """
-    tables = kind_named(kind).about_units(data)
-    for table in tables:
-        if column in table.columns:
-            by = [k for k in data.keys if k in table.columns]
-            text = table[column].astype(object).where(table[column].notna(), "").astype(str).str.strip()
-            return table[by].astype(str).assign(category=text.where(text != "", NONE))
-    have = dict.fromkeys(str(c) for table in tables for c in table.columns)
-    raise MetaevalError(unknown(f"data set {data.name!r} has no column", column, have))
+    return kind_named(run.record.study.kind).column(data_of(run, place), column)
 
 
 def _is_ours(evaluator: Evaluator) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,12 +25,13 @@ from metaeval.data.tables.table import read_table
 from metaeval.data.units import KeyedUnits
 from metaeval.engine.alignment.policy import Policy, allowed
 from metaeval.engine.alignment.prepared import prepare
-from metaeval.engine.correlation import Correlations, correlated
+from metaeval.engine.correlation import BY, Correlations, correlated, correlated_by
 from metaeval.engine.files import ENGINES, Engine, Parquet, chosen
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.passes import correlate_files
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.judging.cost import LostCalls, lost_calls
+from metaeval.kinds.index import kind_named
 from metaeval.kinds.reading import load
 from metaeval.kinds.registry import build, holds_truth
 from metaeval.kinds.scoring import Scoring, known_for, resolve, score
@@ -67,17 +69,19 @@ def correlate_file(
     units: Literal["common", "own"] = "common",
     bootstrap: Mapping[str, Any] | None = None,
     engine: Engine = "auto",
+    by: str | None = None,
     out: str | os.PathLike[str] | None = None,
 ) -> Correlations:
     """Correlate scores in files with the truth of a data set; write the result if ``out`` is given.
 
     ``scores`` may be a folder or a glob of Parquet files, and ``data`` Parquet files of ratings. The options
-    are those of `metaeval.correlate`; by default the levels are those that the data have.
+    are those of `metaeval.correlate`; by default the levels are those that the data have. ``by`` is a column
+    of the data set: each of its values has correlations of its own, with the value as ``by``.
     """
     if out is not None:
         check_writable(Path(out))
     path, in_files = Path(scores), Parquet.named(data)
-    of_truth = None
+    of_truth, categories = None, None
     if in_files:
         if truth != "User()":
             raise MetaevalError(f"--truth is of a data set, and {data} holds the ratings; leave it out")
@@ -88,6 +92,7 @@ def correlate_file(
         loaded.scale.check_numbers(loaded.aspects, "correlation")
         of_truth = build(truth, known=known_for(loaded)).spec
         ratings, keys, simulated = truth_ratings(score(loaded, [truth])), loaded.keys, loaded.simulated
+        categories = None if by is None else kind_named(loaded.kind).column(loaded, by)
     policy = Policy.of(
         levels or preferred_levels(keys), coefficients or COEFFICIENTS, missing, undefined_groups, units
     )
@@ -97,6 +102,10 @@ def correlate_file(
     if whole and (not Parquet.named(path) or chosen(engine, Parquet.of(path, "the scores")) == "memory"):
         table = ScoreTable(read_scores(path, keys), simulated=simulated)
         result = correlated(prepare(table, ratings, policy), table, wanted)
+        if categories is not None:
+            result = replace(result, frame=correlated_by(table, ratings, policy, wanted, categories))
+    elif by is not None:
+        raise MetaevalError("--by is for a data set and scores that are read into memory; leave it out")
     else:
         result = correlate_files(
             Parquet.of(path, "the scores"),
@@ -125,8 +134,9 @@ def _refuse_truth(truth: EvaluatorSpec, names: Iterable[object]) -> None:
 def correlations_sheet(correlations: Correlations) -> Sheet:
     """Return the table of correlations, to be printed."""
     counts = ("n_units", "n_groups", "n_undefined", "n_missing")
+    by = [BY] if BY in correlations.frame else []
     columns = (
-        *(Column(name, name) for name in ("evaluator", "aspect", "level", "coefficient")),
+        *(Column(name, name) for name in (*by, "evaluator", "aspect", "level", "coefficient")),
         Column("estimate", "estimate × 100", "hundred", "ci_low", "ci_high"),
         *(Column(name, name.removeprefix("n_"), "count") for name in counts),
     )

@@ -9,18 +9,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from metaeval.analysis.agreement.chance import Weighing, annotators_beyond_chance
 from metaeval.analysis.ensemble_frontier import Choosing
 from metaeval.analysis.ensemble_sheets import ensemble_sheets
 from metaeval.analysis.ensemble_subsets import Costs, Unit, ensembles
 from metaeval.analysis.generator_estimates import estimates_sheet
 from metaeval.analysis.generator_ranking import rank_generators
 from metaeval.analysis.generator_sheets import best_evaluator, ranking_sheets, trusted
+from metaeval.analysis.given_column import by_sheet, given_sheet
 from metaeval.analysis.power_sizes import power, power_sheet
 from metaeval.analysis.user_orders import order_sheets
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.files import replacing, write_text
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
 from metaeval.base.simulation import REAL
+from metaeval.engine.correlation import correlated_by
 from metaeval.engine.figure import Figure
 from metaeval.engine.intervals import Bootstrap
 from metaeval.judging.cost import costs_of
@@ -29,7 +32,8 @@ from metaeval.reports.cells import points_of
 from metaeval.reports.drawing import PAPER, check_drawing, draw
 from metaeval.reports.sheets import sheet_to_csv
 from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command
-from metaeval.runs.finished import OpenRun, open_run
+from metaeval.runs.finished import OpenRun, open_run, refuse_unrated
+from metaeval.study.plan import column_of
 
 
 def panel_of(run: OpenRun, wanted: Sequence[str] = ()) -> list[str]:
@@ -102,6 +106,8 @@ class RankingOptions(Typed):
     """Aspect to rank by.  [default: all, and their average]"""
     labelled: Annotated[int | None, "N"] = None
     """Estimate from the ratings of N users and all scores."""
+    weight: Annotated[float | None, "LAMBDA"] = None
+    """Weight of the scores in these estimates; 1 is plain PPI.  [default: tuned, PPI++]"""
     resamples: int = 10_000
     """Resamples of the users."""
     seed: int = 0
@@ -127,6 +133,7 @@ def generators_of(run: OpenRun, how: RankingOptions) -> Printed:
         aspects=chosen,
         labelled=how.labelled,
         seed=how.seed,
+        weight=how.weight,
         simulated=simulated.among([judge]),
     )
     orders = order_sheets(data, chosen, simulated=simulated.among(()))
@@ -167,15 +174,47 @@ def power_of(run: OpenRun, how: Powering) -> Printed:
     return Printed([power_sheet(sizes)], run.scores.simulation.among((sizes.first, sizes.second)))
 
 
+class Detailing(Typed):
+    """What is printed beside the details."""
+
+    weights: Annotated[str | None, "NAME|FILE"] = None
+    """Also show annotators' κ, π, AC1 or AC2 and α under weights of agreement: identity, linear, quadratic,
+    radical, ratio, ordinal, circular, bipolar, or a CSV file with a row and a column per label."""
+    by: Annotated[str | None, "COLUMN"] = None
+    """Also show correlations within each value of this column of the units or users."""
+    given: Annotated[str | None, "COLUMN"] = None
+    """Also show correlations given this column: partial, averaged by Fisher's z, of differences, of pairs."""
+    threshold: Annotated[float, Field(ge=0)] = 0.0
+    """Points by which two truths must differ to be a clear pair, with --given."""
+    data: Annotated[str | None, "DIR"] = None
+    """Data-set folder of the run, for the column.  [default: the study's]"""
+
+
 @command("details")
-def details_of(run: OpenRun) -> Printed:
+def details_of(run: OpenRun, how: Detailing) -> Printed:
     """Print more of the run in RUN: measures, agreement of people, reliability, variance components.
 
     Measures are pairwise accuracy with calibrated ties, soft pairwise accuracy of generators, weighted
     kappa, Krippendorff's alpha, concordance and mean absolute error. Reliability is that of annotators, and
     of judges over replicates; where it is known, correlations are corrected for it.
     """
-    return Printed(kind_named(run.scored.study.kind).details(run.scored), REAL)
+    sheets = [*kind_named(run.scored.study.kind).details(run.scored)]
+    drawn = Bootstrap.read(run.record.study.bootstrap) or Bootstrap()
+    if how.weights is not None:
+        weighing, scale = Weighing.read(how.weights), run.record.data.scale
+        sheets.append(annotators_beyond_chance(run.truth, run.raters, scale, weighing, drawn))
+    if how.by or how.given:
+        refuse_unrated(run.folder, run.record.study.kind)
+    simulated, policy = run.scores.simulation, run.record.study.policy()
+    if how.by is not None:
+        categories = column_of(run, how.by, how.data)
+        frame = correlated_by(run.scores, run.truth, policy, drawn, categories)
+        sheets.append(by_sheet(frame, how.by, run.record.order, simulated))
+    if how.given is not None:
+        categories = column_of(run, how.given, how.data)
+        given = given_sheet(run.prepared(), categories, how.given, how.threshold, cluster=drawn.cluster)
+        sheets.append(replace(given, simulated=simulated))
+    return Printed(sheets, REAL)
 
 
 def figures_of_run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -24,6 +24,7 @@ from metaeval.stats.resampling.choice import FEW_TO_CHOOSE, BestChoice, best_of,
 from metaeval.stats.resampling.cluster_sums import is_smooth
 from metaeval.stats.resampling.rank_ranges import contributions
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
+from metaeval.trust.sealed_test import open_for, opened_before
 from metaeval.trust.verdicts.accuracies import accuracies, refuse_several_aspects
 from metaeval.trust.verdicts.accuracy import with_gold
 
@@ -31,10 +32,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from metaeval.base.records import ScoreTable
+    from metaeval.engine.board import Cell
     from metaeval.engine.cells import Estimated
+    from metaeval.runs.record import OpenedFacts
     from metaeval.stats.resampling.cluster_sums import Statistic
 
 _ALPHA = 0.05
+_SEALED = ("sealed", "sealed_low", "sealed_high")
 
 
 class ChoiceOptions(Typed):
@@ -54,10 +58,12 @@ class ChoiceOptions(Typed):
     """Show what each candidate costs per unit."""
     searched: Annotated[int | None, Field(ge=1)] = None
     """How many candidates were tried in all, where not all are in the runs."""
+    open: bool = False
+    """Evaluate the chosen candidate on the sealed clusters: once, for it alone."""
     seed: Seed = 0
 
 
-class _Candidates:
+class Contest:
     """Candidates in one cell: their estimates, higher is better, and the contributions of clusters."""
 
     def __init__(
@@ -77,7 +83,7 @@ class _Candidates:
             raise MetaevalError(
                 f"there are {len(there)} candidates with a value of {words}; choosing takes two"
             )
-        self.values = np.array([known[i][0] for i in there])
+        self.estimates = np.array([known[i][0] for i in there])
         self.psi = np.stack([known[i][1] for i in there])
 
     def _known(self, statistic: Statistic) -> tuple[float, Floats]:
@@ -98,6 +104,10 @@ class _Candidates:
         """Return a value as it is printed; a loss, too."""
         return value_text(value, "share") if self.estimated.share else f"{value:.3f}"
 
+    def sealed_said(self, sealed: OpenedFacts) -> str:
+        """Return what the sealed clusters said, with its interval."""
+        return f"{self.said(sealed.estimate)} [{self.said(sealed.low)}, {self.said(sealed.high)}]"
+
     def averaged(self, most: int, seed: int) -> dict[str, Any]:
         """Return the row of the mean of the best ones."""
         mean = self.estimated.mean
@@ -111,11 +121,11 @@ class _Candidates:
         def of(members: tuple[int, ...]) -> tuple[float, Floats]:
             return self._known(mean([self.names[i] for i in members]))
 
-        best = tuple(sorted(np.argsort(-self.values, kind="stable")[:most].tolist()))
+        best = tuple(sorted(np.argsort(-self.estimates, kind="stable")[:most].tolist()))
         return {
             "candidate": f"mean of the best {most}: {', '.join(map(self.label, best))}",
             "shown": self.sign * of(best)[0],
-            "fresh": self.sign * cross_validated(self.values, self.psi, most, of, seed=seed),
+            "fresh": self.sign * cross_validated(self.estimates, self.psi, most, of, seed=seed),
         }
 
 
@@ -130,21 +140,23 @@ def choose(runs: Annotated[Places, "RUN...|FILE"], how: ChoiceOptions) -> Printe
     import`: its judges are compared by their accuracy.
     """
     of, told = _of_verdicts(runs[0], how) if len(runs) == 1 and runs[0].is_file() else _of_runs(runs, how)
-    costs, unit = _costs(told.scores, of.names) if told.scores else (np.full(len(of.names), np.nan), "")
+    costs, unit = costs_among(told.scores, of.names) if told.scores else (np.full(len(of.names), np.nan), "")
     if (how.cheapest or how.cost) and not unit:
         raise MetaevalError("no run says what a candidate costs; leave out --cheapest and --cost")
     columns = of.psi.shape[1]
-    error = float(np.sqrt((of.psi[of.values.argmax()] ** 2).sum() / columns / (columns - 1)))
+    error = float(np.sqrt((of.psi[of.estimates.argmax()] ** 2).sum() / columns / (columns - 1)))
     slack = {"slack": error} if how.cheapest else {}
-    found = best_of(of.values, of.psi, costs, **slack, share=of.estimated.share, alpha=_ALPHA, seed=how.seed)
+    share = of.estimated.share
+    found = best_of(of.estimates, of.psi, costs, **slack, share=share, alpha=_ALPHA, seed=how.seed)
     averages = [of.averaged(most, how.seed) for most in how.average or ()]
-    form: Form = "share" if of.estimated.share else "decimal"
-    ranks, order = found.ranks, np.argsort(-of.values, kind="stable")
+    form: Form = "share" if share else "decimal"
+    sealed = _opened(told, of.names[found.chosen]) if how.open else None
+    ranks, order = found.ranks, np.argsort(-of.estimates, kind="stable")
     rows = [
         {
             "candidate": of.names[i],
             "chosen": bool(i == found.chosen),
-            "shown": of.sign * of.values[i],
+            "shown": of.sign * of.estimates[i],
             "p_best": ranks.p_best[i],
             "may_be_best": bool(found.contenders[i]),
             "chance": found.chance[i],
@@ -156,17 +168,18 @@ def choose(runs: Annotated[Places, "RUN...|FILE"], how: ChoiceOptions) -> Printe
     low, high = sorted((of.sign * found.low, of.sign * found.high))
     value = {
         "candidate": of.names[found.chosen],
-        "shown": of.sign * of.values[found.chosen],
+        "shown": of.sign * of.estimates[found.chosen],
         "fresh": of.sign * found.fresh,
         "low": low,
         "high": high,
         "loss": found.loss,
         "most": found.most,
         "labels": np.ceil(found.labels(how.loss, of.n)),
+        **(dict(zip(_SEALED, (sealed.estimate, sealed.low, sealed.high), strict=True)) if sealed else {}),
     }
     candidates = table(
         "choose",
-        _sentence(of, found, value, averages, how),
+        _sentence(of, found, value, averages, how) + sealed_sentence(of, sealed),
         rows,
         (
             Column("candidate", "Candidate"),
@@ -189,11 +202,13 @@ def choose(runs: Annotated[Places, "RUN...|FILE"], how: ChoiceOptions) -> Printe
             Column("candidate", "Candidate"),
             Column("shown", "As shown", form),
             Column("fresh", f"On fresh {of.clusters}", form, "low", "high"),
+            *([Column("sealed", f"On sealed {of.clusters}", form, *_SEALED[1:])] if sealed else []),
             Column("loss", "Expected loss", form),
             Column("most", "Loss at most", form),
             Column("labels", f"{of.clusters.capitalize()} for a loss of {how.loss:g}", "count"),
         ),
         *_worth_notes(of, bool(averages)),
+        *([] if sealed or told.joined is None else _sealed_notes(of, told.joined)),
         about=("candidate",),
     )
     simulated = told.scores.simulation.among(of.names) if told.scores else REAL
@@ -205,9 +220,11 @@ class _Told(NamedTuple):
 
     scores: ScoreTable | None
     notes: Sequence[str]
+    joined: JoinedRuns | None = None
+    cell: Cell | None = None
 
 
-def _of_runs(runs: Places, how: ChoiceOptions) -> tuple[_Candidates, _Told]:
+def _of_runs(runs: Places, how: ChoiceOptions) -> tuple[Contest, _Told]:
     """Return the evaluators of runs, in one cell."""
     joined = join_runs(runs)
     cell, cells = joined.cell(how.statistic), joined.cells
@@ -216,10 +233,10 @@ def _of_runs(runs: Places, how: ChoiceOptions) -> tuple[_Candidates, _Told]:
     estimated = cells.estimated(cell)
     printed = {n: shown for run in joined.runs.values() for n, shown in run.record.names.items()}
     names = _among(how.among, [*estimated.statistics], joined)
-    return _Candidates(names, estimated, words, printed), _Told(joined.scores, joined.notes)
+    return Contest(names, estimated, words, printed), _Told(joined.scores, joined.notes, joined, cell)
 
 
-def _of_verdicts(path: Path, how: ChoiceOptions) -> tuple[_Candidates, _Told]:
+def _of_verdicts(path: Path, how: ChoiceOptions) -> tuple[Contest, _Told]:
     """Return the judges whose verdicts are in a file, by their accuracy."""
     if how.statistic is not None:
         raise MetaevalError("--statistic is a column of a run; verdicts are compared by their accuracy")
@@ -228,7 +245,7 @@ def _of_verdicts(path: Path, how: ChoiceOptions) -> tuple[_Candidates, _Told]:
     estimated = accuracies(known, "each")
     names = _among(how.among, [*estimated.statistics])
     notes = [f"{counted(without, 'comparison')} without a gold preference left out."] if without else []
-    return _Candidates(names, estimated, "accuracy, each order by itself", {}), _Told(None, notes)
+    return Contest(names, estimated, "accuracy, each order by itself", {}), _Told(None, notes)
 
 
 def _among(patterns: Sequence[str], known: Sequence[str], joined: JoinedRuns | None = None) -> list[str]:
@@ -252,7 +269,7 @@ def _among(patterns: Sequence[str], known: Sequence[str], joined: JoinedRuns | N
     return [name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns)]
 
 
-def _costs(scores: ScoreTable, names: Sequence[str]) -> tuple[Floats, str]:
+def costs_among(scores: ScoreTable, names: Sequence[str]) -> tuple[Floats, str]:
     """Return the cost per unit of each, NaN where it is not known, and its unit; no unit if none is known."""
     known = costs_of(scores).set_index("evaluator").reindex(list(names))
     for unit, column in (("USD", "usd_per_text"), ("tokens", "tokens_per_text")):
@@ -263,7 +280,7 @@ def _costs(scores: ScoreTable, names: Sequence[str]) -> tuple[Floats, str]:
 
 
 def _sentence(
-    of: _Candidates,
+    of: Contest,
     found: BestChoice,
     value: dict[str, Any],
     averages: Sequence[dict[str, Any]],
@@ -298,7 +315,7 @@ def _sentence(
     return told
 
 
-def _worth_notes(of: _Candidates, averaged: bool) -> list[str]:
+def _worth_notes(of: Contest, averaged: bool) -> list[str]:
     """Say how fresh values and losses were made."""
     one = of.cluster
     told = (
@@ -312,14 +329,41 @@ def _worth_notes(of: _Candidates, averaged: bool) -> list[str]:
     return [told, means] if averaged else [told]
 
 
-def _notes(of: _Candidates, more: Sequence[str], how: ChoiceOptions) -> list[str]:
+def _opened(told: _Told, chosen: str) -> OpenedFacts:
+    """Evaluate the chosen one on the sealed clusters of its run, once."""
+    if told.joined is None or told.cell is None:
+        raise MetaevalError("--open is for runs with sealed clusters; verdicts of a file have none")
+    return open_for(told.joined, chosen, told.cell, alpha=_ALPHA)
+
+
+def sealed_sentence(of: Contest, sealed: OpenedFacts | None) -> str:
+    """Say what the sealed clusters said of the chosen one; empty if they were not opened."""
+    if sealed is None:
+        return ""
+    few = f" (few {of.clusters})" if sealed.n < FEW_TO_CHOOSE else ""
+    return (
+        f" On the {sealed.n:,} sealed {of.clusters}{few}, opened {sealed.date} for this one alone, it has "
+        f"{of.sealed_said(sealed)}."
+    )
+
+
+def _sealed_notes(of: Contest, joined: JoinedRuns) -> Iterator[str]:
+    """Say that clusters are sealed, or for which one they were opened."""
+    if before := opened_before(joined.runs):
+        which = f"{before.evaluator} ({before.of})"
+        yield f"The sealed {of.clusters} were opened {before.date} for {which}: {of.sealed_said(before)}."
+    elif all(run.record.sealed for run in joined.runs.values()):
+        yield f"The sealed {of.clusters} are not opened: --open evaluates the chosen one on them, once."
+
+
+def _notes(of: Contest, more: Sequence[str], how: ChoiceOptions) -> list[str]:
     """Say what the table rests on."""
     best = (
-        f"Shown: {of.words}. May be the best: unless another is shown better (p: that none is). Chance of "
+        "May be the best: unless another is shown better (p: that none is). Chance of "
         "being it: of draws about estimates that are moved together by the noise in their differences "
         "(empirical Bayes)."
     )
-    notes = [best]
+    notes = [f"Shown: {of.words}.", best]
     if how.cheapest:
         notes.append(
             "The cheapest within a standard error of the best is chosen: it loses more than the best."

@@ -314,3 +314,45 @@ def test_a_verdict_is_two_scores_or_a_name(
     assert found["winner"].tolist() == winners
     assert found["item_id"].tolist() == (["2", "3", "4"] if "row" in how else rows["item"])
     assert {*zip(found["first"], found["second"], strict=True)} == {("GPT", "Human")}
+
+
+@pytest.mark.parametrize(
+    ("how", "cells", "winners"),
+    [
+        (
+            "preference: {column: said, first: 1, second: 2}",
+            ["1.2", "2", "1.5", ""],
+            ["first", "second", "tie", ""],
+        ),
+        (
+            "preference: {column: said, first: 1, second: 0}",
+            ["0.9", "0", "0.5", ""],
+            ["first", "second", "tie", ""],
+        ),
+        (
+            "reply: {pattern: '(?P<first>[0-9.]+) (?P<second>[0-9.]+)', take: last}",
+            ["I say 8 7.5", "3 10", "7 7.0", "none"],
+            ["first", "second", "tie", ""],
+        ),
+    ],
+)
+def test_numbers_name_a_winner(tmp_path: Path, how: str, cells: list[str], winners: list[str]) -> None:
+    columns = "{first: a, second: b, group: id" + (", reply: said}" if how.startswith("reply") else "}")
+    (tmp_path / "map.yaml").write_text(f"columns: {columns}\nlengths: [m, n]\n{how}\n", encoding="utf-8")
+    rows = [{"id": i, "a": "x", "b": "w", "said": cell, "m": i, "n": 9} for i, cell in enumerate(cells)]
+    pd.DataFrame(rows).to_csv(tmp_path / "v.csv", index=False)
+    found = import_verdicts(tmp_path / "v.csv", tmp_path / "map.yaml")
+    turned = {"first": "second", "second": "first"}  # the sides are in the order of their names
+    assert found["winner"].tolist() == [turned.get(w, w) for w in winners]
+    assert set(found["first"]) == {"w"}
+    assert found["length_second"].tolist() == ["0", "1", "2", "3"]
+    assert set(found["length_first"]) == {"9"}
+
+
+def test_a_preference_has_two_ends(tmp_path: Path) -> None:
+    (tmp_path / "map.yaml").write_text(
+        "columns: {first: a, second: b}\npreference: {column: said, first: 1, second: 1}\n", encoding="utf-8"
+    )
+    (tmp_path / "v.csv").write_text("a,b,said\nx,y,1\n", encoding="utf-8")
+    with pytest.raises(DataError, match="different numbers"):
+        import_verdicts(tmp_path / "v.csv", tmp_path / "map.yaml")

@@ -27,6 +27,9 @@ def test_any_run(metaeval_gate):
 
 def test_no_study_is_named(metaeval_run):
     raise AssertionError
+
+def test_no_run(metaeval_gate):
+    metaeval_gate("nowhere", min=["clear=1"], evaluator="judge")
 """
 
 
@@ -59,10 +62,11 @@ def test_a_test_runs_a_study_and_fails_with_the_table_of_the_gate(
     )
     passing = least == "1.1"
     assert ("2 passed" in done.stdout) == passing, done.stdout
-    assert ("1 failed, 2 errors" in done.stdout) == (not passing)
+    assert ("3 failed, 1 error" in done.stdout) == (not passing)
     assert "name the study of this test" in done.stdout
+    assert "there is no run folder nowhere" in done.stdout
+    assert "Traceback" not in done.stdout
     if not passing:
-        assert "Traceback" not in done.stdout
         assert "clear" in done.stdout
         assert "fail" in done.stdout
 

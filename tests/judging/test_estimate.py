@@ -42,7 +42,7 @@ def judge(server: Server, *more: str, model: str = "gpt-4o") -> str:
 
 def estimated(study: Path) -> list[CallEstimate]:
     todo = plan(study, "out")
-    return estimates(todo.scoring.judges, todo.data, todo.scoring.aspects, todo.study.judging)
+    return estimates(todo.scoring.judges, todo.parts, todo.scoring.aspects, todo.study.judging)
 
 
 def test_a_budget_that_cannot_be_kept_is_refused_before_the_run(

@@ -121,7 +121,7 @@ def test_the_simulated_model_answers_every_list_of_fields(form: str, model: str)
 def test_what_it_would_take_is_told_before() -> None:
     quiz: Any = Quiz()
     judge = Examiner("openai/gpt-4o", base_url="http://127.0.0.1:1/v1")
-    (found,) = estimates([judge], quiz, ["answer"], JudgingOptions(store="replies.sqlite"))
+    (found,) = estimates([judge], [quiz], ["answer"], JudgingOptions(store="replies.sqlite"))
     assert (found.requests, found.calls, found.basis) == (2, 2, "guess")
     assert "Water boils" in found.prompt
 

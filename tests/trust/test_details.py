@@ -8,10 +8,12 @@ import pandas as pd
 import pytest
 
 import metaeval as me
+from metaeval.base.errors import StudyError
 from metaeval.kinds.details import made_of
 from metaeval.trust.analyses import details_of
 from tests.tiny import write_study
 
+KEYS = ["user_id", "item_id", "generator", "aspect"]
 PEOPLE = "[\"Length()\", \"Annotator('1')\", \"Annotator('2')\", \"Mean(Annotator('1'), Annotator('2'))\"]"
 
 
@@ -105,3 +107,29 @@ def test_annotators_of_hanna_agree_as_far_as_its_table_says(real_data: Path, asp
     rest = (total - stories * (n - 1) - of_raters * (k - 1)) / ((n - 1) * (k - 1))
     assert found.columns["icc2k"][0] == pytest.approx((stories - rest) / (stories + (of_raters - rest) / n))
     assert found.columns["icc2k"][0] == pytest.approx(icc, abs=0.001)
+
+
+@pytest.mark.slow
+def test_correlations_by_a_column_and_given_one(tiny: Path) -> None:
+    folder = run(tiny, evaluators=PEOPLE, by="generator", bootstrap="{resamples: 50}")
+    by = pd.read_csv(folder / "by.csv")
+    scores, truth = pd.read_parquet(folder / "scores.parquet"), pd.read_parquet(folder / "truth.parquet")
+    assert set(by["by"]) == set(truth["generator"].astype(str))
+    both = truth.fillna({"rating": 3}).merge(scores[scores["evaluator"] == "Length()"], on=KEYS)
+    at = by.query("evaluator == 'Length()' and level == 'dataset' and coefficient == 'pearson'")
+    for (value, aspect), part in both.groupby(["generator", "aspect"], observed=True):
+        [row] = at[(at["by"] == value) & (at["aspect"] == aspect)].to_dict("records")
+        assert row["estimate"] == pytest.approx(part["rating"].corr(part["score"]), nan_ok=True)
+        assert row["n_units"] == len(part)
+    sheets = {s.name: s for s in details_of(folder, by="generator", given="generator", weights="linear")}
+    assert sheets["by"].frame["estimate"].notna().any()
+    assert sheets["chance"].frame["conger"].notna().all()
+    given = sheets["given"].frame.set_index(["evaluator", "aspect"])
+    deviations = both.groupby(["generator", "aspect"], observed=True)[["rating", "score"]].transform(
+        lambda v: v - v.mean()
+    )
+    for aspect, part in deviations.groupby(both["aspect"], observed=True):
+        expected = part["rating"].corr(part["score"])
+        assert given.loc[("Length()", aspect), "partial_pearson"] == pytest.approx(expected, nan_ok=True)
+    with pytest.raises(StudyError, match="no column 'maker'"):
+        run(tiny, by="maker")

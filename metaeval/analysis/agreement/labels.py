@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.grid import CODES, STATUSES
+from metaeval.stats.agreement.detection import DETECTIONS, RocArea, detection
 from metaeval.stats.agreement.raters import KAPPAS, LabelAgreement
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import Floats, Ints
@@ -32,6 +33,8 @@ MOST_LABELS = 20
 """Scores on a scale of more labels are compared by their order alone."""
 
 RANKS = ("spearman", "kendall")
+Weighed: TypeAlias = Callable[[Floats, Scale, Clusters, Resampler], Mapping[str, Estimate[float]]]
+"""Ratings of shape (raters, units), their scale, clusters and resamples → measures by name."""
 MEASURES = (*KAPPAS, "alpha", *RANKS)
 """Measures of a verdict, beside kappa at a cut."""
 
@@ -57,6 +60,10 @@ class Agreement:
     """Confusion table, shape (labels, labels): people's label by the evaluator's."""
     words: tuple[str, ...] = ()
     """What the labels stand for, if they have no order."""
+    detected: Mapping[float, Mapping[str, Estimate[float]]] = field(default_factory=dict)
+    """By cut: `DETECTIONS`, of scores on the scale, and ``auc`` of those that pass by the truth."""
+    chance: Mapping[str, Estimate[float]] = field(default_factory=dict)
+    """What ``weighed`` of `agreements` measured."""
 
     def measure(self, wanted: str | None, cuts: Sequence[float] = ()) -> str:
         """Return the measure that stands for the agreement as a whole.
@@ -121,6 +128,7 @@ def agreements(
     bootstrap: Bootstrap,
     cuts: Sequence[float] = (),
     strata: Sequence[str] | None = None,
+    weighed: Weighed | None = None,
 ) -> list[Agreement]:
     """Measure the agreement of every evaluator with the truth, aspect by aspect.
 
@@ -136,6 +144,8 @@ def agreements(
         Labels from which on a unit passes; every one of a scale with few labels, if empty.
     strata
         The stratum of each unit of ``data``, shape (U,); None without strata.
+    weighed
+        What measures the ratings of two raters under weights, if that is wanted.
 
     Returns
     -------
@@ -145,7 +155,8 @@ def agreements(
     """
     clusters = data.clusters(data.cluster_name(bootstrap.cluster)).of_unit
     reasons = _reasons(data, scores, truth)
-    how: dict[str, Any] = {"cuts": cuts, "resampler": bootstrap.resampler()}
+    resampler = bootstrap.resampler()
+    how: dict[str, Any] = {"cuts": cuts, "resampler": resampler}
     parts: dict[str, Ints] = {"": np.arange(data.truth.shape[1])}
     if strata is not None:
         names = np.asarray(list(strata), dtype=object)
@@ -176,6 +187,8 @@ def agreements(
                             labels,
                             _table(_at(y, labels), _at(x, labels), len(labels)) if labels else None,
                             own.labels,
+                            _detected(x, y, cuts, resampler, scale=own, clusters=there),
+                            weighed(np.stack([x, y]), own, there, resampler) if weighed and len(x) else {},
                         )
                     )
             advance()
@@ -251,6 +264,21 @@ def _values(
     everyone = Grouping(np.zeros(len(x), dtype=np.int64), 1)
     ranked = statistic(x, y, everyone, clusters, RANKS)
     yield from zip(RANKS, estimates(ranked), strict=True)
+
+
+def _detected(
+    x: Floats, y: Floats, cuts: Sequence[float], resampler: Resampler, *, scale: Scale, clusters: Clusters
+) -> dict[float, dict[str, Estimate[float]]]:
+    """Return what scores tell of who passes by the truth, at each cut."""
+    found: dict[float, dict[str, Estimate[float]]] = {}
+    drawn, share = resampler.of(clusters.n), (0.0, 1.0)
+    on_scale = len(x) > 0 and x.min() >= scale.min and x.max() <= scale.max
+    for cut in cuts if len(x) else ():
+        of_cut = each(bootstrap(detection(x >= cut, y >= cut, clusters), drawn, bounds=share))
+        known = dict(zip(DETECTIONS, of_cut, strict=True))
+        found[cut] = known if on_scale else {"prevalence": known["prevalence"]}
+        [found[cut]["auc"]] = each(bootstrap(RocArea.of(x, y >= cut, clusters), drawn, bounds=share))
+    return found
 
 
 PEOPLE = "(people)"
@@ -329,3 +357,63 @@ def _cut_title(labels: Sequence[float], at: int) -> str:
     if any(len(w) > 1 for w in words):
         return f"≥ {words[at]}"
     return f"{''.join(words[:at])}|{''.join(words[at:])}"
+
+
+def detection_sheet(found: Sequence[Agreement], by: str | None = None) -> Sheet | None:
+    """Return how well each evaluator finds what passes, by cut, the highest area first; None without cuts.
+
+    ``by`` is what strata are called.
+    """
+    cuts = list(dict.fromkeys(cut for one in found for cut in one.detected))
+    rows = [
+        {
+            "evaluator": one.evaluator,
+            "aspect": one.aspect,
+            "stratum": one.stratum,
+            "cut": cut,
+            "n_units": one.n_units,
+            **{
+                k: v
+                for m in (*DETECTIONS, "auc")
+                for k, v in one.detected[cut].get(m, NOTHING).row(m).items()
+            },
+        }
+        for aspect in dict.fromkeys(one.aspect for one in found)
+        for cut in cuts
+        for one in sorted(found, key=lambda one: (one.stratum, *falling(_area(one, cut))))
+        if one.aspect == aspect and cut in one.detected
+    ]
+    if not rows:
+        return None
+    shares = {
+        "prevalence": "Pass by people",
+        "passed": "Pass by its scores",
+        "sensitivity": "Sensitivity",
+        "specificity": "Specificity",
+        "precision": "Precision",
+        "f1": "F1",
+        "balanced": "Balanced accuracy",
+        "accuracy": "Accuracy",
+    }
+    columns = (
+        *heads(found),
+        *((Column("stratum", str(by)),) if any(one.stratum for one in found) else ()),
+        *((Column("cut", "Cut", "number"),) if len(cuts) > 1 else ()),
+        Column("n_units", "Units", "count"),
+        Column("auc", "ROC AUC", "hundredths", "auc_low", "auc_high", keep=True),
+        *(Column(name, title, "share", f"{name}_low", f"{name}_high") for name, title in shares.items()),
+    )
+    passing = f"{' or '.join(f'{cut:g}' for cut in cuts)} or more"
+    notes = (
+        f"Pass is {passing}, by people and by the scores; ROC AUC has all cuts of the scores.",
+        "ROC AUC: how often a unit that passes has a higher score than one that does not; 0.5 is chance.",
+        "Sensitivity (recall): the share of people's passes that pass by the score; precision: the reverse.",
+        "Specificity: the share of people's fails that fail by the score.",
+        "Balanced accuracy: the mean of sensitivity and specificity.",
+        "Precision, F1 and accuracy depend on how many pass.",
+    )
+    return Sheet("detection", "Who finds what passes", pd.DataFrame(rows), columns, notes)
+
+
+def _area(one: Agreement, cut: float) -> float:
+    return one.detected.get(cut, {}).get("auc", NOTHING).value

@@ -51,7 +51,8 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
     aspect is. The frame has every aspect too, in columns such as ``kappa: accuracy``.
 
     - ``pairs_user``, ``pairs_pair``: pairwise accuracy (`tie_calibrated_accuracy`) within users, and within
-      units of a user and item. Without users, ``pairs_item``.
+      units of a user and item. Without users, ``pairs_item``. ``same_pairs_user`` and the like have the
+      threshold that is best for the same pairs, as published tables do; they are not printed.
     - ``soft``: soft pairwise accuracy of generators (`soft_pairwise_accuracy`, means as in
       `metaeval.analysis.generator_ranking.rank_generators`).
     - ``kappa`` (quadratic weights) and ``alpha`` (Krippendorff's, ordinal) of evaluator and truth.
@@ -75,7 +76,8 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
     fold = np.random.default_rng(seed).permutation(clusters.n) % max(1, n_folds)
 
     shape = (len(data.evaluators), len(data.aspects))
-    names = [*(f"pairs_{level}" for level in groupings), "soft", *_ON_SCALE]
+    of_pairs = [f"{kind}_{level}" for kind in ("pairs", "same_pairs") for level in groupings]
+    names = [*of_pairs, "soft", *_ON_SCALE]
     found = {name: np.full(shape, np.nan) for name in names}
     with progress("measures", shape[0] * shape[1]) as advance:
         for e in range(shape[0]):
@@ -84,9 +86,11 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
                 x, y = data.scores[e, a, units], data.truth[a, units]
                 for level, g in groupings.items():
                     if n_folds > 1:
-                        found[f"pairs_{level}"][e, a] = tie_calibrated_accuracy(
+                        pairs = tie_calibrated_accuracy(
                             x, y, g.group[units], fold[clusters.of_unit[units]], n_folds=n_folds
-                        ).accuracy
+                        )
+                        found[f"pairs_{level}"][e, a] = pairs.accuracy
+                        found[f"same_pairs_{level}"][e, a] = pairs.same
                 on = scale.of(data.aspects[a])
                 kept = _scored(data, e, a, units, on)
                 group = clusters.of_unit[kept]

@@ -111,7 +111,7 @@ class Explanations(CorrelatedKind):
             .drop_duplicates(list(COLUMN))
             .to_dict("records")
         ]
-        return [with_interval(line, scored) if line.at == scored.study.by else line for line in lines]
+        return [with_interval(line, scored) if line.at == scored.study.ordered_by else line for line in lines]
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""

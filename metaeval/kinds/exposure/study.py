@@ -204,7 +204,7 @@ class ExposureStudy(Study):
         return OffPolicy(**{name: getattr(self, name) for name in OffPolicy.model_fields})
 
     @property
-    def by(self) -> Cell:
+    def ordered_by(self) -> Cell:
         """The cell that orders the leaderboard, of a study that is resolved."""
         order = self.order_by
         return {"bin": order.bin, "weighting": str(order.weighting), "measure": order.measure}

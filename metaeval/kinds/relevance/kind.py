@@ -67,6 +67,7 @@ class RelevanceKind(CorrelatedKind):
         )
 
         return (
+            *super().tables,
             *(agreement.AGREEMENT, decisions.SYSTEMS, agreement.VALUES, decisions.DECISIONS),
             *(gains.POPULARITY, gains.SHARED_FAMILIES, completeness.CURVE),
             *(completeness.JUDGED, completeness.UNJUDGED, completeness.LEFT_OUT, decisions.SELECTION),

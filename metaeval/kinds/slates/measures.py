@@ -61,7 +61,7 @@ class SlatesStudy(Study):
     order_by: SlatesOrder = SlatesOrder()
 
     @property
-    def by(self) -> Cell:
+    def ordered_by(self) -> Cell:
         """The cell that orders the leaderboard, of a study that is resolved."""
         return {"task": str(self.order_by.task), "measure": self.order_by.measure}
 

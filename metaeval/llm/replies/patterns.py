@@ -34,8 +34,8 @@ class ReplyPattern(Strict):
 
     pattern: str
     """Its group ``value``, or its only one, is the answer; of several fields each has a group of its name."""
-    take: Literal["only", "last"] = "only"
-    """``only``: all matches must be equal; ``last``: the last one counts."""
+    take: Literal["only", "first", "last"] = "only"
+    """``only``: all matches must be equal; ``first``, ``last``: that one counts."""
     values: dict[str, str | float] = Described(default_factory=dict)
     """What a match means, such as ``{A: 5, B: 4}``, whatever its case; any other match means itself."""
     about: str = ""
@@ -66,6 +66,11 @@ class ReplyPattern(Strict):
         """What a number that it read depends on, as plain JSON values."""
         return self.model_dump(exclude={"about"}, exclude_defaults=True)
 
+    @property
+    def named(self) -> list[str]:
+        """The names of its groups."""
+        return [*_compiled(self.pattern).groupindex]
+
     def groups(self, names: Sequence[str]) -> list[str | int]:
         """Return the group of each name; raise `UnreadError` if one of several has none."""
         known = _compiled(self.pattern).groupindex
@@ -82,8 +87,8 @@ class ReplyPattern(Strict):
         different = sorted(map(" ".join, set(found)))
         if self.take == "only" and len(different) > 1:
             raise UnreadError(f"the pattern matches different texts: {' and '.join(different[:2])}")
-        last = (self.values.get(said.casefold(), said) for said in found[-1])
-        return dict(zip(names, last, strict=True))
+        taken = found[0 if self.take == "first" else -1]
+        return dict(zip(names, (self.values.get(said.casefold(), said) for said in taken), strict=True))
 
 
 _NAME = re.compile(r"[\w-]+")

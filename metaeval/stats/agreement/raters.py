@@ -6,18 +6,19 @@ A missing value is NaN. So is an agreement that is undefined: without units, or 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from metaeval.base.errors import exact
+from metaeval.stats.agreement.chance import CHANCE, chance_agreement
 from metaeval.stats.coefficients.tables import Floats, Ints, changes, common_denominator, encode, lengths
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 from metaeval.stats.weighted.sums import Clusters, Matrix, by_cluster, dense, in_blocks
 
 Weights: TypeAlias = Literal["linear", "quadratic"]
-Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
+Level: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
 
 _EXACT = 2.0**53  # whole numbers below this are exact as floats
 _ROUNDING = 1e-28  # a mean square of values in [0, 1] that is not above this is what rounding left of zero
@@ -96,16 +97,21 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "nominal") -> float:
         Shape (raters, units); NaN where a rater has not rated. A unit with one rating does not count.
     level
         Weight of a disagreement: ``nominal`` 1, ``interval`` the squared difference of the ratings,
-        ``ordinal`` that of their mid-ranks. None needs a table of coincidences.
+        ``ordinal`` that of their mid-ranks; ``ratio`` the square of difference over sum, of ratings that are
+        not negative. All but the last need no table of coincidences.
 
     Raises
     ------
     ValueError
-        If ratings are not two-dimensional, one is infinite, or the level is unknown.
+        If ratings are not two-dimensional, one is infinite (or negative at level ``ratio``), or the level is
+        unknown.
     """
-    if level not in {"nominal", "ordinal", "interval"}:
-        raise ValueError(f"level must be 'nominal', 'ordinal' or 'interval', not {level!r}")
+    if level not in get_args(Level):
+        raise ValueError(f"level must be one of {', '.join(get_args(Level))}, not {level!r}")
     table = _array(ratings, "raters × units")
+    if level == "ratio":
+        one = np.ones((table.shape[1], 1))
+        return float(chance_agreement(table, weights=level).at(one)[CHANCE.index("alpha"), 0])
     there = ~np.isnan(table)
     per_unit = there.sum(axis=0)
     there &= per_unit > 1

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from metaeval.base.errors import needed
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.weights import one_thread
 
@@ -128,6 +129,58 @@ def average_win_rate(points: ArrayLike) -> Floats:
     rates = np.divide(won, games, out=np.zeros_like(won), where=games > 0)
     opponents = (games > 0).sum(axis=-1)
     return np.where(opponents > 0, rates.sum(axis=-1) / np.maximum(1, opponents), np.nan)
+
+
+def win_rate_errors(points: ArrayLike) -> Floats:
+    """Return standard errors of `average_win_rate`, or of its mean over aspects, shape (players,).
+
+    ``points`` has shape (aspects, clusters, players, players). The rate is linearised; the variance is
+    n / (n - 1) times the sum of squared influences of the n clusters in which a player has a comparison. With
+    one comparison per cluster and one opponent it is the standard error of the mean, as AlpacaEval prints it.
+    """
+    won = np.asarray(points, dtype=np.float64)
+    games = won + np.swapaxes(won, -1, -2)
+    total = games.sum(axis=1, keepdims=True)
+    safe = np.where(total > 0, total, 1.0)
+    opponents = np.maximum(1, (total > 0).sum(axis=-1))
+    of_aspects = ((won - won.sum(axis=1, keepdims=True) / safe * games) / safe).sum(axis=-1) / opponents
+    influence, n = of_aspects.mean(axis=0), (games.sum(axis=(0, -1)) > 0).sum(axis=0)
+    few = np.where(n > 1, n / np.maximum(1, n - 1), np.nan)
+    return np.asarray(np.sqrt(few * np.square(influence).sum(axis=0)))
+
+
+def length_controlled_rate(points: ArrayLike, longer: ArrayLike, weights: ArrayLike) -> Floats:
+    """Return the win rate that a player would have at equal lengths, under each column of weights.
+
+    The chance of winning is expit(θ + φ tanh(d / s)), with d the difference of the lengths and s its standard
+    deviation; the rate is expit(θ) (AlpacaEval 2: Dubois et al. 2024, arXiv 2404.04475, without the term of
+    the instruction's difficulty, which needs many players). ``PRIOR`` ties, half of them at each end of
+    tanh, keep both finite.
+
+    Parameters
+    ----------
+    points, longer
+        Of the player in each comparison, 0 to 1; by how much its text is longer, shape (n,).
+    weights
+        How often each comparison counts, shape (n, columns); the result has shape (columns,).
+    """
+    from scipy.special import expit
+
+    d, w = np.asarray(longer, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    t = np.concatenate([np.tanh(d / (d.std() or 1.0)), [-1.0, 1.0]])
+    y = np.concatenate([np.asarray(points, dtype=np.float64), [0.5, 0.5]])[:, None]
+    w = np.concatenate([w, np.full((2, w.shape[1]), PRIOR / 2)])
+    design = np.stack([np.ones_like(t), t], axis=1)
+    found = np.zeros((2, w.shape[1]))
+    for _ in range(_MOST_STEPS):
+        chance = expit(design @ found)
+        gradient = design.T @ (w * (y - chance))
+        system = np.einsum("ni,nb,nj->bij", design, w * chance * (1 - chance), design, optimize=True)
+        step = np.linalg.solve(system, gradient.T[..., None])[..., 0].T
+        found += np.clip(step, -_STEP, _STEP)
+        if np.abs(step).max(initial=0.0) < _TOLERANCE:
+            break
+    return np.where(w[:-2].sum(axis=0) > 0, expit(found[0]), np.nan)
 
 
 def elo(games: Games, weights: ArrayLike) -> Floats:
@@ -274,3 +327,29 @@ def _in_cycles(winner: Ints, loser: Ints, n: int) -> Ints:
     wins = csr_array((np.ones(len(winner)), (winner, loser)), shape=(n, n))
     _, component = connected_components(wins, connection="strong")
     return np.flatnonzero(np.bincount(component)[component] > 1)
+
+
+GRAPHS = ("counting", "eigen", "pagerank")
+"""Strengths that evalica makes of the graph of wins: points, an eigenvector, PageRank."""
+
+
+def graph_strengths(method: str, games: Games, weights: ArrayLike) -> Floats:
+    """Return one of `GRAPHS` by the library evalica, under each column of weights.
+
+    ``weights`` says how often each game counts, shape (comparisons, columns); the result has shape (columns,
+    n_players), NaN for a player without a game.
+    """
+    import pandas as pd
+
+    evalica = needed("evalica", f"strengths by {method}", "pairs")
+    solve = getattr(evalica, method)
+    winner = np.select([games.points > 0.5, games.points < 0.5], [0, 1], 2)
+    winners = [(evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw)[w] for w in winner]
+    found = []
+    for column in np.asarray(weights, dtype=np.float64).T:
+        use = np.flatnonzero(column)
+        sides = games.first[use].tolist(), games.second[use].tolist()
+        made = solve(*sides, [winners[i] for i in use], weights=column[use].tolist()) if len(use) else None
+        scores = pd.Series(dtype=np.float64) if made is None else made.scores
+        found.append(scores.reindex(range(games.n_players)).to_numpy(dtype=np.float64))
+    return np.stack(found)

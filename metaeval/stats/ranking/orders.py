@@ -30,6 +30,8 @@ class PairCalibration(NamedTuple):
     threshold: Floats
     """Shape (n_folds,), in units of the score: the largest difference that counts as a tie."""
     n_pairs: int
+    same: float = math.nan
+    """Accuracy of all pairs with the one threshold that is best for them: as published, too high."""
 
 
 def tied_share(y: Floats, group: Ints) -> float:
@@ -73,11 +75,12 @@ def tie_calibrated_accuracy(
     # threshold and only counted. Equal keys are merged block by block, so ratings need next to no memory.
     kinds = 2 * n_folds**2
     blocks = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32))]
-    n_pairs = 0
+    n_pairs = n_all = 0
     for left, other in _pairs(np.asarray(group), seed):
         distance, tied, alike = _compared(a, b, left, other)
         f, g = folds[left], folds[other]
         n_pairs += int(np.count_nonzero(f == g))
+        n_all += len(f)
         key = distance.astype(np.int64) * kinds + (tied * n_folds**2 + f * n_folds + g)
         distinct, times = np.unique(key[tied | alike], return_counts=True)
         blocks.append((distinct, times.astype(np.int32)))
@@ -101,7 +104,10 @@ def tie_calibrated_accuracy(
         limit = candidates[np.argmax(np.append(0, gained))]
         thresholds[k] = limit
         right += int(count[(f == k) & (g == k) & (tie == (distances <= limit))].sum())
-    return PairCalibration(right / n_pairs if n_pairs else math.nan, np.ldexp(thresholds, exponent), n_pairs)
+    best = int(np.cumsum(np.add.reduceat(gain, first)).max(initial=0)) if first.size else 0
+    same = (int(count[~tie].sum()) + best) / n_all if n_all else math.nan
+    accuracy = right / n_pairs if n_pairs else math.nan
+    return PairCalibration(accuracy, np.ldexp(thresholds, exponent), n_pairs, same)
 
 
 class LabelPairs(NamedTuple):

@@ -34,11 +34,13 @@ class CellSums:
     rated: Bools
     """Shape (cells,): whether a unit is rated."""
 
-    def tuned(self) -> tuple[Floats, Floats]:
+    def tuned(self, weight: float | None = None) -> tuple[Floats, Floats]:
         """Return lambda of each judge, and the influence of each cell at that of the other clusters.
 
-        Lambda minimises the sum of squared influences.
+        Lambda minimises the sum of squared influences; or it is ``weight``, where that is given.
         """
+        if weight is not None:
+            return np.full(len(self.scores), weight), self.ratings + weight * self.scores.sum(axis=0)
         size = np.sqrt((self.scores**2).sum(axis=1, keepdims=True))
         size = np.where(size > 0, size, 1.0)
         scaled = self.scores / size
@@ -153,6 +155,7 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
     n_clusters: int,
     *,
     probability: ArrayLike | None = None,
+    weight: float | None = None,
     confidence: float = 0.95,
 ) -> PredictionPowered:
     """Estimate the mean rating of each generator over all its units.
@@ -183,6 +186,9 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
     probability
         With which each unit was drawn to be rated, shape (n,): a rating counts its inverse (Hajek). All
         alike, if left out.
+    weight
+        Lambda, if it is not to be tuned: 1 is plain prediction-powered inference (Angelopoulos et al. 2023,
+        Science 382, 669), 0 the ratings alone.
     confidence
         Of the intervals, between 0 and 1; from Student's t with C - 1 degrees of freedom.
     """
@@ -230,12 +236,12 @@ def estimate(  # noqa: PLR0917 - arrays, each label before its number, as in `me
         home, owner, n_clusters, y_influence, np.where(helps[:, owner], f_influence, 0.0), has_rated
     )
     # Lambda is common to all generators; what a cluster adds to it is left out for that cluster.
-    weight, influence = of_cells.tuned()
+    weights, influence = of_cells.tuned(weight)
     correction = np.where(helps, f_all - f_rated, 0.0)
-    found = y_mean + weight @ correction
+    found = y_mean + weights @ correction
     error, classical_error = (_error(v, owner, n_labelled_clusters) for v in (influence, y_influence))
     half = half_width(error, n_labelled_clusters, confidence)
-    of_judge = np.where(n_rated > 0, np.where(helps, weight[:, None], 0.0), np.nan)
+    of_judge = np.where(n_rated > 0, np.where(helps, weights[:, None], 0.0), np.nan)
     return PredictionPowered(
         found,
         found - half,

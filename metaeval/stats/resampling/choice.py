@@ -132,13 +132,7 @@ def best_of(
     out = estimates[of_resample] + (psi[of_resample] * left.T).sum(axis=1) / left.sum(axis=0)
     shown = float(estimates[chosen])
     fresh = (1 - _OUT) * shown + _OUT * float(out.mean())
-    error = math.sqrt((psi[chosen] ** 2).sum() / n / (n - 1))
-    if share:
-        p = (n * shown + 2) / (n + 4)
-        error = max(error, math.sqrt(p * (1 - p) / (n + 4)))
-    from scipy.special import stdtrit
-
-    half = stdtrit(n - 1, 1 - alpha / 2) * math.hypot(error, (shown - fresh) / 2)
+    half = half_width(psi[chosen], shown, alpha=alpha, share=share, apart=(shown - fresh) / 2)
     draws = DRAWS if k <= MOST_BY_HOLM else _FOR_MANY
     ranks = rank_ranges(estimates, psi, alpha=alpha, draws=draws, seed=seed)
     contenders = ranks.p_best > alpha if k > 1 else np.ones(1, dtype=bool)
@@ -152,6 +146,32 @@ def best_of(
         apart = estimates - shown + ranks.reach * np.nan_to_num(ranks.error[chosen])
         most = max(0.0, float(apart[among].max()))
     return BestChoice(chosen, fresh, fresh - half, fresh + half, contenders, chance, loss, most, alike, ranks)
+
+
+def half_width(
+    psi: Floats, shown: float, *, alpha: float = 0.05, share: bool = False, apart: float = 0.0
+) -> float:
+    """Return half the width of the t interval of an estimate, from what n clusters contribute to it.
+
+    Parameters
+    ----------
+    psi
+        Shape (n,), of mean 0.
+    shown
+        The estimate.
+    share
+        As of `best_of`.
+    apart
+        A further error that is added to the standard error, by squares.
+    """
+    from scipy.special import stdtrit
+
+    n = len(psi)
+    error = math.sqrt((psi**2).sum() / n / (n - 1))
+    if share:
+        p = (n * shown + 2) / (n + 4)
+        error = max(error, math.sqrt(p * (1 - p) / (n + 4)))
+    return float(stdtrit(n - 1, 1 - alpha / 2) * math.hypot(error, apart))
 
 
 def _some_left_out(n: int, seed: int) -> Floats:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
 import pandas as pd
 
+from metaeval.analysis.agreement.chance import Weighing, beyond_chance, evaluators_beyond_chance
 from metaeval.analysis.agreement.labels import agreements, check_cuts, check_measure
 from metaeval.base import __version__
 from metaeval.base.counts import plural_of
@@ -27,6 +29,7 @@ from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
 from metaeval.kinds.details import made_of
 from metaeval.kinds.explanations.data.imports.table import data_set
+from metaeval.kinds.index import kind_named
 from metaeval.kinds.reading import load
 from metaeval.kinds.registry import build, recorded_names
 from metaeval.kinds.scoring import known_for, score
@@ -35,7 +38,7 @@ from metaeval.runs.finished import is_rated, open_run, refuse_unrated
 from metaeval.runs.folder import CALIBRATION, SCORES, read_record
 from metaeval.stats.resampling.significance import few_note
 from metaeval.study.pipeline import truth_ratings
-from metaeval.study.plan import column_in, column_of
+from metaeval.study.plan import column_of
 from metaeval.trust.calibration.maps import conformal_sheet, half_widths, map_fits, map_sheet
 from metaeval.trust.calibration.record import (
     Bands,
@@ -113,6 +116,7 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
     if how.cuts or how.measure not in (None, "kappa", "alpha"):
         labelled.scale.check_numbers(data.aspects, "cut, and no measure of an order")
     check_cuts(how.cuts, labelled.scale)
+    weighing = None if how.weights is None else Weighing.read(how.weights)
     folds = data.cluster_name(labelled.cluster)
     bootstrap = labelled.bootstrap.by(labelled.bootstrap.cluster or folds)
     measured = agreements(
@@ -123,6 +127,7 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
         bootstrap=bootstrap,
         cuts=how.cuts,
         strata=None if labelled.categories is None else _strata(data, labelled.categories),
+        weighed=weighing and partial(beyond_chance, weighing=weighing),
     )
     if not measured:
         raise MetaevalError("no unit has both a rating of people and a score; there is nothing to calibrate")
@@ -152,7 +157,8 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
     intervals = conformal_sheet(maps, who=who)
     stated = _confidence(labelled, how, data.evaluators, judges)
     lead = len(stated) > 1  # else no judge states a confidence
-    every = [*stated[:lead], *sheets, *stated[lead:], fitted, intervals]
+    chance = evaluators_beyond_chance(measured, weighing, how.by) if weighing else None
+    every = [*stated[:lead], *sheets, chance, *stated[lead:], fitted, intervals]
     return _made(every, labelled, data.evaluators, found)
 
 
@@ -302,7 +308,7 @@ def _of_data(data: DataOfKind, path: Path, how: Calibrating) -> LabelledScores:
         how.of(Bootstrap(resamples=RESAMPLES)),
         {"metaeval": __version__, "data": facts, "truth": dict(of_truth.signatures[truth])},
         specs,
-        None if how.by is None else column_in(data, how.by),
+        None if how.by is None else kind_named().column(data, how.by),
     )
 
 

@@ -12,7 +12,15 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from metaeval.analysis.agreement.labels import MEASURES, Agreement, cut_name, falling, heads, label_sheet
+from metaeval.analysis.agreement.labels import (
+    MEASURES,
+    Agreement,
+    cut_name,
+    detection_sheet,
+    falling,
+    heads,
+    label_sheet,
+)
 from metaeval.base.keys import cluster_columns, key_columns
 from metaeval.base.records import Scale
 from metaeval.engine.figure import Figure
@@ -52,11 +60,15 @@ class Calibrating(Typed):
     by: Annotated[str | None, "COLUMN"] = None
     """Also calibrate within each value of this column of the units or users."""
     cuts: Annotated[tuple[float, ...], "--cut"] = ()
-    """Labels of this value or more pass; the verdict uses kappa of pass and fail. May be given again."""
+    """Labels of this value or more pass; the verdict uses kappa of pass and fail, and sensitivity, precision,
+    ROC AUC and the like are shown. May be given again."""
     bands: str = "0.4,0.6"
     """Thresholds of the verdicts."""
     measure: str | None = None
     """Coefficient of the verdict: kappa, linear, quadratic, alpha, spearman, kendall."""
+    weights: Annotated[str | None, "NAME|FILE"] = None
+    """Also show κ, π, AC1 or AC2 and α under weights of agreement: identity, linear, quadratic, radical,
+    ratio, ordinal, circular, bipolar, or a CSV file with a row and a column per label."""
     within: Annotated[float | None, Field(ge=0)] = None
     """Points within which a score agrees, for its confidence.  [default: the same value of the scale]"""
     truth: str | None = None
@@ -91,7 +103,7 @@ def calibration_sheets(
     left_out: Sequence[str] = (),
     judges: Sequence[str] = (),
 ) -> list[Sheet]:
-    """Return ``calibration`` and, where there are such results, ``labels``, ``strata`` and ``confusion``.
+    """Return ``calibration`` and, where there are such, ``detection``, ``labels``, ``strata``, ``confusion``.
 
     ``found`` is agreement on all units and on strata; ``intervals`` is a sentence on how they were made;
     evaluators ``left_out`` are part of the truth. If evaluators are named, all confusion tables are shown.
@@ -147,6 +159,7 @@ def calibration_sheets(
         notes.append(f"Left out as parts of the truth: {', '.join(left_out)}.")
     sheets: list[Sheet | None] = [
         Sheet("calibration", "Agreement with people", pd.DataFrame(rows), columns, tuple(notes)),
+        detection_sheet(found, by),
         _labels(whole, every),
     ]
     if strata:

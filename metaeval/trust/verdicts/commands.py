@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from metaeval.base.records import ScoreTable
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.data.labels import update_labels
 from metaeval.data.verdicts import WinnerOf, import_verdicts, kept_columns, read_verdicts
-from metaeval.evaluators.verdicts import Flips, Orders
+from metaeval.evaluators.verdicts import Orders, PairFlips
 from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Names, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import open_run
@@ -73,8 +73,11 @@ class PairsOptions(Typed):
 
     evaluators: Annotated[Names, "--evaluator"] = ()
     """Pairwise evaluator; may be given again.  [default: all]"""
-    flips: Flips | None = None
-    """How a flip counts: half a point for each side, or nothing.  [default: the evaluator's rule]"""
+    flips: PairFlips | None = None
+    """How a flip counts: half a point for each side, nothing, or each order by itself.  [default: the
+    evaluator's rule]"""
+    graphs: Annotated[tuple[Literal["counting", "eigen", "pagerank"], ...], "--graph"] = ()
+    """Further strengths, by evalica; may be given again."""
     resamples: Resamples = 1_000
     seed: Seed = 0
 
@@ -94,10 +97,11 @@ def pairwise_of(path: Annotated[Path, "RUN|FILE"], how: PairsOptions) -> Printed
     verdicts, simulated = _labelled(verdicts[verdicts["evaluator"].isin(wanted)], scores)
     rules = {
         simulated.label(name): how.flips
-        or cast("Flips", scores.signatures.get(name, {}).get("flips", "tie") if scores else "tie")
+        or cast("PairFlips", scores.signatures.get(name, {}).get("flips", "tie") if scores else "tie")
         for name in wanted
     }
-    return Printed(pairwise_sheets(verdicts, flips=rules, resamples=how.resamples, seed=how.seed), simulated)
+    draws = {"resamples": how.resamples, "seed": how.seed}
+    return Printed(pairwise_sheets(verdicts, flips=rules, graphs=how.graphs, **draws), simulated)
 
 
 class AccuracyOptions(Typed):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import AVERAGE, FIRST, SECOND, TIE
-from metaeval.data.verdicts import PLAYED
+from metaeval.data.verdicts import LENGTHS, PLAYED
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.evaluators.verdicts import (
     BRADLEY_TERRY,
@@ -22,8 +22,9 @@ from metaeval.evaluators.verdicts import (
     METHODS,
     OUTCOMES,
     WIN_RATE,
-    Flips,
+    PairFlips,
     comparisons_of,
+    each_order,
     elo_order,
     points,
 )
@@ -32,6 +33,7 @@ from metaeval.stats.ranking import comparisons as numbers
 from metaeval.stats.ranking.comparisons import ELO_K, PRIOR, Games
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import Stack, WithAverage
+from metaeval.trust.verdicts.adjusted import graph_sheet, length_sheet
 from metaeval.trust.verdicts.agreement import (
     FIRST_NOTE,
     FIRST_SHARE,
@@ -57,6 +59,8 @@ class Strengths:
     high: Floats
     group: Ints
     """Of each generator: those of two groups never met, so that nothing orders them."""
+    win_rate_error: Floats
+    """Standard error of the win rate, by cluster; shape (generators,)."""
     elo_spread: Floats
     """Standard deviation of Elo over orders of the comparisons; NaN where verdicts have an order."""
     counts: pd.DataFrame
@@ -64,7 +68,7 @@ class Strengths:
 
 
 def rank_by_verdicts(
-    comparisons: pd.DataFrame, *, flips: Flips = "tie", resamples: int = 1_000, seed: int = 0
+    comparisons: pd.DataFrame, *, flips: PairFlips = "tie", resamples: int = 1_000, seed: int = 0
 ) -> list[Strengths]:
     """Return the strengths of the generators by one evaluator's verdicts.
 
@@ -72,16 +76,18 @@ def rank_by_verdicts(
 
     With several aspects, their average is last. The comparisons are of one evaluator, as
     `metaeval.evaluators.verdicts.comparisons_of` returns them. A flip is half a point for each side
-    (``tie``), or not counted (``drop``). Elo takes the comparisons in the order that they have (``played``),
-    or else in one that the seed draws.
+    (``tie``), or not counted (``drop``); or both orders count, each by itself (``each``). Elo takes the
+    comparisons in the order that they have (``played``), or else in one that the seed draws.
     """
+    comparisons = each_order(comparisons) if flips == "each" else comparisons
     cluster, n_clusters = clusters_of(comparisons)
     names = np.unique(comparisons[["first", "second"]].to_numpy(str))
     first, second = (np.searchsorted(names, comparisons[c].to_numpy(str)) for c in ("first", "second"))
     aspect_of = comparisons["aspect"].to_numpy(str)
-    won = points(comparisons["outcome"].to_numpy(), flips)
+    won = points(comparisons["outcome"].to_numpy(), "drop" if flips == "drop" else "tie")
     aspects = [str(a) for a in comparisons["aspect"].unique()]
-    of_aspects, groups, spreads = [], [], []
+    of_aspects: list[_Strengths] = []
+    groups, spreads = [], []
     for aspect in aspects:
         at = np.flatnonzero((aspect_of == aspect) & ~np.isnan(won))
         games = Games(first[at], second[at], won[at], len(names))
@@ -104,9 +110,15 @@ def rank_by_verdicts(
         # Two are of one group on average if they are so in each aspect. Orders of aspects are drawn apart.
         groups.append(np.unique(np.stack(groups), axis=1, return_inverse=True)[1].reshape(-1))
         spreads.append(np.sqrt(np.square(spreads).sum(axis=0)) / len(aspects))
+    by_cluster = [of.points for of in of_aspects]
+    errors = [numbers.win_rate_errors([of]) for of in by_cluster]
+    errors += [numbers.win_rate_errors(by_cluster)] * (len(aspects) > 1)
     return [
         Strengths(
-            aspect, tuple(names), values[i], low[i], high[i], groups[i], spreads[i], _counts(part, names)
+            aspect,
+            tuple(names),
+            *(values[i], low[i], high[i], groups[i], errors[i], spreads[i]),
+            _counts(part, names),
         )
         for i, (aspect, part) in enumerate(counted)
     ]
@@ -190,14 +202,16 @@ _BY_GIVEN_ORDER = "the comparisons stand in the order that the verdicts have."
 def pairwise_sheets(
     verdicts: pd.DataFrame,
     *,
-    flips: Mapping[str, Flips] | None = None,
+    flips: Mapping[str, PairFlips] | None = None,
+    graphs: Sequence[str] = (),
     resamples: int = 1_000,
     seed: int = 0,
 ) -> list[Sheet]:
     """Return the outcomes of the pairs, and the generators as each evaluator ranks them.
 
-    ``flips`` says how each evaluator counts a flip (``tie``, if left out). Users are resampled, or items in
-    data without users. `DataError` is raised if there are no verdicts, or they are not valid
+    ``flips`` says how each evaluator counts a flip (``tie``, if left out); ``graphs`` names further strengths
+    (`GRAPHS`). Verdicts with the lengths of both texts have win rates at equal lengths. Users are resampled,
+    or items in data without users. `DataError` is raised if there are no verdicts, or they are not valid
     (`metaeval.evaluators.verdicts`).
     """
     if verdicts.empty:
@@ -206,7 +220,7 @@ def pairwise_sheets(
     found = comparisons_of(verdicts)
     rows: list[dict[str, Any]] = []
     ranked: list[pd.DataFrame] = []
-    rules = set()
+    rules: set[PairFlips] = set()
     for evaluator, part in found.groupby("evaluator", sort=False, observed=True):
         rule = (flips or {}).get(str(evaluator), FLIPS[0])
         rules.add(rule)
@@ -218,6 +232,7 @@ def pairwise_sheets(
             met = strengths.counts["pairs"].to_numpy() > strengths.counts["failed"].to_numpy()
             groups = rankdata(np.where(met, strengths.group, np.nan), "dense", nan_policy="omit")
             frame["group"], frame["elo_spread"] = groups, strengths.elo_spread
+            frame["win_rate_se"] = strengths.win_rate_error
             for m, method in enumerate(METHODS):
                 short = _SHORT[method]
                 # Strengths that differ by rounding errors alone are tied, and NaN has no rank.
@@ -229,7 +244,13 @@ def pairwise_sheets(
     frames = [pd.DataFrame(rows), pd.concat(ranked, ignore_index=True)]
     notes = (*_OF_PAIRS, how)
     pairs = Sheet("pairs", "Outcomes of the pairs", frames[0], _PAIRS, notes)
-    return [pairs, _ranking_sheet(frames[1], how, rules)]
+    rule_of = {str(name): (flips or {}).get(str(name), FLIPS[0]) for name in found["evaluator"].unique()}
+    sheets = [pairs, _ranking_sheet(frames[1], how, rules)]
+    if graphs:
+        sheets.append(graph_sheet(found, rule_of, graphs))
+    if set(LENGTHS) <= {*verdicts}:
+        sheets.append(length_sheet(found, verdicts, rule_of, resamples=resamples, seed=seed))
+    return sheets
 
 
 def _pairs_rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict[str, Any]]:
@@ -256,9 +277,13 @@ def _pairs_rows(comparisons: pd.DataFrame, resamples: int, seed: int) -> Iterato
         }
 
 
-def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips]) -> Sheet:
+def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[PairFlips]) -> Sheet:
     drawn = frame["elo_spread"].notna().any()
-    said = {"tie": "A flip is half a point for each side.", "drop": "A flip is not counted."}
+    said = {
+        "tie": "A flip is half a point for each side.",
+        "drop": "A flip is not counted.",
+        "each": "Both orders of a pair count, each by itself: pairs are verdicts here.",
+    }
     apart = [*_apart(frame)]
     rule = said[next(iter(rules))] if len(rules) == 1 else "A flip counts as the evaluator's signature says."
     shown = [
@@ -273,6 +298,7 @@ def _ranking_sheet(frame: pd.DataFrame, how: str, rules: set[Flips]) -> Sheet:
         *([Column("elo_spread", "Elo's SD over orders", "number")] if drawn else []),
         Column("win_rate_rank", "Rank", "count"),
         Column("win_rate", "Win rate", "share", "win_rate_low", "win_rate_high"),
+        Column("win_rate_se", "Its standard error", "share"),
         *(Column(c, c.capitalize(), "count") for c in ("pairs", "won", "lost", "ties", "flips", "failed")),
     ]
     return Sheet(

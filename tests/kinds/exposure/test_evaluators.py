@@ -215,7 +215,7 @@ def test_arguments_prompt_and_what_it_would_take(tmp_path):
         MatchedPairs("openai/m", evidence="drop")
     with judging(), pytest.raises(DataError, match="no field 'titel'; did you mean 'title'"):
         MatchedPairs("simulated/x", fields=["titel"]).score(films(), ASPECTS)
-    (found,) = estimates([judge], films(), ASPECTS, JudgingOptions(store="replies.sqlite"))
+    (found,) = estimates([judge], [films()], ASPECTS, JudgingOptions(store="replies.sqlite"))
     assert found.requests == 8
     bundled = bundled_prompts()["pairs-of-items"]
     assert check_judge_prompt(bundled) == []

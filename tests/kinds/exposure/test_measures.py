@@ -88,7 +88,7 @@ def test_without_weights_only_unweighted_agreement_is_there():
     data = random_pairs(4)
     data.table["weight"] = np.nan
     study = scored(data, drawn(data, 4))
-    assert {study.study.by["weighting"], *study.board.frame["weighting"]} == {"none"}
+    assert {study.study.ordered_by["weighting"], *study.board.frame["weighting"]} == {"none"}
 
 
 def test_a_verdict_counts_by_the_share_of_its_evidence_if_the_rule_says_so():

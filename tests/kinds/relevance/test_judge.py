@@ -190,10 +190,10 @@ def test_what_it_would_cost_counts_the_cache(tmp_path: Path) -> None:
     seen: set[str] = set()
     with serving(counting) as server:
         judge = Relevance("openai/m", base_url=server.openai)
-        (before,) = estimates([judge], data, ASPECTS, options)
+        (before,) = estimates([judge], [data], ASPECTS, options)
         with judging(options.store, prices=Prices(prices)):
             frame = judge.score(data, ASPECTS).frame
-        (after,) = estimates([judge], data, ASPECTS, options)
+        (after,) = estimates([judge], [data], ASPECTS, options)
     assert before.requests == 20
     assert 0.85 < before.cached_tokens / before.tokens < 0.9
     assert before.usd_likely == pytest.approx(frame["usd"].sum(), rel=0.01)

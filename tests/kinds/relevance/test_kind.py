@@ -53,7 +53,7 @@ def test_ablations_add_variants():
 def test_levels_and_coefficients_of_a_study_that_names_none():
     study = resolved(evaluators=["Popularity()"])
     assert study.levels == ["dataset", "user"]
-    assert study.by == {"aspect": "relevance", "level": "dataset", "coefficient": "kendall"}
+    assert study.ordered_by == {"aspect": "relevance", "level": "dataset", "coefficient": "kendall"}
 
 
 def test_item_profile_and_history_are_shown() -> None:

@@ -41,7 +41,7 @@ def test_the_patterns_that_have_names(name: str, text: str, value: float | str) 
     assert PATTERNS[name].about
 
 
-def test_only_or_last() -> None:
+def test_only_first_or_last() -> None:
     own = r"\[\[(?P<value>A|B|C)\]\]"
     assert read("[[A]] then [[A]]", own).values == {"choice": "first"}
     unclear = read("[[A]] then [[B]]", own)
@@ -49,6 +49,7 @@ def test_only_or_last() -> None:
     assert "different texts" in unclear.reason
     assert read("[[A]] then [[B]]", {"pattern": own, "take": "last"}).values == {"choice": "second"}
     assert read("[[A]] then [[B]]", {"pattern": "mt-bench", "take": "last"}).values == {"choice": "second"}
+    assert read("[[A]] then [[B]]", {"pattern": own, "take": "first"}).values == {"choice": "first"}
 
 
 def test_values_and_several_fields() -> None:
@@ -69,7 +70,7 @@ def test_values_and_several_fields() -> None:
         ("mtbench", "neither a known pattern"),
         ("(", "cannot be used"),
         ("(?=a)(b)", "cannot be used"),
-        ({"pattern": "mt-bench", "take": "first"}, "only"),
+        ({"pattern": "mt-bench", "take": "second"}, "only"),
         ({"take": "last"}, "pattern"),
     ],
 )

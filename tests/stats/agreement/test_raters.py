@@ -114,7 +114,7 @@ def test_what_alpha_refuses():
     with pytest.raises(ValueError, match="raters × units"):
         agreement.krippendorff_alpha([1, 2, 3])
     with pytest.raises(ValueError, match="level"):
-        agreement.krippendorff_alpha([[1, 2], [1, 2]], "ratio")
+        agreement.krippendorff_alpha([[1, 2], [1, 2]], "log")
     assert np.isnan(agreement.krippendorff_alpha(np.empty((2, 0))))
 
 

@@ -79,6 +79,16 @@ def test_calibration_equals_the_naive_path(study, block):
     assert naive.same(found.accuracy, accuracy)
     assert found.threshold.tolist() == thresholds
     assert found.n_pairs == n_pairs
+    pairs = [(i, j) for i in range(len(x)) for j in range(i) if group[i] == group[j]]
+    apart = [abs(x[i] - x[j]) for i, j in pairs]
+    best = [
+        sum(
+            y[i] == y[j] if d <= limit else (x[i] - x[j]) * (y[i] - y[j]) > 0
+            for (i, j), d in zip(pairs, apart, strict=True)
+        )
+        for limit in {0.0, *apart}
+    ]
+    assert naive.same(found.same, max(best) / len(pairs) if pairs else np.nan)
 
 
 @given(studies())

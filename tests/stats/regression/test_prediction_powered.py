@@ -183,3 +183,19 @@ def test_one_lambda_for_all_generators_covers_and_is_narrower_than_the_ratings_a
         widths.append(np.median(found.standard_error / found.classical_standard_error))
     assert 0.93 <= np.mean(hits) <= 0.97
     assert np.mean(widths) < 0.98
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_plain_ppi_is_the_scores_and_the_mean_error(weight):
+    rng = np.random.default_rng(4)
+    f = rng.normal(3, 1, 400)
+    y = np.where(np.arange(400) < 100, f + rng.normal(0.5, 0.5, 400), np.nan)
+    found = estimate(y, f, np.zeros(400, int), 1, np.arange(400), 400, weight=weight)
+    rated = ~np.isnan(y)
+    assert found.estimate[0] == pytest.approx(y[rated].mean() + weight * (f.mean() - f[rated].mean()))
+    assert found.lambda_[0] == weight
+    # Angelopoulos et al. 2023: variance of the errors over n, and of the scores over N, which overlap here.
+    own = np.where(rated, (np.nan_to_num(y) - weight * f) / 100, 0.0) + weight * f / 400
+    middle = np.where(rated, (y[rated] - weight * f[rated]).mean() / 100, 0.0) + weight * f.mean() / 400
+    expected = np.sqrt(np.square(own - middle).sum() * 100 / 99)
+    assert found.standard_error[0] == pytest.approx(expected)

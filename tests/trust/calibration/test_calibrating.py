@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import f1_score, roc_auc_score
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError, RunFolderError
@@ -147,3 +149,40 @@ def test_strata_of_a_data_set_are_columns_of_its_users_too(tiny: Path) -> None:
     assert set(found["stratum"]) == {"20", "(none)", "30"}
     with pytest.raises(MetaevalError, match=r"no column 'agee'; did you mean 'age'"):
         calibration_of(tiny, Calibrating(by="agee", **FEW))
+
+
+def test_a_cut_shows_who_finds_what_passes(run: Path) -> None:
+    [sheet] = [s for s in calibration_of(run, Calibrating(cuts=(3, 4), **FEW)) if s.name == "detection"]
+    opened = open_run(run)
+    both = opened.truth.merge(opened.scores.frame).dropna(subset=["rating", "score"])
+    rows = sheet.frame.set_index(["evaluator", "aspect", "cut"])
+    assert set(rows.index.get_level_values("cut")) == {3, 4}
+    for (evaluator, aspect), part in both.groupby(["evaluator", "aspect"], observed=True):
+        true, row = part["rating"] >= 4, rows.loc[(evaluator, aspect, 4)]
+        assert row["prevalence"] == pytest.approx(true.mean())
+        assert row["auc"] == pytest.approx(roc_auc_score(true, part["score"]))
+        if evaluator == "anna":
+            assert row["f1"] == pytest.approx(f1_score(true, part["score"] >= 4))
+    assert np.isnan(rows.loc[("long", "clear", 3), "f1"])  # its scores are not on the scale
+    assert not any(s.name == "detection" for s in calibration_of(run, Calibrating(**FEW)))
+
+
+def test_weights_show_agreement_beyond_chance(run: Path) -> None:
+    Path("own.csv").write_text(
+        pd.DataFrame(np.eye(5), index=range(1, 6), columns=range(1, 6)).to_csv(), encoding="utf-8"
+    )
+    by = {}
+    for weights in ("identity", "own.csv", "linear"):
+        sheets = by_name(calibration_of(run, Calibrating(weights=weights, **FEW)))
+        by[weights] = sheets["chance"].frame.set_index(["aspect", "evaluator"])
+    assert by["identity"].equals(by["own.csv"])
+    frame = sheets["calibration"].frame.set_index(["aspect", "evaluator"])
+    at = ("fitting", "anna")
+    assert by["linear"].loc[at, "conger"] == pytest.approx(frame.loc[at, "linear"])
+    assert by["identity"].loc[at, "conger"] == pytest.approx(frame.loc[at, "kappa"])
+    assert ("fitting", "long") not in by["linear"].index  # its scores are no labels
+    with pytest.raises(MetaevalError, match="did you mean 'linear'"):
+        calibration_of(run, Calibrating(weights="linaer", **FEW))
+    Path("own.csv").write_text("label,1,2\n1,1,0\n2,0,1\n", encoding="utf-8")
+    with pytest.raises(MetaevalError, match="a row and a column for each label: 1, 2, 3, 4, 5"):
+        calibration_of(run, Calibrating(weights="own.csv", **FEW))

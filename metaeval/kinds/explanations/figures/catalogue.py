@@ -48,7 +48,7 @@ def figures(
         {labels[n]: kind for n, kind in scores.kinds.items() if n in labels},
         {labels[n]: signature for n, signature in scores.signatures.items() if n in labels},
         intervals.replace("Brackets hold", "Lines are"),
-        {**scored.study.by, **first},
+        {**scored.study.ordered_by, **first},
     )
     made = (make(material) for name, make in CATALOGUE.items() if not names or name in names)
     return [figure for figure in made if figure]

@@ -76,7 +76,8 @@ def choose_examples(data: ExplanationSet, aspects: Sequence[str], mode: str, see
         raise DataError(
             f"data set {data.name!r} has no users, so a judge has no examples; use examples='none'"
         )
-    rated = rated_units(data, aspects)
+    source = data if mode == PERSONALIZED else data.examples or data
+    rated = rated_units(source, aspects)
     if not rated:
         raise DataError(f"data set {data.name!r} has no ratings by users to show; use examples='none'")
     of_user: dict[str, set[str]] = {}
@@ -91,10 +92,13 @@ def choose_examples(data: ExplanationSet, aspects: Sequence[str], mode: str, see
         giver = {user: user for user in items}
     else:
         giver = _others(users, seed)
+        if source is not data:  # no user of these gave one
+            others = sorted({*data.explanations["user_id"]} - {*giver})
+            giver |= {user: _drawn(users, seed, f"shuffled {user}")[0] for user in others}
 
     @functools.cache
-    def example_of(source: str, generator: str) -> Key | None:
-        keys = ((source, item, generator) for item in items[source])
+    def example_of(user: str, generator: str) -> Key | None:
+        keys = ((user, item, generator) for item in items[user])
         return next((key for key in keys if key in rated), None)
 
     units = list(rows_of(data.explanations, data.keys))

@@ -1,0 +1,102 @@
+"""Reads the columns of a table of verdicts as text, and collects their problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from metaeval.base.errors import DataError, Problem, nearest
+from metaeval.base.records import FIRST, SECOND
+from metaeval.data.hub import any_table, in_workbook
+from metaeval.data.tables.columns import number_column, text_column
+from metaeval.data.tables.entries import Constant
+from metaeval.data.tables.nested import flattened
+
+Texts: TypeAlias = NDArray[np.object_]  # one per row
+ALL = "all"
+"""The item, or the task, of verdicts that have none."""
+
+
+def word(value: object) -> str:
+    """Return a value as text to compare: stripped, without case."""
+    return str(value).strip().casefold()
+
+
+class VerdictReader:
+    """Reads columns of a table as text, and collects their problems."""
+
+    def __init__(self, path: Path) -> None:
+        if not Path(in_workbook(path)[0]).is_file():
+            raise DataError(f"there is no file {path}")
+        self.table = flattened(any_table(path))
+        self.given = [str(c) for c in self.table.frame.columns]
+        self.problems: list[Problem] = []
+        self._texts: dict[str, Texts] = {}
+
+    def need(self, column: str, else_said: str) -> None:
+        """Raise `DataError` if a column is not there."""
+        if column not in self.given:
+            message = f"there is no column {column!r}{nearest(column, self.given)}{else_said}"
+            raise DataError([Problem(self.table.name, None, None, message)])
+
+    def report(self, wrong: object, column: str | None, message: Callable[[int], str]) -> None:
+        """Add a problem for each row that is wrong."""
+        rows, n = np.flatnonzero(np.asarray(wrong, dtype=bool)).tolist(), len(self.table.frame)
+        self.problems += [self.table.problem(i % n, column, message(i)) for i in rows]
+
+    def text(self, column: str) -> Texts:
+        """Return a column as text."""
+        if column not in self._texts:
+            self.need(column, f"; it has {', '.join(self.given)}")
+            self._texts[column], found = text_column(self.table, column)
+            self.problems += found
+        return self._texts[column]
+
+    def places(self, column: str) -> Texts:
+        """Return the place of each row by a column of numbers, or else of text such as dates."""
+        said = pd.Series(self.text(column))
+        self.report(said == "", column, lambda _: "is empty")
+        numbers = pd.to_numeric(said, errors="coerce")
+        place = (said if numbers.isna().any() else numbers).rank(method="dense").astype(int)
+        return np.array(list(map(str, place)), dtype=object)
+
+    def numbers(self, column: str) -> NDArray[np.float64]:
+        """Return a column of numbers; NaN where it is empty."""
+        self.need(column, f"; it has {', '.join(self.given)}")
+        numbers, found = number_column(self.table, column)
+        self.problems += found
+        return numbers
+
+    def named(self, columns: Sequence[str] | Constant) -> Texts:
+        """Return what a verdict is about: columns joined, or what the table lacks."""
+        if not isinstance(columns, Constant):
+            return self.joined(columns, "/", ALL)
+        rows = self.table.rows.astype(str) if columns.row else np.full(len(self.table.rows), columns.constant)
+        return rows.astype(object)
+
+    def joined(self, columns: Sequence[str], separator: str, without: str = "") -> Texts:
+        """Join columns to one text, ``without`` any a given one; an empty cell is a problem."""
+        if not columns:
+            return np.full(len(self.table.frame), without, dtype=object)
+        texts = [self.text(column) for column in columns]
+        for column, values in zip(columns, texts, strict=True):
+            self.report(values == "", column, lambda _: "is empty")
+        return np.array([separator.join(row) for row in zip(*texts, strict=True)], dtype=object)
+
+    def won(
+        self, column: str, meanings: Mapping[str, str], sides: pd.DataFrame | None = None
+    ) -> tuple[Texts, Any]:
+        """Return what a name of ``sides`` or else a word means, and whether it is a word; or a problem."""
+        given, known = self.text(column), ", ".join(w or "empty" for w in meanings)
+        named = np.full(len(given), "", dtype=object)
+        if sides is not None:
+            named = np.where(given == sides[FIRST], FIRST, np.where(given == sides[SECOND], SECOND, ""))
+        unknown = np.array([word(value) not in meanings for value in given], dtype=bool) & (named == "")
+        self.report(unknown, column, lambda i: f"is {given[i]!r}; the map knows {known}")
+        words = np.array([meanings.get(word(value), "") for value in given], dtype=object)
+        return np.where(named == "", words, named), named == ""

@@ -1,0 +1,46 @@
+"""A run cites what it used, and nothing that it did not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import metaeval as me
+from metaeval.runs.citation import REFERENCES, citations
+from metaeval.runs.folder import RunFolderError
+from tests.tiny import write_study
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cited")
+    study = write_study(
+        folder / "study.yaml", dataset="data/sample", evaluators="['BLEU(n=4)']", details="false"
+    )
+    return me.run(study, out=folder / "run").folder
+
+
+def keys(text: str) -> list[str]:
+    return re.findall(r"^@\w+\{(.*),$", text, re.MULTILINE)
+
+
+def test_it_cites_the_kind_the_evaluators_and_the_measures(run: Path) -> None:
+    cited = keys(citations(run))
+    assert cited[:2] == ["metaeval", "zhang2024explanations"]
+    assert {"papineni2002bleu", "kendall1945ties", "efron1993bootstrap", "holm1979simple"} <= {*cited}
+    assert not {"jarvelin2002cumulated", "chhun2022hanna", "lin2004rouge", "benjamini1995controlling"} & {
+        *cited
+    }
+
+
+def test_every_reference_has_its_words_and_none_is_printed(run: Path) -> None:
+    text = REFERENCES.read_text(encoding="utf-8")
+    assert len(keys(text)) == len(set(keys(text))) == text.count("keywords = {")
+    assert "keywords" not in citations(run)
+
+
+def test_a_folder_without_a_run_has_nothing_to_cite(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match=r"it has no run\.json"):
+        citations(tmp_path)
