@@ -30,7 +30,7 @@ _VALUES = frozenset(
     {
         *("evaluator", "aspect", "score", "status", "rater", "rating"),
         *("tokens", "usd", "seconds", "reasoning_tokens", "call"),
-        *("confidence", "evidence", "invented"),
+        *("confidence", "evidence", "invented", "sample_values"),
     }
 )
 """Columns of tables of scores and ratings that name no unit."""

@@ -206,7 +206,7 @@ class DataSet(Protocol):
         """Return the data set without the units that have one of these values of a key column."""
 
 
-SAMPLES = "samples"
+SAMPLES = "sample_values"
 """The column of scores with the values of several replies to one question."""
 
 
@@ -215,10 +215,10 @@ class ScoreTable:
     """Scores of evaluators, long.
 
     ``frame`` has the key columns, ``evaluator``, ``aspect``, ``score`` (NaN unless ``status`` is ``ok``),
-    ``status`` and, where an evaluator has them, ``tokens``, ``usd`` and ``seconds``, and ``samples``: the
-    values, with blanks between them, of which a score is the mean. A unit that has no row counts as
-    ``missing``. ``signatures`` says of each evaluator what a number of it depends on (versions, tokenizer,
-    seed, …), ``kinds`` in which block of a table it stands.
+    ``status`` and, where an evaluator has them, ``tokens``, ``usd`` and ``seconds``, and ``sample_values``,
+    with blanks between them, of which a score is the mean. A unit that has no row counts as ``missing``.
+    ``signatures`` says of each evaluator what a number of it depends on (versions, tokenizer, seed, …),
+    ``kinds`` in which block of a table it stands.
     """
 
     frame: pd.DataFrame

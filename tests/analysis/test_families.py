@@ -169,7 +169,7 @@ def test_replies_are_a_facet() -> None:
     rng = np.random.default_rng(1)
     scores, truth = study(3, users=60, items=7, seed=1)
     each = scores["score"].to_numpy()[:, None] + rng.normal(size=(len(scores), 2))
-    frame = scores.assign(score=each.mean(axis=1), samples=[f"{a!r} {b!r}" for a, b in each.tolist()])
+    frame = scores.assign(score=each.mean(axis=1), sample_values=[f"{a!r} {b!r}" for a, b in each.tolist()])
     less = without_each_reply(ScoreTable(frame.assign(status="ok")))
     assert [of.frame["score"].to_numpy() for of in less] == [pytest.approx(each[:, k]) for k in (1, 0)]
     cells = [cells_of(of, truth) for of in (frame, *(t.frame for t in less))]
