@@ -14,7 +14,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import Simulation
 from metaeval.cli.frame import command_of, options_of
 from metaeval.cli.index import COMMANDS, SENTENCES
-from metaeval.cli.trust import disagreements, gate
+from metaeval.cli.trust import disagreements, gate, improve
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.runs.command import Names, Printed, Resamples, Typed, command
 
@@ -79,6 +79,7 @@ def test_the_index_says_what_the_declarations_say() -> None:
     commands = {words: command_of(words) for words in declared} | {
         "disagreements": disagreements,
         "gate": gate,
+        "improve": improve,
     }
     assert {words: one.get_short_help_str(limit=1000) for words, one in commands.items()} == SENTENCES
     for words in declared:
