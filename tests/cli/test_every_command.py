@@ -94,7 +94,7 @@ def test_it_is_a_result_or_one_sentence(
         for more in [[], *FURTHER.get(words, [])]:
             code = main([*given, *more])
             told = capsys.readouterr().err
-            assert code in (0, 1, 2), (given, told)
+            assert code in (0, 1, 2, 4), (given, told)  # 4: an audit that cannot tell
             assert code != 2 or all(line.startswith("metaeval: ") for line in told.splitlines()), told
             for made in ("out", "out.csv", "started"):
                 shutil.rmtree(here / made, ignore_errors=True)
