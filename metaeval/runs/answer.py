@@ -40,14 +40,14 @@ Use: TypeAlias = Literal["gate", "leaderboard", "replace", "labels"]
 Usable: TypeAlias = Literal["yes", "no", "unknown"]
 USES: Mapping[Use, str] = {
     "gate": "serve as a gate",
-    "leaderboard": "order what it scores",
+    "leaderboard": "rank what it scores",
     "replace": "replace a person",
-    "labels": "save labels",
+    "labels": "spare people labels",
 }
 """What a judge may be used for → how a sentence says it."""
 _MAY: Mapping[Usable, str] = {
     "yes": "may {}",
-    "no": "may not {}",
+    "no": "must not {}",
     "unknown": "whether it may {} cannot be told",
 }
 
@@ -381,7 +381,7 @@ class _Found:
             who = self.record.data.nouns[self.record.data.cluster]
             yield f"{first}. Whether it is better than another cannot be told: {few_note(few, who)}"
         elif equal:
-            yield f"{first}; it may be the best of them together with {_few(equal)}."
+            yield f"{first}, but no lead over {_few(equal)} is shown: any of them may be the best tool."
         else:
             yield f"{first}, and is shown to be better than every other."
         for of, whom in ((again, "themselves, asked again"), (line, "each other")):
@@ -395,9 +395,8 @@ class _Found:
             better = {}
         if better:
             (baseline, most), *more = ((label(b), len(names)) for b, names in better.items())
-            verb = "are" if most > 1 else "is"
-            further = "".join(f", {self._count(n)} than {b}" for b, n in more)
-            yield f"{self._count(most).capitalize()} {verb} shown to be better than {baseline}{further}."
+            further = "".join(f", {b} by {self._count(n)}" for b, n in more)
+            yield f"{baseline} is shown to be beaten by {self._count(most)}{further}."
         if reached := self._people(best, line):
             yield reached
 
@@ -405,8 +404,8 @@ class _Found:
         """Say how many of the other tools."""
         others = len(self.tools) - 1
         if not n or others == 1:
-            return "the other" if n else "none"
-        return f"{'all' if n == others else n} of the other {others}"
+            return "the other tool" if n else "none"
+        return f"all {n} other tools" if n == others else f"{n} of the {others} other tools"
 
     def _first(self, best: str) -> str:
         """Say which tool is ahead."""
@@ -446,7 +445,7 @@ class _Found:
             return f"{label(best)} reaches {value}, and {shown}."
         if self.tests is None or self.shown_better(who, best):
             return f"None reaches {value}."
-        return f"None reaches {value}; that {label(best)} is worse is not shown, nor that it is as good."
+        return f"None reaches {value}; whether {label(best)} is worse is open."
 
     def interval(self, line: PeopleLine) -> str:
         """Return what people reach, with its interval, if it has one."""

@@ -189,7 +189,7 @@ def changes_sentence(frame: pd.DataFrame) -> str:
     for what, rows in last.groupby("of", sort=False):
         sure = rows[(rows["change_low"] > 0) | (rows["change_high"] < 0)]
         named = [
-            f"{name}: {measure} {change:+.4f}".replace("-", "\N{MINUS SIGN}")
+            f"{name}: {measure} {change:+.4f}"
             for name, measure, change in sure[["name", "measure", "change"]].itertuples(index=False)
         ]
         more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""

@@ -135,7 +135,9 @@ def test_the_page_leads_from_an_evaluator_to_a_duel(
         page.goto((place / "run" / "report.html").as_uri())
         page.locator("main h2").wait_for()
         caption = page.locator("caption").first.inner_text()
-        assert caption.startswith("Accuracy against the truth users, T3; 256 units of 8 users")  # what the study orders by
+        assert caption.startswith(
+            "Accuracy against the truth users, T3; 256 units of 8 users"
+        )  # what the study orders by
         if width == 390:
             page.get_by_text("Choose what is shown").click()
         page.get_by_label("Measure").select_option("regret")

@@ -127,7 +127,7 @@ def test_hanna(real_data: Path):
 @pytest.mark.slow
 @pytest.mark.parametrize("ends", [(0.3, 0.3), (0.2, 0.35)])
 def test_simulated_studies(ends):
-    fresh, _, lost = chosen(100, 20, *ends)
+    fresh, _, lost = chosen(100, 20, *ends, design="")
     assert fresh["held"], fresh
     assert abs(fresh["bias_fresh"]) < min(BIAS, fresh["bias_shown"])
     assert lost["held"], lost

@@ -103,7 +103,7 @@ def test_the_page_and_the_answer_of_the_run_say_the_same(runs: Path, tmp_path: P
     made = audit.made(runs / "all", judges=["good", "noisy"], use="gate", resamples=200)
     assert made.code == 1
     assert made.first[0].startswith("good: may serve as a gate: it agrees enough with people (")
-    assert made.first[1].startswith("noisy: may not serve as a gate: it agrees too little with people (")
+    assert made.first[1].startswith("noisy: must not serve as a gate: it agrees too little with people (")
     verdicts, found, unchecked, configuration = [sheet for sheet in made.sheets if sheet]
     assert list(verdicts.frame["usable"]) == ["yes", "no"]
     assert "60 users and 720 units rated by users, and on 3 other people" in verdicts.notes[0]
@@ -119,7 +119,7 @@ def test_the_page_and_the_answer_of_the_run_say_the_same(runs: Path, tmp_path: P
     for name in ("good", "noisy"):
         assert answer.judges[name].words == answer.judges[name].found["audit"] == answer.judges[name].verdicts
     assert answer.trust(["good"]) == [
-        "good: may serve as a gate, order what it scores, replace a person and save labels."
+        "good: may serve as a gate, rank what it scores, replace a person and spare people labels."
     ]
     payload = payload_of((runs / "all" / REPORT).read_text())
     assert next(s["name"] for s in payload["sheets"] if s["view"] == "trust") == "audit"
