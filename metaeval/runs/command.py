@@ -22,9 +22,10 @@ from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.figure import Figure, figure_payload
 from metaeval.engine.sheet import Sheet
 from metaeval.reports.report_model import sheets_payload, with_sheets
-from metaeval.runs.answer import Finding, RunAnswer, add_found
+from metaeval.runs.answer import RunAnswer, add_found
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import RECORD, REPORT, read_record, rewrite_output
+from metaeval.runs.judge_trust import Finding
 
 Place: TypeAlias = "str | os.PathLike[str]"
 

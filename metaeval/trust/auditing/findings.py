@@ -10,7 +10,7 @@ import numpy as np
 
 from metaeval.base.errors import MetaevalError
 from metaeval.engine.sheet import value_text
-from metaeval.runs.answer import USES, Finding, Usable
+from metaeval.runs.judge_trust import USES, Finding, Usable
 from metaeval.runs.record import MUCH
 from metaeval.stats.agreement.alternative import LEAST_UNITS
 from metaeval.stats.resampling.significance import TOO_FEW

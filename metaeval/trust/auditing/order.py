@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from metaeval.base.counts import counted, plural_of
-from metaeval.runs.answer import Finding, Usable
+from metaeval.runs.judge_trust import Finding, Usable
 from metaeval.stats.resampling.significance import holm
 from metaeval.trust.auditing.findings import UNKNOWN, each, every, finding, span, spread
 

@@ -19,7 +19,6 @@ from metaeval.evaluators.verdicts import pair_keys
 from metaeval.judging.cost import calls_of, costs_of
 from metaeval.kinds.details import made_of
 from metaeval.kinds.index import kind_named
-from metaeval.runs.answer import USES, Finding, JudgeTrust, Usable, Use
 from metaeval.runs.command import (
     Aspects,
     Judges,
@@ -32,6 +31,7 @@ from metaeval.runs.command import (
     command,
 )
 from metaeval.runs.finished import OpenRun, is_rated, open_run
+from metaeval.runs.judge_trust import USES, Finding, JudgeTrust, Usable, Use
 from metaeval.stats.agreement.alternative import LEAST_UNITS
 from metaeval.trust.auditing import findings
 from metaeval.trust.auditing.findings import ONE_RATER, Found, Looking, Unchecked

@@ -11,7 +11,7 @@ import pandas as pd
 from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND
 from metaeval.evaluators.verdicts import NO_VERDICT, pair_keys, points
-from metaeval.runs.answer import Finding
+from metaeval.runs.judge_trust import Finding
 from metaeval.runs.record import MUCH
 from metaeval.stats.regression.correction import LabelledSample
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW

@@ -11,8 +11,9 @@ import pytest
 import metaeval as me
 from metaeval.cli import main
 from metaeval.reports.report_model import payload_of
-from metaeval.runs.answer import USES, read_answer
+from metaeval.runs.answer import read_answer
 from metaeval.runs.folder import REPORT
+from metaeval.runs.judge_trust import USES
 from metaeval.trust.auditing.page import audit
 
 USERS, PER = 60, 12
