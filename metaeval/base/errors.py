@@ -12,7 +12,7 @@
     ├── MissingExtraError         an optional library is not installed; says the install command
     ├── RunFolderError            a run folder is in use, or is not one
     └── StoppedError              exit code 3: broke off early (budget, interrupt), can be resumed
-        └── UnreadError           no reply to a judge can be read
+        └── UnreadableError       no reply to a judge can be read
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class StoppedError(MetaevalError):
     exit_code: ClassVar[int] = 3
 
 
-class UnreadError(StoppedError):
+class UnreadableError(StoppedError):
     """None of the first replies to a judge can be read, so the others were not asked for."""
 
 

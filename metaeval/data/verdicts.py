@@ -133,7 +133,7 @@ class UnitColumns(Strict):
     item_id: Names | Constant
 
 
-class Preference(Strict):
+class PreferenceColumn(Strict):
     """A column of numbers between two ends, such as 1 to 2 or the chance of a side: the nearer end wins."""
 
     column: Name
@@ -172,7 +172,7 @@ class VerdictMap(Strict):
 
     columns: VerdictColumns = Field(default_factory=VerdictColumns)
     choices: Choices = Field(default_factory=Choices)
-    preference: Preference | None = None
+    preference: PreferenceColumn | None = None
     reply: ReplyPattern | None = None
     units: UnitColumns | None = None
     pair: list[Name] = Field(default_factory=list)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import KEPT, DataError, SpecError, StoppedError, UnreadError, nearest, shown
+from metaeval.base.errors import KEPT, DataError, SpecError, StoppedError, UnreadableError, nearest, shown
 from metaeval.base.frames import row_text
 from metaeval.base.progress import progress
 from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
@@ -149,8 +149,8 @@ class Scoring:
                     continue
                 yield from ready()
         if stopped:
-            unread = all(issubclass(error, UnreadError) for error in stopped.values())
-            raise (UnreadError if unread else StoppedError)("; ".join(stopped) + KEPT)
+            unread = all(issubclass(error, UnreadableError) for error in stopped.values())
+            raise (UnreadableError if unread else StoppedError)("; ".join(stopped) + KEPT)
 
     def _asking(self, judges: Sequence[ModelEvaluator]) -> AbstractContextManager[Ended]:
         if not judges:

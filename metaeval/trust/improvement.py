@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from metaeval.base.counts import counted
-from metaeval.base.errors import FOREIGN, KEPT, MetaevalError, StoppedError, UnreadError, one_of
+from metaeval.base.errors import FOREIGN, KEPT, MetaevalError, StoppedError, UnreadableError, one_of
 from metaeval.base.files import write_text
 from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE, ScoreTable, Status
@@ -249,7 +249,7 @@ class PromptSearch:
             except _SpentError as error:
                 self.ended = str(error)
                 return
-            except (UnfitPromptError, UnreadError) as error:
+            except (UnfitPromptError, UnreadableError) as error:
                 self.notes.append(f"Candidate {n} was left out: {str(error).removesuffix(KEPT)}.")
             else:
                 yield name

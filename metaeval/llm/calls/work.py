@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from metaeval.base.errors import StoppedError, UnreadError
+from metaeval.base.errors import StoppedError, UnreadableError
 from metaeval.llm.calls.limits import Trial
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.terms import check_stated
@@ -275,7 +275,7 @@ class Work:
     def _check_trial(self, item: _Item) -> None:
         reply = item.replies[-1]
         if self._trial.failed(unread=reply.final):
-            raise UnreadError(self.unread(item.position, reply) if self.unread else "")
+            raise UnreadableError(self.unread(item.position, reply) if self.unread else "")
 
     async def _step_aside(self, item: _Item, address: Address, waiting: Awaitable[object]) -> None:
         """Leave the place to others while waiting for what others ask."""

@@ -62,7 +62,7 @@ class Auditing(Typed):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Audit:
+class JudgeAudit:
     """What was found of judges."""
 
     judges: Mapping[str, JudgeTrust]
@@ -90,7 +90,7 @@ def _any(trust: JudgeTrust) -> Usable:
     return "yes" if "yes" in said else "unknown" if "unknown" in said else "no"
 
 
-def audit_of_run(run: OpenRun, how: Auditing, old: OpenRun | None = None) -> Audit:
+def audit_of_run(run: OpenRun, how: Auditing, old: OpenRun | None = None) -> JudgeAudit:
     """Return what is found of judges of a run, and whether they drifted since an ``old`` one."""
     names = _judges(run, how.judges)
     found: list[tuple[str, Finding]] = []
@@ -113,7 +113,7 @@ def audit_of_run(run: OpenRun, how: Auditing, old: OpenRun | None = None) -> Aud
         f"the run was made on {record.finished[:10]}."
     )
     costs, board = costs_of(run.scores).set_index("evaluator"), record.named(run.board)
-    return Audit(
+    return JudgeAudit(
         _trust(found, {name: board.label(name) for name in names}),
         rests,
         [*_unchecked(run, names, costs, old), *lacking],
@@ -155,7 +155,7 @@ def _by_labels(at: Looking) -> Found:
         yield from ((name, one) for one in (*labels, *order(systems, labels[-1].uses["labels"], more)))
 
 
-def audit_of_file(path: Path, how: Auditing) -> Audit:
+def audit_of_file(path: Path, how: Auditing) -> JudgeAudit:
     """Return what is found of the verdicts in a file, which holds gold preferences."""
     verdicts = read_verdicts(path)
     known = [str(name) for name in verdicts["evaluator"].unique()]
@@ -171,7 +171,7 @@ def audit_of_file(path: Path, how: Auditing) -> Audit:
     key = pair_keys(verdicts)[0]
     pairs = len(verdicts[[*pair_keys(verdicts), FIRST, SECOND]].drop_duplicates())
     rests = f"Rests on {_counted(verdicts, key, noun(key))} and {counted(pairs, 'pair')}, from {path.name}."
-    return Audit(_trust(found, dict(zip(names, names, strict=True))), rests, _OF_FILE, [], REAL)
+    return JudgeAudit(_trust(found, dict(zip(names, names, strict=True))), rests, _OF_FILE, [], REAL)
 
 
 _OF_FILE = (
@@ -307,7 +307,7 @@ _CONFIGURATION = (
 )
 
 
-def audit_sheets(audit: Audit, use: Use | None, then: Audit | None = None) -> list[Sheet | None]:
+def audit_sheets(audit: JudgeAudit, use: Use | None, then: JudgeAudit | None = None) -> list[Sheet | None]:
     """Return the page, in an order that is always the same; with what an older audit said beside it."""
     uses = [use] if use else list(USES)
     old = {} if then is None else then.judges
