@@ -300,7 +300,8 @@ class _Found:
             who = self.record.data.nouns[self.record.data.cluster]
             yield f"{first}. Whether it is better than another cannot be told: {few_note(few, who)}"
         elif equal:
-            yield f"{first}, but no lead over {_few(equal)} is shown: any of them may be the best tool."
+            which = "any of them" if len(equal) > 1 else "either"
+            yield f"{first}, but no lead over {_few(equal)} is shown: {which} may be the best tool."
         else:
             yield f"{first}, and is shown to be better than every other."
         for of, whom in ((again, "themselves, asked again"), (line, "each other")):

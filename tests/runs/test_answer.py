@@ -92,8 +92,8 @@ def test_the_best_tool_what_may_be_as_good_the_baselines_and_people() -> None:
     tests = shown(ESTIMATES, [*WORSE, ("ROUGE('L')", "Annotator('1')")])
     assert said(board(ESTIMATES), tests=tests) == (
         "Of 4 tools, ROUGE-L agrees best with the users (Pearson's r × 100 = 30.00), but no lead over "
-        "Judge a/model is shown: any of them may be the best tool. Random is shown to be beaten by 1 of the "
-        "3 other tools, Length by 1 of the 3 other tools. None reaches the 40.00 of Annotator 1."
+        "Judge a/model is shown: either may be the best tool. Random is shown to be beaten by 1 of the 3 "
+        "other tools, Length by 1 of the 3 other tools. None reaches the 40.00 of Annotator 1."
     )
 
 
