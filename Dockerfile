@@ -1,4 +1,4 @@
-# metaeval as a command: docker build -t metaeval . && docker run --rm -v "$PWD:/work" metaeval demo
+# metaeval as a command: docker build -t metaeval . && docker run --rm -v "$PWD:/study" metaeval demo
 FROM python:3.12-slim AS build
 WORKDIR /src
 COPY . .
@@ -8,8 +8,8 @@ FROM python:3.12-slim
 COPY --from=build /wheels /wheels
 # hadolint ignore=DL3013
 RUN set -eu; for wheel in /wheels/*.whl; do pip install --no-cache-dir "${wheel}[figures,postgres]"; done \
-    && rm -r /wheels && useradd --create-home --uid 1000 metaeval && install -d -o metaeval /work
+    && rm -r /wheels && useradd --create-home --uid 1000 metaeval && install -d -o metaeval /study
 USER 1000
-WORKDIR /work
+WORKDIR /study
 ENTRYPOINT ["metaeval"]
 CMD ["--help"]
