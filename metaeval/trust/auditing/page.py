@@ -375,7 +375,7 @@ def audit(runs: Annotated[Places, "[OLD] RUN|FILE"], how: Auditing) -> Printed:
     if len(runs) > 2:
         raise MetaevalError(f"an audit is of one run, or of an older and a newer one; {len(runs)} are given")
     *older, place = runs
-    if not place.is_dir():
+    if place.is_file():
         if older:
             raise MetaevalError("verdicts in a file have no older run; give the FILE alone")
         made, then = audit_of_file(place, how), None
