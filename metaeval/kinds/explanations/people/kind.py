@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator
 
 from metaeval.base.errors import MetaevalError, SpecError, unknown
 from metaeval.base.records import AVERAGE
@@ -63,7 +63,7 @@ class PeopleStudy(Study):
 
     kind: str = "people"
     truth: Line = "People()"
-    groups: Annotated[list[Line], AfterValidator(distinct)] = Field(default_factory=list)
+    groups: Annotated[list[Line], AfterValidator(distinct)] | None = None
     """Columns of the ratings that tell people apart, such as their gender."""
     order_by: PeopleOrder = PeopleOrder()
 
@@ -102,7 +102,7 @@ class PeopleKind(Explanations):
                 "truth",
             )
         people = People(*truth.args, **truth.kwargs)  # type: ignore[arg-type]
-        for at, column in enumerate(study.groups):
+        for at, column in enumerate(study.groups or ()):
             if column not in data.ratings:
                 raise study.error(
                     unknown("the ratings have no column", column, [str(c) for c in data.ratings]),

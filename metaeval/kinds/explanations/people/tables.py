@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from metaeval.base.records import AVERAGE
+from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.sheet import Column
+from metaeval.evaluators.people import SameForAll
 from metaeval.kinds.explanations.people.cells import PeopleCells, left_out
 from metaeval.kinds.kind import INTERVALS, KindTable, Scored
 from metaeval.stats.agreement.distributions import likeliest, of_other_clusters
@@ -24,6 +26,7 @@ PERSON, SAME = "a person left out", "one distribution for all units"
 EVERYONE = "(everyone)"
 """Stands for all people in the table of persons."""
 _RESAMPLES = 2_000
+_ANY, _SHARE = (-np.inf, np.inf), (0.0, 1.0)
 NEARER, FARTHER, OPEN = "nearer", "farther", "not shown to be nearer or farther"
 
 
@@ -41,8 +44,24 @@ def _three(sums: Floats) -> Floats:
 def _references(scored: Scored[Any]) -> pd.DataFrame:
     """Hold each evaluator against a person left out, and against the same distribution for all."""
     cells: PeopleCells = scored.cells
-    rows = [row for value in cells.parts for row in _of_value(cells, value)]
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(row for value in cells.parts for row in _of_value(cells, value))
+    if frame.empty:
+        return frame
+    own = [
+        name
+        for name, spec in scored.study.specs.items()
+        if EvaluatorSpec.parse(spec).name == SameForAll.__name__
+    ]
+    frame = frame[~(frame["evaluator"].isin(own) & (frame["against"] == SAME))]
+    first = frame["measure"] != scored.study.ordered_by["measure"]
+    return (
+        frame.assign(first=first).sort_values("first", kind="stable", ignore_index=True).drop(columns="first")
+    )
+
+
+def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the measure that orders the leaderboard, which are the first."""
+    return frame[frame["measure"] == frame["measure"].iloc[0]]
 
 
 def _of_value(cells: PeopleCells, value: str) -> Iterator[dict[str, Any]]:
@@ -58,7 +77,8 @@ def _of_value(cells: PeopleCells, value: str) -> Iterator[dict[str, Any]]:
         )
     for against, measure, sums in compared:
         n = sums.shape[2]
-        found = estimated(ClusterSums(sums, _three), n, cells.resampler)
+        bounds = [measure.bounds] * 2 * len(cells.evaluators) + [_ANY] * len(cells.evaluators)
+        found = estimated(ClusterSums(sums, _three), n, cells.resampler, bounds=bounds)
         judges, others, differences = np.split(np.array(each(found), dtype=object), 3)
         for name, judge, other, difference in zip(cells.evaluators, judges, others, differences, strict=True):
             yield {
@@ -96,9 +116,11 @@ REFERENCES = KindTable(
         Column("n_units", "Units", "count"),
     ),
     _references,
+    shown=_in_order,
     notes=(
         "A person left out: each in turn; evaluator and person are held against the others' ratings.",
         "One distribution for all units: the shares of all ratings of other clusters; against all people's.",
+        "By the measure that orders the leaderboard; references.csv has the others.",
         INTERVALS,
     ),
 )
@@ -107,11 +129,11 @@ REFERENCES = KindTable(
 def _persons(scored: Scored[Any]) -> pd.DataFrame:
     """Return how often each evaluator's likeliest value is not what each person said."""
     cells: PeopleCells = scored.cells
-    rows = [row for value in cells.parts for row in _of_persons(cells, value, scored.study.groups)]
+    rows = [row for value in cells.parts for row in _of_persons(cells, value, scored.study.groups or ())]
     return pd.DataFrame(rows)
 
 
-def _of_persons(cells: PeopleCells, value: str, groups: list[str]) -> Iterator[dict[str, Any]]:
+def _of_persons(cells: PeopleCells, value: str, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
     errors, of_rating = _errors(cells, value)
     ratings, cluster = cells.ratings.iloc[of_rating], cells.every_cluster[cells.unit_of_row[of_rating]]
     if not len(ratings):
@@ -127,7 +149,7 @@ def _of_persons(cells: PeopleCells, value: str, groups: list[str]) -> Iterator[d
             n = len(there)
             sums = np.array([[np.bincount(codes, v, n) for v in kind] for kind in errors[..., own]])
             resampler = cells.resampler.at_most(_RESAMPLES) if cells.resampler else None
-            found = each(estimated(ClusterSums(sums, _means), n, resampler))
+            found = each(estimated(ClusterSums(sums, _means), n, resampler, bounds=_SHARE))
             error, distance, others = (found[i * len(cells.evaluators) :] for i in range(3))
             for e, evaluator in enumerate(cells.evaluators):
                 yield {
@@ -137,7 +159,7 @@ def _of_persons(cells: PeopleCells, value: str, groups: list[str]) -> Iterator[d
                     **error[e].row("error"),
                     "distance": distance[e].value,
                     "others": others[e].value,
-                    "n_units": len(own) // (len(cells.aspects_of(value)) if value == AVERAGE else 1),
+                    "n_ratings": len(own) // (len(cells.aspects_of(value)) if value == AVERAGE else 1),
                 }
 
 
@@ -172,14 +194,12 @@ def _errors(cells: PeopleCells, value: str) -> tuple[Floats, Ints]:
 
 
 def _shown_persons(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of people with an interval, of all people together and of groups; or all, if few."""
-    if frame["rater"].nunique() <= _FEW:
-        return frame
-    return frame[frame["error_low"].notna() | (frame["rater"] == EVERYONE)]
+    """Return the rows of all together, and of groups and people with more than a few ratings."""
+    return frame[frame["n_ratings"] >= _FEW] if (frame["n_ratings"] >= _FEW).any() else frame
 
 
-_FEW = 30
-"""People that are all printed."""
+_FEW = 20
+"""Ratings from which on somebody is printed."""
 
 
 PERSONS = KindTable(
@@ -192,13 +212,14 @@ PERSONS = KindTable(
         Column("error", "Errors", "share", "error_low", "error_high"),
         Column("distance", "Distance", "decimal"),
         Column("others", "Errors of the others", "share"),
-        Column("n_units", "Units", "count"),
+        Column("n_ratings", "Ratings", "count"),
     ),
     _persons,
     notes=(
         "Errors: the share of a person's ratings that are not the evaluator's likeliest value.",
         "Distance: the mean distance of the two, as a share of the scale's length; of words, the errors.",
         "Errors of the others: the same of the likeliest value of all other people.",
+        f"People with fewer than {_FEW} ratings are in persons.csv alone.",
         INTERVALS,
     ),
     shown=_shown_persons,
