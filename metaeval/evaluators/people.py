@@ -86,36 +86,41 @@ def with_shares(
 
 
 class Shared(BaseEvaluator):
-    """An evaluator that is made of people's ratings, and has a distribution for each unit."""
-
-    raters: Sequence[str]
+    """An evaluator that has a distribution for each unit."""
 
     @abstractmethod
-    def shares(self, data: DataSet, counts: FloatArray) -> FloatArray:
-        """Return the distribution of each unit, by how many people gave it each value, (units, values)."""
+    def shares(self, data: DataSet, aspect: str) -> FloatArray:
+        """Return the distribution of each unit, shape (units, values); NaN for none."""
 
     def grid(self, data: DataSet, aspects: Sequence[str]) -> Grid:
         """Return means, or likeliest words."""
-        found = [middle_of(self._of(data, aspect), data.scale.of(aspect)) for aspect in aspects]
+        found = [middle_of(self.shares(data, aspect), data.scale.of(aspect)) for aspect in aspects]
         scores = np.stack(found, axis=1)
         return Grid(scores, np.where(np.isnan(scores), CODES[Status.MISSING], OK).astype(np.int8))
 
     def score(self, data: DataSet, aspects: Sequence[str]) -> ScoreTable:
         """Return the scores, with the probability of each value."""
-        name, found = str(self.spec), [self._of(data, aspect) for aspect in aspects]
+        name, found = str(self.spec), [self.shares(data, aspect) for aspect in aspects]
         table = with_shares(name, self.kind, found, data, aspects)
         return replace(table, signatures={name: dict(self.signature(data))})
 
     def check(self, data: DataOfKind, aspects: Sequence[str]) -> None:
-        """Raise `DataError` if people's ratings of these aspects have no distribution."""
+        """Raise `DataError` if there is no distribution for these aspects."""
         self.grid(data, aspects)
+
+
+class OfPeople(Shared):
+    """An evaluator that is made of people's ratings."""
+
+    raters: Sequence[str]
 
     def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return the raters and the scale."""
-        return {"raters": list(people_in(data, self.raters, self)), "scale": str(data.scale)}
+        return {"raters": people_in(data, self.raters, self), "scale": str(data.scale)}
 
-    def _of(self, data: DataSet, aspect: str) -> FloatArray:
-        return self.shares(data, counts_of_ratings(data, aspect, self.raters, self))
+    def counts(self, data: DataSet, aspect: str) -> FloatArray:
+        """Return how many people gave each unit each value, shape (units, values)."""
+        return counts_of_ratings(data, aspect, self.raters, self)
 
 
 def people_in(data: DataSet, raters: Sequence[str], whose: object) -> list[str]:
@@ -156,7 +161,7 @@ def counts_of_ratings(data: DataSet, aspect: str, raters: Sequence[str], whose: 
 
 
 @dataclass(frozen=True, repr=False)
-class People(Shared):
+class People(OfPeople):
     """What people said of a unit, all of it: the truth is their distribution, not their mean.
 
     A unit that nobody rated is ``missing``.
@@ -182,14 +187,13 @@ class People(Shared):
         0.0, (lambda given: isinstance(given, int | float) and 0 <= given <= 1, " must be from 0 to 1")
     )
 
-    def shares(self, data: DataSet, counts: FloatArray) -> FloatArray:
+    def shares(self, data: DataSet, aspect: str) -> FloatArray:
         """Return the share of people who gave each value."""
-        del data
-        return shares_in(counts)
+        return shares_in(self.counts(data, aspect))
 
 
 @dataclass(frozen=True, repr=False)
-class SameForAll(Shared):
+class SameForAll(OfPeople):
     """One distribution for all units: that of all ratings of other clusters, such as other items.
 
     A judge that is no nearer to people than this knows nothing of single units.
@@ -205,10 +209,10 @@ class SameForAll(Shared):
 
     raters: Sequence[str] = texts("['Ann1', 'Ann2']")
 
-    def shares(self, data: DataSet, counts: FloatArray) -> FloatArray:
+    def shares(self, data: DataSet, aspect: str) -> FloatArray:
         """Return the shares of the ratings of other clusters."""
         cluster = pd.factorize(data.units[data.cluster])[0].astype(np.int64)
-        return of_other_clusters(counts, cluster)
+        return of_other_clusters(self.counts(data, aspect), cluster)
 
 
 @dataclass(frozen=True, repr=False, init=False)

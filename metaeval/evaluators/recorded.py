@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, SpecError, nearest
 from metaeval.base.records import SAMPLES, SHARE, DataSet, Kind, ScoreTable
 from metaeval.evaluators.base import BaseEvaluator, text
-from metaeval.evaluators.grid import NO_ROW, Grid, grid_of
-from metaeval.evaluators.people import check_shares, middle_of, shares_of
+from metaeval.evaluators.grid import NO_ROW, FloatArray, Grid, grid_of
+from metaeval.evaluators.people import Shared, check_shares, middle_of, shares_of
 
 ORIGINS = "recorded_from"
 """The key under `extra` of a data set that says of recorded evaluators where their scores come from."""
@@ -101,6 +101,58 @@ class Recorded(BaseEvaluator):
     def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return where the scores come from: the data set, and the tool and file if they were added to it."""
         return {**origin(data, self.name), "recorded_in": data.name, "name": self.name}
+
+
+@dataclass(frozen=True, repr=False)
+class Probabilities(Shared):
+    """The distribution whose probabilities are recorded as scores, a name for each value of the scale.
+
+    So a map of a table brings them: ``columns: "p_{value}"`` and ``evaluator: "gpt p({value})"``. A value
+    that is not recorded has none.
+
+    Parameters
+    ----------
+    name
+        The names, with ``{value}`` in place of the value or word: ``Probabilities('gpt p({value})')``.
+    """
+
+    kind: ClassVar[Kind] = Kind.RECORDED
+    needs: ClassVar[str] = "probabilities in the data set"
+
+    name: str = text()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if _VALUE not in self.name:
+            raise SpecError(
+                f"{self}: write {_VALUE} where the names have the value, such as 'gpt p({_VALUE})'"
+            )
+
+    def shares(self, data: DataSet, aspect: str) -> FloatArray:
+        """Return the recorded probabilities; `DataError` if there are none, or they do not sum up to 1."""
+        scale, known = data.scale.of(aspect), Recorded.found_in(data)
+        columns = dict(zip(scale.share_columns, scale.labels or (f"{v:g}" for v in scale.steps), strict=True))
+        named = {column: self.name.replace(_VALUE, value) for column, value in columns.items()}
+        frame = pd.DataFrame(
+            {
+                column: Recorded(name).grid(data, [aspect]).scores[:, 0] if name in known else np.nan
+                for column, name in named.items()
+            }
+        )
+        if frame.isna().to_numpy().all():
+            near = nearest(next(iter(named.values()), ""), known)
+            raise DataError(
+                f"{self}: data set {data.name!r} has no scores called {', '.join(named.values())}{near}"
+            )
+        check_shares(frame, scale, f"{self}, {aspect}")
+        return shares_of(frame.assign(score=np.nan), scale)
+
+    def signature(self, data: DataSet) -> Mapping[str, Any]:
+        """Return where they are recorded."""
+        return {"recorded_in": data.name, "name": self.name}
+
+
+_VALUE = "{value}"
 
 
 def origin(data: DataSet, evaluator: str) -> dict[str, Any]:

@@ -82,6 +82,7 @@ class PeopleKind(Explanations):
         **Explanations.evaluators,
         "Draws": "metaeval.evaluators.people:Draws",
         "People": "metaeval.evaluators.people:People",
+        "Probabilities": "metaeval.evaluators.recorded:Probabilities",
         "SameForAll": "metaeval.evaluators.people:SameForAll",
     }
     board_file = "board.csv"
@@ -202,7 +203,7 @@ def _with_same(study: PeopleStudy, truth: People) -> dict[str, str]:
         except SpecError:  # one that uses short names, or a wrong one, which is reported later
             continue
     spec = str(SameForAll(raters=truth.raters).spec)
-    return {**specs, spec: spec}
+    return {**specs, spec if SameForAll.__name__ in specs else SameForAll.__name__: spec}
 
 
 _PHRASES = {
