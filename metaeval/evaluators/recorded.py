@@ -133,9 +133,10 @@ class Probabilities(Shared):
         scale, known = data.scale.of(aspect), Recorded.found_in(data)
         columns = dict(zip(scale.share_columns, scale.labels or (f"{v:g}" for v in scale.steps), strict=True))
         named = {column: self.name.replace(_VALUE, value) for column, value in columns.items()}
+        none = np.full(len(data), np.nan)
         frame = pd.DataFrame(
             {
-                column: Recorded(name).grid(data, [aspect]).scores[:, 0] if name in known else np.nan
+                column: Recorded(name).grid(data, [aspect]).scores[:, 0] if name in known else none
                 for column, name in named.items()
             }
         )

@@ -52,11 +52,10 @@ def _references(scored: Scored[Any]) -> pd.DataFrame:
         for name, spec in scored.study.specs.items()
         if EvaluatorSpec.parse(spec).name == SameForAll.__name__
     ]
-    frame = frame[~(frame["evaluator"].isin(own) & (frame["against"] == SAME))]
-    first = frame["measure"] != scored.study.ordered_by["measure"]
-    return (
-        frame.assign(first=first).sort_values("first", kind="stable", ignore_index=True).drop(columns="first")
-    )
+    frame = frame[~(frame["evaluator"].isin(own) & (frame["against"] == SAME))].reset_index(drop=True)
+    at = scored.study.ordered_by
+    later = pd.DataFrame({name: frame[name] != at[name] for name in ("measure", "aspect")})
+    return frame.iloc[later.sort_values(["measure", "aspect"], kind="stable").index].reset_index(drop=True)
 
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
@@ -107,12 +106,12 @@ REFERENCES = KindTable(
     (
         Column("evaluator", "Evaluator"),
         Column("aspect", "Aspect"),
-        Column("measure", "Measure"),
+        Column("measure", ""),
         Column("against", "Against"),
         Column("verdict", "It is", keep=True),
         Column("judge", "Evaluator's", "decimal", "judge_low", "judge_high"),
         Column("reference", "Reference's", "decimal", "reference_low", "reference_high"),
-        Column("difference", "Difference", "decimal", "difference_low", "difference_high"),
+        Column("difference", "Difference", "decimal", "difference_low", "difference_high", keep=True),
         Column("n_units", "Units", "count"),
     ),
     _references,
