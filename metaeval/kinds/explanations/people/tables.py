@@ -55,7 +55,8 @@ def _references(scored: Scored[Any]) -> pd.DataFrame:
     frame = frame[~(frame["evaluator"].isin(own) & (frame["against"] == SAME))].reset_index(drop=True)
     at = scored.study.ordered_by
     later = pd.DataFrame({name: frame[name] != at[name] for name in ("measure", "aspect")})
-    return frame.iloc[later.sort_values(["measure", "aspect"], kind="stable").index].reset_index(drop=True)
+    order = later.sort_values(["measure", "aspect"], kind="stable").index.to_numpy(dtype=np.int64)
+    return frame.take(order).reset_index(drop=True)
 
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
