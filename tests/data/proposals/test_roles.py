@@ -138,7 +138,12 @@ def test_an_identifier_that_repeats_is_the_item(name: str) -> None:
 
 
 def test_one_item_for_all_is_an_item_only_where_its_column_says_item_id() -> None:
-    rows = {"user_id": ["u", "u", "v", "v"], "generator": [*"abab"], "explanation": [*"stuv"], "rating": [1, 2, 3, 4]}
+    rows = {
+        "user_id": ["u", "u", "v", "v"],
+        "generator": [*"abab"],
+        "explanation": [*"stuv"],
+        "rating": [1, 2, 3, 4],
+    }
     assert proposed({**rows, "item_id": ["film"] * 4}).roles["item_id"] == "item_id"
     assert "item_id" not in proposed({**rows, "task": ["films"] * 4}).roles
 
