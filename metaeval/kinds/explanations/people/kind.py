@@ -209,7 +209,7 @@ def _with_same(study: PeopleStudy, truth: People) -> dict[str, str]:
 _PHRASES = {
     NEARER: "nearer to people than",
     FARTHER: "farther from people than",
-    OPEN: "not shown to be nearer to people, or farther, than",
+    OPEN: "not shown to be nearer to people (or farther) than",
 }
 
 

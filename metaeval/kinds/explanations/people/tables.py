@@ -56,7 +56,8 @@ def _references(scored: Scored[Any]) -> pd.DataFrame:
     at = scored.study.ordered_by
     later = pd.DataFrame({name: frame[name] != at[name] for name in ("measure", "aspect")})
     order = later.sort_values(["measure", "aspect"], kind="stable").index.to_numpy(dtype=np.int64)
-    return frame.take(order).reset_index(drop=True)
+    ordered: pd.DataFrame = frame.take(order).reset_index(drop=True)
+    return ordered
 
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:

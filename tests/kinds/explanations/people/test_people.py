@@ -307,7 +307,7 @@ def test_lewidi_keeps_sets_explanations_and_what_is_known_of_people(tmp_path: Pa
     assert of.loc[("Ann2", "neutral"), "why"] == "there are roofs"
     assert of.loc[("Ann1", "neutral"), "Gender"] == "Female"
     assert of.loc[("Ann2", "neutral"), "Gender"] == ""
-    record["annotations"] = ["neutral"]  # type: ignore[assignment]
+    record["annotations"] = ["neutral"]
     (tmp_path / "v.json").write_text(json.dumps({"7": record}), encoding="utf-8")
     assert main(["init", files[0], "--yes", "--out", str(tmp_path / "new")]) == 2
     assert not (tmp_path / "new").exists()
