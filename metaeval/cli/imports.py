@@ -188,6 +188,13 @@ _importer(
         default=0,
         show_default=False,
     ),
+    option(
+        "--drawn",
+        "Number of items of a user's lists, drawn at random, that are judged, too.",
+        click.IntRange(0),
+        default=0,
+        show_default=False,
+    ),
     option("--statement", "Question to the raters."),
     several(
         "--columns",

@@ -37,6 +37,7 @@ _log = logging.getLogger("metaeval")
 
 
 RANDOM, RECENT = ORDERS = ("random", "recent")
+DEPTH, _ = POOLS = ("depth", RANDOM)
 
 
 def profiles_of(
@@ -75,19 +76,23 @@ def _ordered(data: Collection, order: str, *, needed: bool) -> pd.DataFrame:
     return past.sort_values("timestamp", ascending=False, kind="stable")
 
 
-def sampled(data: Collection, labels: int | None, seed: int) -> list[int]:
+def sampled(data: Collection, labels: int | None, seed: int, pool: str = DEPTH) -> list[int]:
     """Return the positions of so many units of each user, all if None; those of a user come together.
 
-    The sample of a user depends on the seed and on the user's units alone. The units are sorted by pool
-    depth, the best rank that any run gives them, those of no run last, equal ones in drawn order. The sample
-    is spread evenly over them, whatever its size, and a smaller one is part of a larger one: with more
-    labels, nothing is asked again.
+    The sample of a user depends on the seed and on the user's units alone. A ``pool`` that is ``random`` is
+    drawn, each unit as likely as another. Else the units are sorted by pool depth, the best rank that any run
+    gives them, those of no run last, equal ones in drawn order, and the sample is spread evenly over them,
+    whatever its size. In both, a smaller one is part of a larger one: with more labels, nothing is asked
+    again.
     """
     best = data.runs.groupby(list(KEYS))["rank"].min().reset_index()
     depths = data.units.merge(best, on=list(KEYS), how="left")["rank"].fillna(np.inf).to_numpy()
     chosen: list[int] = []
     for user, positions in data.units.groupby(USER, sort=False).indices.items():
         drawn = np.asarray(positions)[permutation(len(positions), seed, "labels", str(user))]
+        if pool == RANDOM:
+            chosen += sorted(drawn[:labels].tolist())
+            continue
         by_depth = drawn[np.argsort(depths[drawn], kind="stable")]
         (shift,) = permutation(len(positions), seed, "shift", str(user))[:1]
         chosen += sorted(by_depth[spread(len(positions), shift)[:labels]].tolist())
@@ -212,8 +217,9 @@ class Relevance(HistoryJudge):
         criteria; or a list of known names and of your own with a question, which may begin with ``sum``:
         ``['sum', 'genre', 'host: does it match the hosts that they like?']``.
     labels
-        How many items of each user are asked about, drawn over all depths of the pool; None for all. The
-        others are ``missing``.
+        How many items of each user are asked about; None for all. The others are ``missing``.
+    pool
+        How these are drawn: ``depth``, spread over all depths of the pool; or ``random``, each as likely.
     model, prompt, temperature, replicate, reply, base_url, attempts, max_tokens, seed
         As for `metaeval.judging.model_evaluator.ModelEvaluator`; ``seed`` is of both draws.
 
@@ -231,6 +237,7 @@ class Relevance(HistoryJudge):
     order: str = word(RANDOM, ORDERS)
     criteria: str | Sequence[str] | None = None
     labels: int | None = integer(100, 1, none=True)
+    pool: str = word(DEPTH, POOLS)
     asks: ClassVar[Asks] = ASKS
 
     def __post_init__(self) -> None:
@@ -243,6 +250,8 @@ class Relevance(HistoryJudge):
         (way, questions), signature = self._criteria, dict(super().signature(data))
         signature["fields"] = fields_of(data, self.fields)
         del signature["criteria"]
+        if self.pool == DEPTH:
+            del signature["pool"]
         if questions:
             signature |= {"criteria": dict(questions), "put_together": way}
         if way == SUM:
@@ -309,7 +318,7 @@ class Relevance(HistoryJudge):
             own=own,
             groups=data.units[USER].tolist(),
             shared=profiles.of,
-            order=sampled(data, self.labels, self.seed),
+            order=sampled(data, self.labels, self.seed, self.pool),
             facts={"users": users, "users_cut": len(profiles.cut)},
         )
 

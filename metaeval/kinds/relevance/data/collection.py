@@ -26,7 +26,7 @@ class Collection(KeyedUnits):
     ----------
     table
         One row per unit: the key columns. Every pair that has a label is one; so is every pair that a system
-        ranks among the first `depth`. Keys are strings.
+        ranks among the first `depth`, and each of those that are `drawn`. Keys are strings.
     ratings
         Long: key columns, ``rater``, ``aspect`` (always ``relevance``), ``rating`` (float): the label. Those
         of people are on the scale, or NaN; models may have said others, which count as missing, unless they
@@ -50,6 +50,8 @@ class Collection(KeyedUnits):
         The lowest label that counts as relevant, in measures that know only relevant and not.
     depth
         The first how many of each run are units even if no one labelled them.
+    drawn
+        How many of the items in a user's lists are units, too, drawn at random, each as likely.
     models
         Raters that are models, not people.
     scales
@@ -67,6 +69,7 @@ class Collection(KeyedUnits):
     labels: Mapping[int, str] = field(default_factory=dict)
     relevant: float = 1
     depth: int = 0
+    drawn: int = 0
     models: tuple[str, ...] = ()
     scales: Mapping[str, Scale] = field(default_factory=dict)
     scores: pd.DataFrame | None = None

@@ -21,6 +21,7 @@ from metaeval.data.tables.columns import text_column
 from metaeval.data.tables.entries import Name
 from metaeval.data.tables.table import Table, from_frame
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, RELEVANCE, USER, Collection
+from metaeval.stats.resampling.weights import permutation
 
 QUESTION = "How interested is the user in the item?"
 _PAIR = dict.fromkeys(KEYS, NAME)
@@ -44,6 +45,7 @@ class CollectionManifest(DataManifest):
     labels: dict[Name, Name] = Field(default_factory=dict)
     relevant: int | float = 1
     depth: int = Field(default=0, ge=0)
+    drawn: int = Field(default=0, ge=0)
     models: list[Name] = Field(default_factory=list)
     scales: dict[Name, ScaleModel] = Field(default_factory=dict)
     extra: dict[str, Any] = Field(default_factory=dict)
@@ -73,6 +75,7 @@ class CollectionManifest(DataManifest):
             labels={str(label): name for label, name in data.labels.items()},
             relevant=data.relevant,
             depth=data.depth,
+            drawn=data.drawn,
             models=list(data.models),
             scales={rater: ScaleModel.of(scale) for rater, scale in data.scales.items()},
             extra=dict(data.extra),
@@ -93,8 +96,8 @@ def _build(
     labels.insert(3, "aspect", pd.Series(RELEVANCE, labels.index, "str"))
     no_runs = pd.DataFrame({name: pd.Series(dtype="str") for name in ("system", *KEYS)} | {"rank": []})
     runs = frames.get("runs", no_runs).astype({"rank": np.int64})
-    units = [labels[[*KEYS]], runs.loc[runs["rank"] <= manifest.depth, [*KEYS]]]
-    pairs = pd.concat(units if manifest.depth else units[:1], ignore_index=True)
+    units = [labels[[*KEYS]], runs.loc[runs["rank"] <= manifest.depth, [*KEYS]], _drawn(runs, manifest.drawn)]
+    pairs = pd.concat([frame for frame in units if len(frame)], ignore_index=True)
     return Collection(
         table=pairs[~pd.Series(_codes(pairs, KEYS)).duplicated()].reset_index(drop=True),
         ratings=labels.rename(columns={"label": "rating"}),
@@ -108,10 +111,22 @@ def _build(
         labels={int(label): name for label, name in manifest.labels.items()},
         relevant=manifest.relevant,
         depth=manifest.depth,
+        drawn=manifest.drawn,
         models=tuple(manifest.models),
         scales={rater: scale.scale() for rater, scale in manifest.scales.items()},
         extra=dict(manifest.extra),
     ), []
+
+
+def _drawn(runs: pd.DataFrame, count: int) -> pd.DataFrame:
+    """Return so many of the items in each user's lists, drawn by the names of users and items alone."""
+    pairs = runs[[*KEYS]].drop_duplicates().sort_values([*KEYS], ignore_index=True) if count else runs[:0]
+    at = [
+        place
+        for user, places in pairs.groupby(USER).indices.items()
+        for place in places[permutation(len(places), 0, "pool", str(user))[:count]]
+    ]
+    return pairs.loc[at, [*KEYS]]
 
 
 def _codes(frame: pd.DataFrame, columns: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -127,7 +142,7 @@ def _check(checker: TableChecker, frames: Mapping[str, pd.DataFrame], manifest: 
     if "runs" in frames:
         runs = frames["runs"]
         checker.check_places("runs", runs, "rank", _codes(runs, ("system", USER)), "the user's list")
-        if not manifest.depth:
+        if not manifest.depth and not manifest.drawn:
             message = "has no labels; leave the user out, or give a `depth`"
             checker.check_known("runs", runs, USER, labels[USER], message)
 

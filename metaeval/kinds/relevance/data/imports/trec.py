@@ -37,6 +37,7 @@ def import_collection(
     relevant: float | None = None,
     unjudged: float | None = None,
     depth: int = 0,
+    drawn: int = 0,
     statement: str = QUESTION,
     columns: Mapping[str, str] | None = None,
 ) -> Files:
@@ -65,6 +66,8 @@ def import_collection(
         The label, such as -1, that says that nobody judged: its rows are left out.
     depth
         The first how many items of each list are judged even if no one labelled them.
+    drawn
+        How many of the items in a user's lists are judged, too, drawn at random.
     statement
         What raters were asked.
     columns
@@ -98,6 +101,8 @@ def import_collection(
         if (own := _scale(frame, wanted.get(rater))) != ends
         and (rater in wanted or _off(frame, ends).mean() > _SLIPS)
     }
+    if drawn and not runs:
+        raise DataError("drawn items come from the lists of systems; give --runs")
     files = run_files(runs)
     system_runs, wrong = read_runs(files, columns) if files else (None, [])
     problems += wrong
@@ -140,6 +145,7 @@ def import_collection(
         "labels": {str(label): called for label, called in (labels or {}).items()},
         "relevant": int(lowest) if float(lowest).is_integer() else lowest,
         "depth": depth,
+        "drawn": drawn,
         "models": list(raters)[1:],
         "scales": {r: {"min": s.min, "max": s.max, "integer": s.integer} for r, s in scales.items()},
         "extra": {ORIGINS: origins},

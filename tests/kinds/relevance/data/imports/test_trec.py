@@ -213,3 +213,26 @@ def test_tables_with_a_header_are_labels_and_runs(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"there are: user, item, rating.*--columns FIELD=COLUMN"):
         import_collection([f"truth={tmp_path / 'truth.csv'}"], tmp_path / "no", **given)
     assert not (tmp_path / "no").exists()
+
+
+def test_a_pool_is_drawn_from_the_lists_beside_its_depth(tmp_path: Path) -> None:
+    (tmp_path / "people").write_text("u1 0 a 3\nu2 0 b 0\n")
+    lines = [f"u{u} Q0 i{i:02} {i} {99 - i} {s}" for u in (1, 2) for i in range(1, 41) for s in "pq"]
+    (tmp_path / "runs").write_text("\n".join(lines))
+    runs = {"runs": [tmp_path / "runs"]}
+
+    def pool(name: str, **options: int) -> dict[str, set[str]]:
+        import_collection([f"human={tmp_path / 'people'}"], tmp_path / name, **runs, **options)
+        return {
+            user: {*own} - {"a", "b"}
+            for user, own in load(tmp_path / name).units.groupby("user_id")["item_id"]
+        }
+
+    deep, drawn = pool("deep", depth=3), pool("drawn", drawn=15)
+    assert deep["u1"] == {"i01", "i02", "i03"}
+    assert len(drawn["u1"]) == len(drawn["u2"]) == 15
+    assert drawn["u1"] != drawn["u2"]
+    assert pool("less", drawn=5)["u1"] < drawn["u1"]
+    assert pool("both", depth=3, drawn=15)["u2"] == deep["u2"] | drawn["u2"]
+    with pytest.raises(DataError, match="drawn items come from the lists of systems; give --runs"):
+        import_collection([f"human={tmp_path / 'people'}"], tmp_path / "no", drawn=5)
