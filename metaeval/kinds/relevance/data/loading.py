@@ -124,7 +124,7 @@ def _drawn(runs: pd.DataFrame, count: int) -> pd.DataFrame:
     at = [
         place
         for user, places in pairs.groupby(USER).indices.items()
-        for place in places[permutation(len(places), 0, "pool", str(user))[:count]]
+        for place in np.asarray(places)[permutation(len(places), 0, "pool", str(user))[:count]]
     ]
     return pairs.loc[at, [*KEYS]]
 

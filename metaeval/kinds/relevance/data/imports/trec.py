@@ -244,6 +244,9 @@ def _known_users(runs: SystemRuns, users: pd.Series[str]) -> tuple[pd.DataFrame,
         )
     if len(runs.contradicting):
         notes.append(f"scores contradict ranks, so the scores are used: {_listed(runs.contradicting)}")
+    if len(runs.masked):
+        items = ", ".join(f"{name} ({counted(int(n), 'item')})" for name, n in runs.masked.items())
+        notes.append(f"a score of -inf is no recommendation, and is left out: {items}")
     columns = ["system", *KEYS, "rank", "score"]
     return frame.loc[known, columns].reset_index(drop=True), notes
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from metaeval.base.errors import DataError
@@ -14,6 +19,7 @@ from metaeval.kinds.relevance.data.loading import load
 from metaeval.stats.agreement import cohen_kappa
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 PEOPLE = "u1 0 a 3\nu1 0 b 0\nu2 0 a 1\nu2 0 c 2\n"
@@ -236,3 +242,70 @@ def test_a_pool_is_drawn_from_the_lists_beside_its_depth(tmp_path: Path) -> None
     assert pool("both", depth=3, drawn=15)["u2"] == deep["u2"] | drawn["u2"]
     with pytest.raises(DataError, match="drawn items come from the lists of systems; give --runs"):
         import_collection([f"human={tmp_path / 'people'}"], tmp_path / "no", drawn=5)
+
+
+USERS, TOP = ["196", "7"], [["50", "100", "181"], ["258", "50", "[PAD]"]]
+
+
+def saved_by(tool: str, folder: Path) -> Path:
+    """Write the same lists as a tool does, by what its own code does with them."""
+    scores = np.array([[9.5, 9.25, 1.0], [0.5, 0.25, -np.inf]], dtype=np.float32)
+    flat = [
+        (u, i, s, r)
+        for u, row, of in zip(USERS, TOP, scores, strict=True)
+        for r, (i, s) in enumerate(zip(row, of, strict=True), 1)
+    ]
+    frame = pd.DataFrame(flat, columns=["user_id", "item_id", "score", "rank"])[:-1]
+    path = folder / {"recbole": "EASE.npz", "old": "EASE.csv.gz"}.get(tool, "EASE.parquet")
+    match tool:
+        case "recbole":  # users, dataset.id2token(…), topk_score of full_sort_topk
+            np.savez(path, user_id=np.array(USERS), item_id=np.array(TOP), score=scores)
+        case "lenskit":  # ItemListCollection.save_parquet: a row per list, items as a list of structures
+            of = pa.struct({"item_id": pa.int64(), "score": pa.float32(), "rank": pa.int32()})
+            lists = [
+                [{"item_id": int(i), "score": s, "rank": r} for _, i, s, r in own.itertuples(index=False)]
+                for _, own in frame.groupby("user_id", sort=False)
+            ]
+            table = {"user_id": pa.array([196, 7, 8]), "items": pa.array([*lists, []], pa.list_(of))}
+            pq.write_table(pa.table(table), path, compression="zstd")
+        case "flat":  # layout="flat": to_df().to_parquet
+            frame.astype({"user_id": int, "item_id": int}).to_parquet(path)
+        case "unordered":  # no scores and no ranks: the order of the rows
+            frame[["user_id", "item_id"]].to_parquet(path)
+        case "old":  # LensKit 0.14: batch.recommend
+            frame.rename(columns={"user_id": "user", "item_id": "item"}).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("tool", ["recbole", "lenskit", "flat", "unordered", "old"])
+def test_lists_are_read_as_a_recommender_saves_them(tool: str, tmp_path: Path) -> None:
+    (tmp_path / "people").write_text("196 0 50 3\n7 0 50 1\n8 0 50 1\n")
+    (folder := tmp_path / "runs").mkdir()
+    saved_by(tool, folder)
+    said = import_collection([f"human={tmp_path / 'people'}"], tmp_path / "out", runs=[folder])
+    runs = load(tmp_path / "out").runs.sort_values(["user_id", "rank"])
+    assert runs["system"].unique().tolist() == ["EASE"]
+    assert runs[["user_id", "item_id", "rank"]].to_numpy().tolist() == [
+        *([u, i, r] for u, i, r in zip(["196"] * 3, TOP[0], (1, 2, 3), strict=True)),
+        *([u, i, r] for u, i, r in zip(["7"] * 2, TOP[1], (1, 2), strict=False)),
+    ]
+    note = "a score of -inf is no recommendation, and is left out: EASE (1 item)"
+    assert (note in said.lines()) == (tool == "recbole")
+
+
+def test_lists_that_are_none_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "people").write_text("196 0 50 3\n")
+    wrong: dict[str, Mapping[str, Any]] = {
+        "user_id has shape (1,), item_id (2, 3)": {"user_id": ["196"], "item_id": TOP},
+        "score has shape (2,), item_id (2, 3)": {"user_id": USERS, "item_id": TOP, "score": [1.0, 2.0]},
+        "user_id has shape (0,)": {"users": USERS},
+        "cannot be read as arrays": {"user_id": np.array([{}], dtype=object), "item_id": TOP},
+    }
+    for says, arrays in wrong.items():
+        np.savez(tmp_path / "r.npz", **arrays)
+        with pytest.raises(DataError, match=re.escape(says)):
+            import_collection([f"human={tmp_path / 'people'}"], tmp_path / "no", runs=[tmp_path / "r.npz"])
+    pd.DataFrame({"who": ["196"], "item_id": ["50"]}).to_parquet(tmp_path / "r.parquet")
+    with pytest.raises(DataError, match=r"user_id.*there are: who, item_id.*--columns FIELD=COLUMN"):
+        import_collection([f"human={tmp_path / 'people'}"], tmp_path / "no", runs=[tmp_path / "r.parquet"])
+    assert not (tmp_path / "no").exists()
