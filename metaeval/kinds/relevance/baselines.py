@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.annotator import ratings_of
-from metaeval.evaluators.base import BaseEvaluator, argument, text, texts
+from metaeval.evaluators.base import BaseEvaluator, argument, text, texts, word
 from metaeval.evaluators.grid import CODES, NO_ROW, OK, Grid
 from metaeval.kinds.known_items import cosines, fields_of, histories_of, items_of, text_vectors, unit_length
-from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Collection
+from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Collection, Split, newest_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OWN_SCALE = "own_scale"
 """What a signature calls the lowest and the highest label of a scale that is not the collection's."""
+
+
+def _share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
 
 
 def _rising(cuts: object) -> bool:
@@ -78,6 +85,65 @@ class Labels(BaseEvaluator):
         if self.cuts:
             return signature | {"cuts": list(self.cuts)}
         return signature | ({OWN_SCALE: [own.min, own.max]} if own else {})
+
+
+@dataclass(frozen=True, repr=False)
+class History(BaseEvaluator):
+    """Labels taken from the users' histories, as offline evaluation takes them: what a user chose later.
+
+    An item that a user chose is relevant, with a 1 on a scale of its own; every other has no label. Systems
+    are measured by all such items, also by those that are no units of the collection. They have to be made
+    without this part of the histories.
+
+    Parameters
+    ----------
+    newest
+        The share of the histories that gives labels, the last by their ``timestamp``; 1 for all.
+    split
+        ``user``: the newest of each user; ``time``: the newest of all, after one date.
+    cuts
+        A map from ratings to labels of the collection, as that of `Labels`: the rising ratings at which the
+        second label begins, the third, and so on.
+    """
+
+    kind: ClassVar[Kind] = Kind.BASELINE
+    needs: ClassVar[str] = "histories"
+
+    newest: float = argument(1.0, (_share, " is a share above 0, such as 0.2, not {value!r}"))
+    split: Split = word("user", get_args(Split))
+    cuts: Sequence[float] = argument((), (_rising, " are rising numbers such as [2, 4, 5], not {value!r}"))
+
+    def labels(self, data: Collection) -> pd.DataFrame:
+        """Return ``user_id``, ``item_id`` and ``score`` of what users chose; `DataError` if nobody knows."""
+        import pandas as pd
+
+        past = data.histories
+        needed = [*(["timestamp"] if self.newest < 1 else []), *(["rating"] if self.cuts else [])]
+        if past is None or (lacking := [column for column in needed if column not in past]):
+            what = "histories of users" if past is None else f"column {lacking[0]!r} in its histories"
+            raise DataError(f"{self}: data set {data.name!r} has no {what}; add it")
+        if self.cuts and len(self.cuts) != data.scale.max - data.scale.min:
+            raise DataError(f"{self}: {data.scale} need {data.scale.max - data.scale.min:g} cuts")
+        if self.newest < 1:
+            past = past.sort_values(["timestamp", *KEYS], kind="stable", ignore_index=True)
+            past = past[newest_of(past, self.newest, self.split)]
+        past = past.drop_duplicates([*KEYS], keep="last")
+        past = past[past[USER].isin(data.units[USER].unique())]
+        if not self.cuts:
+            return past[[*KEYS]].assign(score=1.0).reset_index(drop=True)
+        past = past[past["rating"].notna()]
+        labels = np.searchsorted(self.cuts, past["rating"], side="right") + data.scale.min
+        return past[[*KEYS]].assign(score=labels).reset_index(drop=True)
+
+    def grid(self, data: Collection, aspects: Sequence[str]) -> Grid:
+        """Return the labels of units; a unit that the user did not choose is ``missing``."""
+        scores = data.units[[*KEYS]].merge(self.labels(data), how="left")["score"]
+        return Grid.repeated(scores.to_numpy(np.float64), len(aspects))
+
+    def signature(self, data: Collection) -> Mapping[str, Any]:
+        """Return the share, and how it is mapped or what scale it has."""
+        of = {"newest": self.newest, "split": self.split}
+        return {**of, **({"cuts": [*self.cuts]} if self.cuts else {OWN_SCALE: [0.0, 1.0]})}
 
 
 @dataclass(frozen=True, repr=False)

@@ -32,6 +32,7 @@ class RelevanceKind(CorrelatedKind):
     name = "relevance"
     study = RelevanceStudy
     evaluators = {  # noqa: RUF012 - as a reader would write it
+        "History": "metaeval.kinds.relevance.baselines:History",
         "ItemSimilarity": "metaeval.kinds.relevance.baselines:ItemSimilarity",
         "Labels": "metaeval.kinds.relevance.baselines:Labels",
         "Popularity": "metaeval.kinds.relevance.baselines:Popularity",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+import numpy as np
 import pandas as pd
 
 from metaeval.base.records import Scale
@@ -16,6 +17,16 @@ KEYS: tuple[str, ...] = (USER, ITEM)
 """The columns that name a unit; in TREC's files the query and the document."""
 RELEVANCE = "relevance"
 """The one aspect of a unit."""
+Split = Literal["user", "time"]
+"""Whether the newest rows are those of each user, or of all."""
+
+
+def newest_of(ordered: pd.DataFrame, share: float, split: Split) -> pd.Series[bool]:
+    """Say which rows of histories, in the order of time and with an index from 0, are the newest share."""
+    if split == "time":
+        return pd.Series(np.arange(len(ordered)) >= round((1 - share) * len(ordered)))
+    of_user = ordered.groupby(USER)
+    return of_user.cumcount(ascending=False) < (share * of_user[ITEM].transform("size")).round()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
