@@ -3,7 +3,7 @@
 LensKit saves an ``ItemListCollection`` as Parquet with a row per list, whose items stand in the column
 ``items``, or (``layout="flat"``, ``to_df``) with a row per item: ``user_id``, ``item_id``, ``score`` and
 ``rank``. Before 2025 the columns were ``user`` and ``item``. RecBole writes no lists: its ``full_sort_topk``
-returns arrays, which NumPy saves as ``user_id`` (users), ``item_id`` and ``score`` (users × k) in an ``.npz``.
+returns arrays, which NumPy saves as ``user_id`` (users), ``item_id`` and ``score`` (users × k) in ``.npz``.
 """
 
 from __future__ import annotations

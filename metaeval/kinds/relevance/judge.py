@@ -255,20 +255,29 @@ class Relevance(HistoryJudge):
         if questions:
             signature |= {"criteria": dict(questions), "put_together": way}
         if way == SUM:
-            signature[SCORE_SCALE] = [len(questions) * end for end in (data.scale.min, data.scale.max)]
+            scale = data.scale.of(RELEVANCE)
+            signature[SCORE_SCALE] = [len(questions) * end for end in (scale.min, scale.max)]
         return signature
 
     def reply_fields(self, data: Collection, aspects: Sequence[str]) -> list[Field]:
         """Return a reason, a number for each criterion, and the label, unless it is a sum."""
-        names = list(self._criteria.questions)
-        ratings = [Number(name, data.scale) for name in names]
-        wanted = aspects if self._criteria.way == COT else ()
-        return [Text(REASON, required=False), *ratings, *(Number(a, data.scale, _ALIASES) for a in wanted)]
+        (aspect,) = aspects
+        scale = data.scale.of(aspect)
+        ratings = [Number(name, scale) for name in self._criteria.questions]
+        wanted = [Number(RELEVANCE, scale, _ALIASES)] if self._criteria.way == COT else []
+        return [Text(REASON, required=False), *ratings, *wanted]
+
+    def parts(self, data: Collection, aspects: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return a call for each aspect; raise `DataError` if another than relevance has criteria."""
+        if self._criteria.questions and [*aspects] != [RELEVANCE]:
+            raise DataError(f"{self.spec}: criteria are of relevance alone; write aspects: [{RELEVANCE}]")
+        return [(a,) for a in range(len(aspects))]
 
     def value(self, read: Mapping[str, Given], aspect: str) -> float:
         """Return the label, or the sum of the criteria."""
+        del aspect  # a call asks for one, whatever it is called
         parts = self._criteria
-        return sum(float(read[n]) for n in parts.questions) if parts.way == SUM else float(read[aspect])
+        return sum(float(read[n]) for n in parts.questions) if parts.way == SUM else float(read[RELEVANCE])
 
     @property
     def simulation(self) -> Mapping[str, object]:
@@ -277,13 +286,15 @@ class Relevance(HistoryJudge):
 
     def fixed(self, data: Collection, aspects: Sequence[str]) -> Mapping[str, object]:
         """Return what is the same for all users."""
-        labels = [{"label": str(n), "name": " ".join(of.split())} for n, of in sorted(data.labels.items())]
+        (aspect,), scale = aspects, data.scale.of(aspects[0])
+        named = sorted(data.labels.items()) if aspect == RELEVANCE else ()
+        labels = [{"label": str(n), "name": " ".join(of.split())} for n, of in named]
         way, questions = self._criteria
         return {
-            "question": " ".join(data.aspects[aspects[0]].split()),
-            "scale_min": f"{data.scale.min:g}",
-            "scale_max": f"{data.scale.max:g}",
-            "integer": data.scale.integer,
+            "question": " ".join(data.aspects[aspect].split()),
+            "scale_min": f"{scale.min:g}",
+            "scale_max": f"{scale.max:g}",
+            "integer": scale.integer,
             "labels": labels or None,
             "criteria": [{"name": n, "question": q} for n, q in questions.items()] or None,
             "overall": way == COT,

@@ -177,7 +177,8 @@ def test_split_ratios_of_histories_beside_a_pool(real_data: Path, tmp_path: Path
     ]
     (tmp_path / "user").write_text("\n".join(pool))
     ratings.to_csv(tmp_path / "histories.csv", index=False)
-    given = f"--qrels user={tmp_path / 'user'} --runs {tmp_path / 'runs'} --histories {tmp_path / 'histories.csv'}"
+    given = f"--qrels user={tmp_path / 'user'} --runs {tmp_path / 'runs'} "
+    given += f"--histories {tmp_path / 'histories.csv'}"
     assert main(["data", "import", "collection", *given.split(), "--out", str(tmp_path / "data")]) == 0
     (tmp_path / "study.yaml").write_text(SPLITS.format(data=tmp_path / "data"), encoding="utf-8")
     folder = me.run(tmp_path / "study.yaml", tmp_path / "run").folder

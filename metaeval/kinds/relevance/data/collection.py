@@ -16,7 +16,7 @@ USER, ITEM = "user_id", "item_id"
 KEYS: tuple[str, ...] = (USER, ITEM)
 """The columns that name a unit; in TREC's files the query and the document."""
 RELEVANCE = "relevance"
-"""The one aspect of a unit."""
+"""The aspect of a unit that measures systems; a collection may have further ones, such as familiarity."""
 Split = Literal["user", "time"]
 """Whether the newest rows are those of each user, or of all."""
 
@@ -39,13 +39,13 @@ class Collection(KeyedUnits):
         One row per unit: the key columns. Every pair that has a label is one; so is every pair that a system
         ranks among the first `depth`, and each of those that are `drawn`. Keys are strings.
     ratings
-        Long: key columns, ``rater``, ``aspect`` (always ``relevance``), ``rating`` (float): the label. Those
-        of people are on the scale, or NaN; models may have said others, which count as missing, unless they
-        have a scale of their own.
+        Long: key columns, ``rater``, ``aspect``, ``rating`` (float): the label. Those of people are on the
+        scale, or NaN; models may have said others, which count as missing, unless they have a scale of their
+        own.
     aspects
-        ``relevance`` → the question that raters answered.
+        ``relevance``, the first, and further aspects → the question that raters answered.
     scale
-        The scale of the labels.
+        The scale of the labels, by aspect.
     runs
         What systems recommended: ``system``, key columns, ``rank`` (1 is first, no gap and none twice within
         a system and user) and, if known, ``score``.

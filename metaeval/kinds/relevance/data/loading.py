@@ -13,6 +13,8 @@ from pydantic import Field, model_validator
 from metaeval.base.counts import counted
 from metaeval.base.errors import Problem, exact
 from metaeval.base.keys import noun
+from metaeval.base.records import Scale
+from metaeval.base.validation import Strict
 from metaeval.data.checks import FURTHER, NAME, NUMBER, DataColumn, DataTable, TableChecker, combine
 from metaeval.data.folder import DataFolder
 from metaeval.data.imports import Files, Imported, importer
@@ -28,12 +30,23 @@ _PAIR = dict.fromkeys(KEYS, NAME)
 _LABEL = DataColumn(number=True, filled=False)
 _KNOWN = ("labels", "runs", "histories"), "has no labels; leave the row out"
 _TABLES = {
-    "labels": DataTable({**_PAIR, "rater": NAME, "label": _LABEL}, "the label of", rows=True),
+    "labels": DataTable(
+        {**_PAIR, "rater": NAME, "label": _LABEL, "aspect": NAME._replace(needed=False)},
+        "the label of",
+        rows=True,
+    ),
     "runs": DataTable({"system": NAME, **_PAIR, "rank": NUMBER, "score": FURTHER}, "the rank of"),
     "items": DataTable({ITEM: NAME}, "the item"),
     "histories": DataTable({**_PAIR, "rating": FURTHER, "timestamp": FURTHER._replace(time=True)}),
     "profiles": DataTable({USER: NAME}, "the user", refers={USER: _KNOWN}),
 }
+
+
+class AspectModel(Strict):
+    """What raters were asked beside the relevance of an item, and the scale of their answers."""
+
+    statement: Name
+    scale: ScaleModel
 
 
 class CollectionManifest(DataManifest):
@@ -42,6 +55,7 @@ class CollectionManifest(DataManifest):
     kind: Literal["relevance"] = Field()
     statement: Name = QUESTION
     scale: ScaleModel
+    aspects: dict[Name, AspectModel] = Field(default_factory=dict)
     labels: dict[Name, Name] = Field(default_factory=dict)
     relevant: int | float = 1
     depth: int = Field(default=0, ge=0)
@@ -62,6 +76,8 @@ class CollectionManifest(DataManifest):
             raise ValueError(f"relevant: {exact(self.relevant)} is not on the scale; allowed are {scale}")
         if self.relevant < 0:
             raise ValueError(f"relevant: {exact(self.relevant)} is below 0, and no such label is relevant")
+        if RELEVANCE in self.aspects:
+            raise ValueError(f"aspects: {RELEVANCE!r} is what `statement` asks; name the others alone")
         return self
 
     @classmethod
@@ -71,7 +87,12 @@ class CollectionManifest(DataManifest):
             **about(data),
             kind="relevance",
             statement=data.aspects[RELEVANCE],
-            scale=ScaleModel.of(data.scale),
+            scale=ScaleModel.of(data.scale.of(RELEVANCE)),
+            aspects={
+                aspect: AspectModel(statement=said, scale=ScaleModel.of(data.scale.of(aspect)))
+                for aspect, said in data.aspects.items()
+                if aspect != RELEVANCE
+            },
             labels={str(label): name for label, name in data.labels.items()},
             relevant=data.relevant,
             depth=data.depth,
@@ -93,7 +114,9 @@ def _build(
     if checker.problems:
         return None, checker.problems
     labels = frames["labels"]
-    labels.insert(3, "aspect", pd.Series(RELEVANCE, labels.index, "str"))
+    aspect = labels.pop("aspect") if "aspect" in labels else pd.Series(RELEVANCE, labels.index, "str")
+    labels.insert(3, "aspect", aspect)
+    further = manifest.aspects
     no_runs = pd.DataFrame({name: pd.Series(dtype="str") for name in ("system", *KEYS)} | {"rank": []})
     runs = frames.get("runs", no_runs).astype({"rank": np.int64})
     units = [labels[[*KEYS]], runs.loc[runs["rank"] <= manifest.depth, [*KEYS]], _drawn(runs, manifest.drawn)]
@@ -106,8 +129,8 @@ def _build(
         histories=frames.get("histories"),
         profiles=frames.get("profiles"),
         **about(manifest),
-        aspects={RELEVANCE: manifest.statement},
-        scale=manifest.scale.scale(),
+        aspects={RELEVANCE: manifest.statement, **{name: of.statement for name, of in further.items()}},
+        scale=Scale.over(_scales(manifest)),
         labels={int(label): name for label, name in manifest.labels.items()},
         relevant=manifest.relevant,
         depth=manifest.depth,
@@ -138,7 +161,14 @@ def _check(checker: TableChecker, frames: Mapping[str, pd.DataFrame], manifest: 
     labels = frames["labels"]
     # What a model said beside the scale is kept, and counts as missing.
     people = ~labels["rater"].isin(list(manifest.models)).to_numpy(dtype=bool)
-    checker.check_scale("labels", labels["label"], manifest.scale.scale(), people)
+    scales = _scales(manifest)
+    of = labels["aspect"] if "aspect" in labels else pd.Series(RELEVANCE, labels.index)
+    if unknown := [aspect for aspect in of.unique() if aspect not in scales]:
+        at = (of == unknown[0]).to_numpy()
+        message = f"the aspect {unknown[0]!r} is not among the `aspects` of dataset.yaml"
+        checker.report("labels", "aspect", at, lambda _: message)
+    for aspect, scale in scales.items():
+        checker.check_scale("labels", labels["label"], scale, people & (of == aspect).to_numpy(dtype=bool))
     if "runs" in frames:
         runs = frames["runs"]
         checker.check_places("runs", runs, "rank", _codes(runs, ("system", USER)), "the user's list")
@@ -147,8 +177,16 @@ def _check(checker: TableChecker, frames: Mapping[str, pd.DataFrame], manifest: 
             checker.check_known("runs", runs, USER, labels[USER], message)
 
 
+def _scales(manifest: CollectionManifest) -> dict[str, Scale]:
+    """Return the scale of each aspect."""
+    further = {name: of.scale.scale() for name, of in manifest.aspects.items()}
+    return {RELEVANCE: manifest.scale.scale(), **further}
+
+
 def _frames(data: Collection) -> dict[str, pd.DataFrame | None]:
-    labels = data.ratings.drop(columns="aspect").rename(columns={"rating": "label"})
+    labels = data.ratings.rename(columns={"rating": "label"})
+    if len(data.aspects) == 1:
+        labels = labels.drop(columns="aspect")
     known = {name: getattr(data, name) for name in ("items", "histories", "profiles")}
     return {"labels": labels, "runs": data.runs if len(data.runs) else None, **known}
 

@@ -20,7 +20,7 @@ from metaeval.engine.sheet import Column
 from metaeval.kinds.kind import KindTable
 from metaeval.kinds.registry import build
 from metaeval.kinds.relevance.baselines import History
-from metaeval.kinds.relevance.data.collection import ITEM, USER, Collection
+from metaeval.kinds.relevance.data.collection import ITEM, RELEVANCE, USER, Collection
 from metaeval.kinds.relevance.measures import MeasurePair, SystemMeasure, measure_named
 from metaeval.kinds.relevance.scored import RelevanceScored, RelevanceStudy
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness, RankedRuns, effectiveness
@@ -260,16 +260,18 @@ def systems_of(scored: RelevanceScored) -> Systems | None:
     study, data = scored.study, scored.data
     if data.runs.empty:
         return None
-    frame = on_label_scale(scored.scores, scored.scale)
+    scale = scored.scale.of(RELEVANCE)
+    frame = on_label_scale(scored.scores, scale)
+    frame = frame[frame["aspect"] == RELEVANCE]
     lowest = scored.own_scales
-    chosen, truth = labels_of_histories(study, data), scored.truth
+    chosen, truth = labels_of_histories(study, data), scored.truth[scored.truth["aspect"] == RELEVANCE]
     units = pd.concat([data.units, *(of[[USER, ITEM]] for of in chosen.values())])[[USER, ITEM]]
     for name, of in chosen.items():  # all of them, not those of units alone
         if name == study.truth:
             truth = of.rename(columns={"score": "rating"})
         frame = pd.concat([frame[frame["evaluator"] != name], of.assign(evaluator=name)])
     judgements = Judgements.of_study(
-        *(units.drop_duplicates(), frame, truth, study.truth, scored.scale), own=lowest, pool=len(data)
+        *(units.drop_duplicates(), frame, truth, study.truth, scale), own=lowest, pool=len(data)
     )
     resampler = study.bootstrap.resampler() if study.bootstrap else None
     alpha = study.tests.alpha if study.tests else 0.05

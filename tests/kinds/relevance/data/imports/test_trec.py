@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.base.records import Scale
+from metaeval.cli import main
 from metaeval.kinds.relevance.data.imports.trec import import_collection
-from metaeval.kinds.relevance.data.loading import load
+from metaeval.kinds.relevance.data.loading import load, save
 from metaeval.stats.agreement import cohen_kappa
 
 if TYPE_CHECKING:
@@ -309,3 +311,68 @@ def test_lists_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"user_id.*there are: who, item_id.*--columns FIELD=COLUMN"):
         import_collection([f"human={tmp_path / 'people'}"], tmp_path / "no", runs=[tmp_path / "r.parquet"])
     assert not (tmp_path / "no").exists()
+
+
+def test_several_aspects_have_scales_and_questions_of_their_own(tmp_path: Path) -> None:
+    files = {
+        "interest": "u1 0 a 3\nu1 0 b 0\nu1 0 c 1\nu2 0 a 1\nu2 0 c 2\nu2 0 b 0\n",
+        "familiar": "u1 0 a 0\nu1 0 b 1\nu1 0 c 1\nu2 0 a 1\nu2 0 c 0\nu2 0 b 0\n",
+        "stars": "u1 0 a 4.5\nu1 0 b 1\nu1 0 c 3\nu2 0 a 2.5\nu2 0 c 4\nu2 0 b 0.5\n",
+        "runs": "".join(
+            f"u{u} Q0 {i} {n} {9 - n} s\nu{u} Q0 {i} {9 - n} {n} t\n"
+            for u in (1, 2)
+            for n, i in enumerate("abc", 1)
+        ),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    at = {name: str(tmp_path / name) for name in files}
+    command = f"data import collection --qrels human={at['interest']} human:familiar={at['familiar']} "
+    command += f"human:stars={at['stars']} bot={at['interest']} bot:stars={at['stars']} --runs {at['runs']} "
+    questions = ["--aspect", "familiar=Do you know it?", "stars=How would you rate it?"]
+    assert (
+        main([*command.split(), *questions, "--scale", "human:stars=0.5:5", "--out", str(tmp_path / "data")])
+        == 0
+    )
+    data = load(tmp_path / "data")
+    assert dict(data.aspects) == {
+        "relevance": "How interested is the user in the item?",
+        "familiar": "Do you know it?",
+        "stars": "How would you rate it?",
+    }
+    assert [data.scale.of(aspect) for aspect in data.aspects] == [
+        Scale(0, 3),
+        Scale(0, 1),
+        Scale(0.5, 5, False),
+    ]
+    assert data.models == ("bot",)
+    save(data, tmp_path / "again")
+    assert load(tmp_path / "again").fingerprint == data.fingerprint
+    study = {
+        "kind": "relevance",
+        "dataset": str(tmp_path / "data"),
+        "truth": "Labels('human')",
+        "evaluators": {"bot": "Labels('bot')", "random": "Random()"},
+        "measures": ["nDCG@3"],
+        "bootstrap": None,
+        "tests": None,
+    }
+    result = me.run(study, tmp_path / "run")
+    found = pd.read_csv(result.folder / "correlations.csv").query(
+        "level == 'dataset' and coefficient == 'kendall'"
+    )
+    values = found.set_index(["evaluator", "aspect"])["estimate"]
+    assert values["bot", "relevance"] == values["bot", "stars"] == pytest.approx(1)
+    assert ("random", "familiar") in values.index
+    alone = me.run({**study, "aspects": ["relevance"]}, tmp_path / "alone")
+    systems = [pd.read_csv(run.folder / "systems.csv") for run in (result, alone)]
+    pd.testing.assert_frame_equal(*systems)
+    with pytest.raises(DataError, match=re.escape("give --qrels human:mood=FILE")):
+        import_collection([f"human={at['interest']}"], tmp_path / "no", aspects={"mood": "Which mood?"})
+    labels = (tmp_path / "data" / "labels.csv", tmp_path / "data" / "labels.parquet")
+    (there,) = [path for path in labels if path.exists()]
+    frame = pd.read_parquet(there) if there.suffix == ".parquet" else pd.read_csv(there)
+    frame.replace({"aspect": {"stars": "fame"}}).to_csv(tmp_path / "data" / "labels.csv", index=False)
+    there.unlink() if there.suffix == ".parquet" else None
+    with pytest.raises(DataError, match=r"the aspect 'fame' is not among the `aspects` of dataset\.yaml"):
+        load(tmp_path / "data")
