@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,9 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, SpecError, nearest
 from metaeval.base.records import Status
-from metaeval.evaluators.base import integer, word
+from metaeval.evaluators.base import argument, integer, word
 from metaeval.judging.prompts import Asks
-from metaeval.judging.unit_judge import HistoryJudge, Shown
+from metaeval.judging.unit_judge import CRITERION, HistoryJudge, Shown
 from metaeval.kinds.known_items import (
     ITEM,
     USER,
@@ -31,6 +31,9 @@ from metaeval.kinds.relevance.systems.systems import SCORE_SCALE
 from metaeval.llm.calls.price import reply_limit
 from metaeval.llm.replies.fields import Field, Given, Number, Text
 from metaeval.stats.resampling.weights import permutation
+
+if TYPE_CHECKING:
+    from metaeval.judging.outcome import QuestionResult
 
 _ALIASES = ("interest", "label", "rating", "score", "answer")
 _log = logging.getLogger("metaeval")
@@ -161,6 +164,12 @@ def criteria_of(criteria: str | Sequence[str] | None) -> Criteria:
     return Criteria(way, questions)
 
 
+def _numbers(weights: object) -> bool:
+    return isinstance(weights, tuple) and all(
+        isinstance(weight, int | float) and not isinstance(weight, bool) and weight >= 0 for weight in weights
+    )
+
+
 def _wrong(why: str) -> SpecError:
     return SpecError(
         f"Relevance: criteria: {why}; write 'cot', 'sum', or a list such as ['sum', 'genre', 'host: does it "
@@ -216,6 +225,9 @@ class Relevance(HistoryJudge):
         None; ``cot``: the model rates eleven criteria, then the whole; ``sum``: the score is the sum of the
         criteria; or a list of known names and of your own with a question, which may begin with ``sum``:
         ``['sum', 'genre', 'host: does it match the hosts that they like?']``.
+    weights
+        Of the criteria of a sum, in their order, such as those that ``metaeval criteria`` fits; all 1, if
+        left out.
     labels
         How many items of each user are asked about; None for all. The others are ``missing``.
     pool
@@ -236,6 +248,7 @@ class Relevance(HistoryJudge):
     history: int = integer(1000, 0)
     order: str = word(RANDOM, ORDERS)
     criteria: str | Sequence[str] | None = None
+    weights: Sequence[float] = argument((), (_numbers, " are numbers of at least 0, not {value!r}"))
     labels: int | None = integer(100, 1, none=True)
     pool: str = word(DEPTH, POOLS)
     asks: ClassVar[Asks] = ASKS
@@ -243,20 +256,29 @@ class Relevance(HistoryJudge):
     def __post_init__(self) -> None:
         """Raise `MetaevalError` for an argument that cannot be used."""
         super().__post_init__()
-        criteria_of(self.criteria)
+        way, questions = criteria_of(self.criteria)
+        if self.weights and (way != SUM or len(self.weights) != len(questions) or not any(self.weights)):
+            raise SpecError(
+                f"Relevance: weights are of the criteria of a sum, one for each, not all 0; there are "
+                f"{len(questions) if way == SUM else 0} criteria and {len(self.weights)} weights"
+            )
 
     def signature(self, data: Collection) -> Mapping[str, Any]:
         """Return the judge's settings, and what it is told; of sums, the scale that they are on."""
         (way, questions), signature = self._criteria, dict(super().signature(data))
         signature["fields"] = fields_of(data, self.fields)
         del signature["criteria"]
+        if not self.weights:
+            del signature["weights"]
         if self.pool == DEPTH:
             del signature["pool"]
         if questions:
             signature |= {"criteria": dict(questions), "put_together": way}
         if way == SUM:
             scale = data.scale.of(RELEVANCE)
-            signature[SCORE_SCALE] = [len(questions) * end for end in (scale.min, scale.max)]
+            signature[SCORE_SCALE] = [
+                (sum(self.weights) or len(questions)) * end for end in (scale.min, scale.max)
+            ]
         return signature
 
     def reply_fields(self, data: Collection, aspects: Sequence[str]) -> list[Field]:
@@ -277,7 +299,15 @@ class Relevance(HistoryJudge):
         """Return the label, or the sum of the criteria."""
         del aspect  # a call asks for one, whatever it is called
         parts = self._criteria
-        return sum(float(read[n]) for n in parts.questions) if parts.way == SUM else float(read[RELEVANCE])
+        if parts.way != SUM:
+            return float(read[RELEVANCE])
+        weights = self.weights or [1] * len(parts.questions)
+        return sum(weight * float(read[n]) for weight, n in zip(weights, parts.questions, strict=True))
+
+    def beside(self, found: QuestionResult) -> Mapping[str, Given]:
+        """Keep the rating of each criterion, so that weights can be fitted."""
+        read = found.read or {}
+        return {**super().beside(found), **{CRITERION + n: read[n] for n in self._criteria.questions}}
 
     @property
     def simulation(self) -> Mapping[str, object]:
