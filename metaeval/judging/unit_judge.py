@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from metaeval.llm.replies.fields import Given
 
 Messages: TypeAlias = "Sequence[tuple[str, str]]"
+CRITERION = "criterion: "
+"""Begins the name of a column of scores that has what a judge said of a part of the whole."""
 _PROBABILITY = "the probability of the score"
 """What is read of the probabilities beside the field; no aspect is called so."""
 
