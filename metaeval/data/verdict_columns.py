@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from metaeval.base.records import FIRST, SECOND
 from metaeval.data.hub import any_table, in_workbook
 from metaeval.data.tables.columns import number_column, text_column
 from metaeval.data.tables.entries import Constant
+from metaeval.data.tables.maps import kept
 from metaeval.data.tables.nested import flattened
 
 Texts: TypeAlias = NDArray[np.object_]  # one per row
@@ -30,10 +32,14 @@ def word(value: object) -> str:
 class VerdictReader:
     """Reads columns of a table as text, and collects their problems."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, path: Path, where: Mapping[str, Sequence[str]] = MappingProxyType({}), map_name: str = ""
+    ) -> None:
         if not Path(in_workbook(path)[0]).is_file():
             raise DataError(f"there is no file {path}")
         self.table = flattened(any_table(path))
+        for column, words in where.items():
+            self.table = kept(self.table, column, words, map_name)
         self.given = [str(c) for c in self.table.frame.columns]
         self.problems: list[Problem] = []
         self._texts: dict[str, Texts] = {}
