@@ -243,11 +243,13 @@ def _value(
         values = numbers[column].to_numpy()
         return float(values.mean() if over["how"] == "mean" else values.std()), None
     only = numbers.iloc[0]
-    is_mean = column.endswith("mean")  # such as ``clarity_mean``, beside ``clarity_ci_low``
-    prefix = column.removesuffix("mean") if is_mean else ""
-    own = is_mean or column in {"estimate", "value", "tau"}
-    low, high = (float(only.get(f"{prefix}ci_{end}", np.nan)) for end in ("low", "high"))
-    return float(only[column]), (low, high) if own and not np.isnan([low, high]).any() else None
+    ends = [f"{column}_{end}" for end in ("low", "high")]
+    if column.endswith("mean"):  # such as ``clarity_mean``, beside ``clarity_ci_low``
+        ends = [f"{column.removesuffix('mean')}ci_{end}" for end in ("low", "high")]
+    elif column in {"estimate", "value", "tau"}:
+        ends = ["ci_low", "ci_high"]
+    low, high = (float(only.get(end, np.nan)) for end in ends)
+    return float(only[column]), None if np.isnan([low, high]).any() else (low, high)
 
 
 def _same(found: float, published: float, digits: int) -> bool:

@@ -77,6 +77,12 @@ class Preparation(Strict):
     where: dict[Name, Words] = Field(default_factory=dict)
     rename: dict[Name, dict[Word, Word | None]] = Field(default_factory=dict)
 
+    @property
+    def made_of(self) -> set[str]:
+        """The columns of which others are made."""
+        lists = [*self.join.values(), *(how.columns for how in self.combine.values())]
+        return {*self.parts, *(column for columns in lists for column in columns)}
+
 
 class TableMap(Preparation, About, OnScale):
     """The content of a map file."""

@@ -129,11 +129,13 @@ def made_columns(folder: Path, table_map: str = MADE_MAP):
         (folder / f"{name}.csv").write_text(f'{head}\nx,"[1, 0.25]"\n', encoding="utf-8")
     (folder / "map.yaml").write_text(table_map, encoding="utf-8")
     files = [str(folder / f"{name}.csv") for name in ("draw_rater1", "draw_rater2", "edit_rater1")]
-    return import_table(files, folder / "map.yaml", folder / "out", force=True).data.ratings
+    return import_table(files, folder / "map.yaml", folder / "out", force=True)
 
 
 def test_a_map_makes_columns_of_parts_of_several_and_of_numbers(tmp_path):
-    ratings = made_columns(tmp_path)
+    made = made_columns(tmp_path)
+    assert made.unmapped == ()
+    ratings = made.data.ratings
     assert sorted({*zip(ratings["item_id"], ratings["generator"], ratings["rater"], strict=True)}) == [
         ("draw x", "m", "1"),
         ("draw x", "m", "2"),
