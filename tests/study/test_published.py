@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 
 QUICK = ("coat", "position_bias")
 STUDIES = sorted(path.parent.name for path in (ROOT / "studies" / "published").glob("*/source.yaml"))
-EXPLAINED_CELLS = {"llmbar": 12, "llmjudge": 10, "mqm": 5, "face": 2, "position_bias": 2}
+EXPLAINED_CELLS = {"llmbar": 12, "llmjudge": 10, "mqm": 5, "face": 2, "alpaca": 9, "position_bias": 2}
 
 
 @pytest.mark.parametrize(
