@@ -56,13 +56,13 @@ def _references(scored: Scored[Any]) -> pd.DataFrame:
     at = scored.study.ordered_by
     later = pd.DataFrame({name: frame[name] != at[name] for name in ("measure", "aspect")})
     order = later.sort_values(["measure", "aspect"], kind="stable").index.to_numpy(dtype=np.int64)
-    ordered: pd.DataFrame = frame.take(order).reset_index(drop=True)
-    return ordered
+    return frame.take(order).reset_index(drop=True)
 
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of the measure that orders the leaderboard, which are the first."""
-    return frame[frame["measure"] == frame["measure"].iloc[0]]
+    first: pd.DataFrame = frame[frame["measure"] == frame["measure"].iloc[0]]
+    return first
 
 
 def _of_value(cells: PeopleCells, value: str) -> Iterator[dict[str, Any]]:
