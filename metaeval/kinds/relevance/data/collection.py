@@ -37,7 +37,7 @@ class Collection(KeyedUnits):
     ----------
     table
         One row per unit: the key columns. Every pair that has a label is one; so is every pair that a system
-        ranks among the first `depth`, and each of those that are `drawn`. Keys are strings.
+        ranks among the first `depth`, and each of those that are ``drawn``. Keys are strings.
     ratings
         Long: key columns, ``rater``, ``aspect``, ``rating`` (float): the label. Those of people are on the
         scale, or NaN; models may have said others, which count as missing, unless they have a scale of their

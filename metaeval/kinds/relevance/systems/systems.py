@@ -283,7 +283,7 @@ def systems_of(scored: RelevanceScored) -> Systems | None:
 
 
 def labels_of_histories(study: RelevanceStudy, data: Collection) -> dict[str, pd.DataFrame]:
-    """Return the labels of each `History` among the evaluators and the truth."""
+    """Return the labels of each ``History`` among the evaluators and the truth."""
     texts = {study.truth: study.truth, **study.specs}
     built = {n: build(t, known={"History": History}) for n, t in texts.items() if t.startswith("History(")}
     return {name: one.labels(data) for name, one in built.items() if isinstance(one, History)}
