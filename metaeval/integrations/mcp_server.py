@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote
 import click
 
 from metaeval.base import __version__
-from metaeval.base.errors import MetaevalError, needed, one_of
+from metaeval.base.errors import MetaevalError, RunFolderError, needed, one_of
 from metaeval.base.files import bundled
 from metaeval.base.yaml_lines import YamlError, read_yaml
 from metaeval.runs.folder import RECORD, read_output, read_record
@@ -144,7 +144,9 @@ class Within:
     def runs(self) -> Iterator[Path]:
         """Yield the run folders, down to three levels."""
         for deep in ("*", "*/*", "*/*/*"):
-            yield from (record.parent for record in sorted(self.root.glob(f"{deep}/{RECORD}")))
+            for record in sorted(self.root.glob(f"{deep}/{RECORD}")):
+                if self._has(record):
+                    yield record.parent
 
     def file(self, uri: str) -> tuple[Path, str]:
         """Return the run folder and the file in it that a resource is; `MetaevalError` if it is none."""
@@ -297,7 +299,11 @@ def server_of(tools: Tools) -> Server[Any]:
     async def list_resources(*_: object) -> Any:  # noqa: ANN401
         made = []
         for run in tools.within.runs():
-            for name in (RECORD, *read_record(run).outputs):
+            try:
+                outputs = read_record(run).outputs
+            except RunFolderError:  # `metaeval runs` says why
+                continue
+            for name in (RECORD, *outputs):
                 if kind := _TEXTS.get(Path(name).suffix):
                     place = (run / name).relative_to(tools.within.root).as_posix()
                     made.append(types.Resource(name=place, uri=f"{_SCHEME}{quote(place)}", mime_type=kind))
