@@ -11,6 +11,8 @@ import pytest
 
 from metaeval.base.errors import MissingExtraError
 from metaeval.cli import cli
+from metaeval.integrations.mcp_server import Tools, server_of
+from metaeval.integrations.mlflow_log import log_audit
 from metaeval.judging.cluster import workers_of
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.explanations.text.texts import check_tokenizer
@@ -49,6 +51,8 @@ NEEDS: dict[str, tuple[str, str, Callable[[Path, Path], object]]] = {
     "inspect": ("inspect_ai.log", "reading a log of inspect", _log),
     "ja": ("MeCab", "tokenize='ja-mecab'", lambda *_: check_tokenizer("ja-mecab")),
     "ko": ("mecab_ko", "tokenize='ko-mecab'", lambda *_: check_tokenizer("ko-mecab")),
+    "mcp": ("mcp", "`metaeval mcp`", lambda *_: server_of(Tools.here({}, 0))),
+    "mlflow": ("mlflow", "log_audit", lambda place, _: log_audit(place)),
     "pairs": (
         "evalica",
         "strengths by eigen",

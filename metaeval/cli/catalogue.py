@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -311,3 +312,23 @@ def cite(folder: Path, out: Path | None) -> None:
         click.echo(text, nl=False)
     else:
         write_text(out, text)
+
+
+@click.command()
+@option("--max-usd", "What all its runs together may pay models.", click.FloatRange(min=0), default=0)
+@click.pass_context
+def mcp(context: click.Context, max_usd: float) -> None:
+    """Serve commands to an agent by MCP, on stdin and stdout, for the files below this folder.
+
+    The tools are init, run, runs, leaderboard, compare, audit, choose, details and unit; resources are the
+    files of run folders. Nothing outside of the folder is read or written, no code of a study is run, and
+    without --max-usd no model is paid. Needs metaeval[mcp].
+    """
+    server, group = resolve_name("metaeval.integrations.mcp_server"), context.find_root().command
+    assert isinstance(group, click.Group)  # noqa: S101 - of all commands
+    tools = {name: command for name in server.TOOLS if (command := group.get_command(context, name))}
+    made = server.server_of(server.Tools.here(tools, max_usd))
+    if not is_on("quiet"):
+        allowed = f"models may be paid {max_usd:g} USD in all" if max_usd else "no model may be paid"
+        click.echo(f"Serving {Path.cwd()} by MCP; {allowed}. End with Ctrl-C.", err=True)
+    server.serve(made)

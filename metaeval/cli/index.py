@@ -22,6 +22,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "compare": "runs",
         "generators": "trust.analyses:generators_of",
         "details": "trust.analyses:details_of",
+        "unit": "trust.unit:unit_of",
         "ensembles": "trust.analyses:ensembles_of",
         "power": "trust.analyses:power_of",
         "figures": "runs",
@@ -61,6 +62,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "store": "catalogue",
         "providers": "catalogue",
         "skill": "catalogue",
+        "mcp": "catalogue",
     },
 }
 """Heading → words of its commands → the module of this package that has each, or where it is declared; in the
@@ -71,6 +73,7 @@ SENTENCES: Mapping[str, str] = {
     "details": (
         "Print more of the run in RUN: measures, agreement of people, reliability, variance components."
     ),
+    "unit": "Show one unit of the finished run in the folder RUN: its texts, scores, prompts and replies.",
     "ensembles": "Compare the means of all subsets of the judges of the finished run in the folder RUN.",
     "generators": "Rank the generators of the finished run in the folder RUN by ratings and by evaluators.",
     "power": "Estimate how many users are needed to tell two evaluators of the run in RUN apart.",

@@ -94,6 +94,8 @@ def demo(kind: str, out: Path | None, suffix: str) -> None:
     "Address of a Ray cluster.  [default: one on this machine, for this run]",
     metavar="HOST:PORT",
 )
+@option("--max-usd", "Budget of all judges together.  [default: the study's]", click.FloatRange(min=0))
+@option("--study-id", "Share the budget with all runs of this name.  [default: the study's]", metavar="NAME")
 @allow_failures
 @talk
 def run(

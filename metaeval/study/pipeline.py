@@ -49,6 +49,8 @@ def run(
     engine: str | None = None,
     workers: int | None = None,
     address: str | None = None,
+    max_usd: float | None = None,
+    study_id: str | None = None,
 ) -> Run:
     """Run a study: score, correlate, rank and report, into a run folder.
 
@@ -74,6 +76,8 @@ def run(
         are CPUs, in a cluster that is started on this machine, if left out.
         Recorded scores that would take more than half of the available memory stay in their file, as with
         ``"duckdb"``, and ``"memory"`` reads them whole (`metaeval.correlate`).
+    max_usd, study_id
+        The budget, and who shares it, in place of the study's own (`judging`).
 
     Raises
     ------
@@ -82,7 +86,8 @@ def run(
     StoppedError
         If it was interrupted, or a batch is under way.
     """
-    todo = plan(study, out, engine, batch=batch, workers=workers, address=address)
+    asking: dict[str, Any] = {"batch": batch, "workers": workers, "address": address}
+    todo = plan(study, out, engine, **asking, max_usd=max_usd, study_id=study_id)
     from metaeval.study.results import read_back
 
     return run_unless_finished(todo, offline=offline, wait=wait, tell=_log.warning) or read_back(todo.out)

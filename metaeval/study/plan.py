@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("metaeval")
 PACKAGE = "metaeval"
 _OF_PLACES = ("dataset", "judging")  # keys of a study that say where something lies or how it is asked
+_BUDGET = {"max_usd", "max_calls", "study_id"}
+"""Keys of judging on which no result depends."""
 _OF_DATA = ("name", "licence", "source", "language", "simulated")
 
 
@@ -131,7 +133,7 @@ class Plan:
             return ""
         dependencies = {
             "code": code(),
-            "study": self.study.model_dump(mode="json"),
+            "study": self.study.model_dump(mode="json", exclude={"judging": _BUDGET}),
             "sealed": self.sealed and self.sealed.data.fingerprint,
             "data": [self.fingerprint, *(getattr(data, name) for name in _OF_DATA), dict(data.extra)],
             "evaluators": {name: self.scoring.signature(name) for name in named},
@@ -161,10 +163,12 @@ def plan(
     batch: bool = False,
     workers: int | None = None,
     address: str | None = None,
+    max_usd: float | None = None,
+    study_id: str | None = None,
 ) -> Plan:
     """Read a study and its data and check that it can be run; write nothing.
 
-    ``engine``, ``batch``, ``workers`` and ``address`` are those of `metaeval.run`.
+    ``engine``, ``batch``, ``workers``, ``address``, ``max_usd`` and ``study_id`` are those of `metaeval.run`.
     """
     study = make_study(source) if isinstance(source, Mapping) else source
     if not isinstance(study, Study | str | os.PathLike):
@@ -192,8 +196,10 @@ def plan(
         raise study.error("the recorded scores do not fit in memory, which total intervals take", "interval")
     folder = Path(out) if out is not None else Path("results") / study.name
     check_usable(folder)
-    if batch:
-        resolved["judging"] = study.judging.model_copy(update={"batch": True})
+    given = {"batch": batch or None, "max_usd": max_usd, "study_id": study_id}
+    given = {key: value for key, value in given.items() if value is not None}
+    if given:
+        resolved["judging"] = study.judging.model_copy(update=given)
     study = study.model_copy(update=resolved)
     asking = workers_of(study.judging, engine, workers, address)
     _check(evaluators.values(), data, rated)

@@ -43,6 +43,7 @@ NOT_RUN = {
     "metaeval data import collection --qrels human=human.qrels 'judges/*'": "its files are not ours",
     "metaeval run judged.yaml --engine ray --workers 32": "there is no cluster",
     "metaeval view": "it serves until it is stopped",
+    "metaeval mcp": "it serves until its stdin is closed",
     "metaeval golden label": "it serves until it is stopped",
     "metaeval disagreements results/panel --label": "it serves until it is stopped",
     "hf upload": "there is no network",

@@ -323,6 +323,25 @@ def test_a_budget_ends_the_run_with_exit_3_and_more_of_it_goes_on(
         assert len(server.log) == len(stored())
 
 
+def test_a_budget_of_the_command_takes_the_place_of_the_studys_and_changes_no_result(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer) as server:
+        prices = "{openai/gpt-4o: {input: 1, output: 1}}"
+        study = study_on(server, judging=f"{{store: replies.sqlite, prices: {prices}}}")
+        run = ["run", str(study), "--out", "out"]
+        assert main([*run, "--max-usd", "0"]) == 3
+        assert not server.log
+        assert main([*run, "--max-usd", "9", "--study-id", "shared"]) == 0
+        with Store("replies.sqlite") as store:
+            ((name, used),) = store.rows("SELECT study, used FROM budgets WHERE part = 'usd'")
+        assert name == "shared"
+        assert 0 < used < 9e9
+        capsys.readouterr()
+        assert main(run) == 0
+        assert "Finished already" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_a_server_that_hangs_ends_the_run_with_exit_3_in_the_time_that_the_study_gives(
     data: Path, capsys: pytest.CaptureFixture[str]
