@@ -16,7 +16,7 @@ from metaeval.engine.sheet import Sheet
 from metaeval.kinds.kind import KindTable, Scored, StudyKind
 from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.slates.data.loading import load
-from metaeval.kinds.slates.data.sampling import UTILITIES
+from metaeval.kinds.slates.data.sampling import UNORDERED, UTILITIES
 from metaeval.kinds.slates.data.slate_set import (
     ASKED,
     ITEM,
@@ -163,7 +163,10 @@ class SlatesKind(StudyKind):
             histories_text(data, data.slates[[USER, ITEM]]),
         )
         # What the utility of a slate is would tell a rater little.
-        asked = {**ASKED, **{t: text for t, text in data.tasks.items() if text != UTILITIES.get(t)}}
+        asked = {
+            **ASKED,
+            **{t: text for t, text in data.tasks.items() if text not in {UTILITIES.get(t), UNORDERED.get(t)}},
+        }
         return UnitView(
             (
                 *(UnitColumn(key, data.nouns[key], table[key].astype(str).tolist()) for key in KEYS),
