@@ -29,7 +29,7 @@ NOT_RUN = {
     "metaeval data import amazon": "the released files are not in the project",
     "metaeval data import mind": "the released files are not in the project",
     "metaeval data import playlists": "the released files are not in the project",
-    "metaeval data import table yelp_academic_dataset_review.json": "the released files are not in the project",
+    "metaeval data import table yelp_academic": "the released files are not in the project",
     "metaeval data import obd": "the released files are not in the project",
     "metaeval off-policy data/men-random": "it is made of those files",
     "metaeval data import table ydata-ymusic-rating-study-v1_0-train.txt": "owners give it to researchers",
