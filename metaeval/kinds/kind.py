@@ -465,7 +465,8 @@ class StudyKind(ABC):
     def about_units(self, data: DataOfKind) -> Sequence[pd.DataFrame]:
         """Return what is known of the units: some of the key columns, and others to tell units apart by."""
         columns = {column.name: list(column.texts) for column in self.unit_view(data, ()).columns}
-        return [data.units.assign(**columns)]
+        profiles = getattr(data, "profiles", None)
+        return [data.units.assign(**columns), *([] if profiles is None else [profiles])]
 
     def column(self, data: DataOfKind, name: str) -> pd.DataFrame:
         """Return a column of one of the tables of a data set, such as that of its users.

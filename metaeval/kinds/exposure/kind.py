@@ -18,7 +18,7 @@ from metaeval.engine.sheet import Sheet
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, USER, WEIGHT, LogSet
 from metaeval.kinds.exposure.judge import DISCARD
-from metaeval.kinds.exposure.measures import ALL, BIN, IPS, NONE, PAIR_AUC, UNITS, PairCells
+from metaeval.kinds.exposure.measures import ALL, BIN, BY_FIELD, IPS, NONE, PAIR_AUC, UNITS, PairCells
 from metaeval.kinds.exposure.off_policy.policies import policy_place
 from metaeval.kinds.exposure.pairs import pairs_of_study
 from metaeval.kinds.exposure.recommenders.transport import check
@@ -66,6 +66,11 @@ class ExposureKind(StudyKind):
     def resolve(self, study: ExposureStudy, data: LogSet) -> ExposureStudy:
         """Fill in variants of ablations, the rule on evidence, and the cell that orders the leaderboard."""
         _check(study, data)
+        if study.by is not None:
+            try:
+                self.column(data, study.by)
+            except MetaevalError as error:
+                raise study.error(str(error), "by") from error
         order, weighted = study.order_by, data.table["weight"].notna().all()
         if order.weighting == IPS and not weighted:
             message = "not every pair has a weight; make pairs with propensities, or set weighting: none"
@@ -112,7 +117,7 @@ class ExposureKind(StudyKind):
         from metaeval.kinds.exposure.recommenders.values import RECOMMENDERS
 
         return (
-            *(UNITS, PAIR_AUC, ABLATIONS, EVIDENCE_TABLE, INVENTED_TABLE),
+            *(UNITS, PAIR_AUC, BY_FIELD, ABLATIONS, EVIDENCE_TABLE, INVENTED_TABLE),
             *(*LOG_TABLES, OFF_POLICY, POLICY_OVERLAP),
             *(RECOMMENDERS, CALIBRATION, POINTS, TRANSPORT),
             *(charts.BIAS, charts.BY_BIN, charts.CURVE),
@@ -197,6 +202,9 @@ def _check(study: ExposureStudy, data: LogSet) -> None:
             f"the truth is User(), the user's own log",
             "truth",
         )
+    online = study.recommenders.online
+    if online is not None and not Path(online).is_file():
+        raise study.error(f"there is no table of online values {online!r}", "recommenders", "online")
     if study.margin is None:
         return
     if data.runs is None:
