@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import pandas as pd
 
@@ -42,6 +42,20 @@ NONE = "(none)"
 
 S_co = TypeVar("S_co", bound="Study", covariant=True)
 T = TypeVar("T")
+
+
+CONTRARY, SEEN = 0.05, 0.5
+"""A judge orders as people do if at most such a share of what it decides is the other way round, and at least
+such a share of what people tell apart is decided."""
+
+
+class Ordering(NamedTuple):
+    """Whether a judge orders what it compares as people do."""
+
+    question: str
+    answer: str
+    effect: str
+    usable: Literal["yes", "no", "unknown"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,6 +414,11 @@ class StudyKind(ABC):
         """Return values of systems by topic: ``evaluator, measure, system, topic, value``; None of others."""
         del scored
         return None
+
+    def ordering(self, scored: Any, names: Sequence[str]) -> Iterable[tuple[str, Ordering]]:  # noqa: ANN401
+        """Yield judges whose scores are verdicts with how they order what they compare, by own tables."""
+        del scored, names
+        return ()
 
     def generators(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return tables that rank what wrote the units; none where the units do not name two or more."""

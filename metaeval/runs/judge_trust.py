@@ -39,6 +39,9 @@ class Finding(Facts):
     """The answer as a clause: why a judge may be used or not."""
     uses: dict[Use, Usable] = Field(default_factory=dict)
     """What it says of each use that depends on it."""
+    labels: int | None = None
+    """About how many more labels would settle what it leaves open, if its estimate stays as it is; None if
+    labels do not."""
 
 
 class JudgeTrust(Facts):

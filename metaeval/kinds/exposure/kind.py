@@ -24,7 +24,7 @@ from metaeval.kinds.exposure.pairs import pairs_of_study
 from metaeval.kinds.exposure.recommenders.transport import check
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.kind import KindTable, Scored, StudyKind
+from metaeval.kinds.kind import KindTable, Ordering, Scored, StudyKind
 from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.registry import ShortNames, variants_of
 from metaeval.kinds.study import unknown_word
@@ -90,6 +90,12 @@ class ExposureKind(StudyKind):
     def cells(self, scored: ExposureScored) -> PairCells:
         """Measure PairAUC and RJS."""
         return PairCells(scored)
+
+    def ordering(self, scored: ExposureScored, names: Sequence[str]) -> Iterator[tuple[str, Ordering]]:
+        """Say whether judges order recommenders as their Recall does, where the log has lists of any."""
+        from metaeval.kinds.exposure.recommenders.link import ordering
+
+        return ordering(scored, names)
 
     def words(self, scored: ExposureScored) -> dict[str, str]:
         """Explain pairs, their weights and their measures."""

@@ -13,7 +13,7 @@ from metaeval.base.records import FIRST, SECOND
 from metaeval.data.labels import VERDICTS
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.sheet import Sheet
-from metaeval.kinds.kind import KindTable, Scored, StudyKind
+from metaeval.kinds.kind import KindTable, Ordering, Scored, StudyKind
 from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.sampling import UNORDERED, UTILITIES
@@ -133,6 +133,12 @@ class SlatesKind(StudyKind):
         """Return nothing: measures of ratings on a scale say nothing of verdicts."""
         del scored
         return ()
+
+    def ordering(self, scored: SlatesScored, names: Sequence[str]) -> Iterator[tuple[str, Ordering]]:
+        """Say how much of what chance loses judges keep, by task, and which ranks they may have."""
+        from metaeval.kinds.slates.regret import ordering
+
+        return ordering(scored, names)
 
     def words(self, scored: SlatesScored) -> dict[str, str]:
         """Explain duels, their tasks and their measures."""

@@ -24,7 +24,7 @@ from metaeval.kinds.exposure.propensity.tables import intervals_sentence
 from metaeval.kinds.exposure.recommenders.sums import Recommended, some
 from metaeval.kinds.exposure.recommenders.values import RECOMMENDERS
 from metaeval.kinds.exposure.scored import ExposureScored
-from metaeval.kinds.kind import KindTable
+from metaeval.kinds.kind import CONTRARY, SEEN, KindTable, Ordering
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import Estimator
 from metaeval.stats.regression.isotonic import isotonic, left_out, r_squared
@@ -378,3 +378,38 @@ CALIBRATION = KindTable(
     lambda scored: scored.once(fit_links)[0],
     _notes,
 )
+
+
+def ordering(scored: ExposureScored, names: Sequence[str]) -> Iterator[tuple[str, Ordering]]:
+    """Yield how judges order recommenders: of the first measure, the values that are best known.
+
+    Two are told apart by users, or by a judge, if the intervals of their values do not meet.
+    """
+    points = scored.table(POINTS)
+    if points.empty:
+        return
+    first = points["measure"] == points["measure"].iloc[0]
+    first &= points["estimator"] == points["estimator"].iloc[0]
+    for name, own in points[first & points["evaluator"].isin(names)].groupby("evaluator", sort=False):
+        one, other = np.triu_indices(len(own), 1)
+        people, judge = (_apart(own, what)[one, other] for what in ("target", "score"))
+        alike, contrary = int(((people == judge) & (people != 0)).sum()), int((people * judge < 0).sum())
+        told = int((people != 0).sum())
+        by = f"{own['measure'].iloc[0]}, {own['estimator'].iloc[0]}"
+        usable: Literal["yes", "no", "unknown"] = "unknown"
+        if told and contrary > CONTRARY * (alike + contrary):
+            usable = "no"
+        elif told and alike >= SEEN * told:
+            usable = "yes"
+        decides = f"it decides {alike} alike, {contrary} the other way"
+        answer = f"of {told} pairs that users tell apart ({by}), {decides}"
+        ranks = own.assign(rank=(_apart(own, "score") < 0).sum(axis=1) + 1).sort_values("rank")
+        top = ", ".join(ranks.loc[ranks["rank"] == 1, "system"].astype(str))
+        effect = f"by its verdicts the best may be {top}"
+        yield str(name), Ordering("Does it order recommenders as users do?", answer, effect, usable)
+
+
+def _apart(points: pd.DataFrame, what: str) -> Floats:
+    """Return 1 where a row's interval lies above a column's, -1 where below, shape (systems, systems)."""
+    low, high = (points[f"{what}_{end}"].to_numpy(np.float64)[:, None] for end in ("low", "high"))
+    return np.asarray((low > high.T).astype(np.float64) - (high < low.T))
