@@ -132,6 +132,7 @@ def each(rows: Iterable[tuple[str, str]]) -> str:
 
 def span(name: str, values: Sequence[tuple[str, float, float, float]]) -> str:
     """Return the value and the interval of each aspect; of more than two, of the lowest and the highest."""
+    values = [value for value in values if not np.isnan(value[1])]
     if len(values) <= 2:
         return each((aspect, f"{name} {spread(*value)}") for aspect, *value in values)
     by_value = sorted(values, key=lambda of: np.nan_to_num(of[1], nan=-2.0))
@@ -235,7 +236,9 @@ def like_people(at: Looking) -> Found:
         reason = each(zip(deciding["aspect"], deciding["verdict"], strict=True))
         effect = "; ".join(dict.fromkeys(_REPLACES[r][1] for r in deciding["replaces"]))
         short = [_SHORT.get(r, verdict) for r, verdict in zip(own["replaces"], own["verdict"], strict=True)]
-        answer = f"{each(zip(own['aspect'], short, strict=True))} ({_span('ρ', own, 'advantage')})"
+        answer = "; ".join(
+            filter(None, (each(zip(own["aspect"], short, strict=True)), _span("ρ", own, "advantage")))
+        )
         yield str(name), finding(_AS_GOOD, answer, effect, more, reason=reason, replace=usable)
         yield str(name), people
 

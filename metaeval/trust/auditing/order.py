@@ -77,10 +77,10 @@ def worth(units: Sequence[Correcting], more: str, seed: int) -> Iterator[Finding
 
 
 def _worth(values: Sequence[tuple[str, float, float, float]]) -> str:
-    """Say what labels are worth with scores of such correlations: 1 / (1 − r²) labels each."""
+    """Say how many labels alone do as much as 100 with scores of such correlations: 1 / (1 − r²) each."""
     many = sorted(100 / max(1 - max(r, 0.0) ** 2, 0.001) for _, r, _, _ in values)
     ends = dict.fromkeys(f"{n:,.0f}" for n in (many[0], many[-1]))
-    return f"100 labels with its scores are worth {' to '.join(ends)}"
+    return f"100 labels and its scores do as much as {' to '.join(ends)} labels alone"
 
 
 _SAVES: Mapping[Usable, str] = {

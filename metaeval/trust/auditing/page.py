@@ -222,8 +222,9 @@ def _judges(run: OpenRun, wanted: Sequence[str]) -> list[str]:
     kinds = (Kind.BASELINE, Kind.ANNOTATOR, Kind.ENSEMBLE)
     names = run.judges or [name for name in known if run.scores.kinds.get(name) not in kinds]
     if not names or len(names) > _MOST:
-        have = f"{len(names):,} evaluators are none of people" if names else "the run has no judge"
-        raise MetaevalError(f"{have}; name those that are audited with --judge ({', '.join(known)})")
+        have = f"the run has no judge, and {len(names):,} other tools" if names else "the run has no judge"
+        shown = [*known[:_MOST], *(["…"] if len(known) > _MOST else [])]
+        raise MetaevalError(f"{have}; name those that are audited with --judge ({', '.join(shown)})")
     return names
 
 
