@@ -130,7 +130,7 @@ def prepared(table: Table, table_map: TableMap, map_name: str) -> tuple[Table, d
     """
     table = flattened(table, table_map.explode, table_map.where)
     for column, words in table_map.where.items():
-        table = _kept(table, column, words, map_name)
+        table = kept(table, column, words, map_name)
     frame = table.frame.copy(deep=False)
     given = [str(c) for c in frame.columns]
     for columns, renamed in table_map.rename.items():
@@ -180,7 +180,7 @@ def few(given: Sequence[str]) -> str:
     return f"{', '.join(given[:_MOST_SHOWN])}{more}"
 
 
-def _kept(table: Table, column: str, words: Collection[str], map_name: str) -> Table:
+def kept(table: Table, column: str, words: Collection[str], map_name: str) -> Table:
     """Return the rows of the table that have one of these values."""
     if column not in table.frame.columns:
         raise DataError([not_there(column, [str(c) for c in table.frame.columns], map_name)])
@@ -191,8 +191,8 @@ def _kept(table: Table, column: str, words: Collection[str], map_name: str) -> T
             few = there[:_MOST_SHOWN] + ["…"] * (len(there) > _MOST_SHOWN)
             message = unknown(f"no row of the table has in {column!r} the value", word, few, "there are")
             raise DataError([Problem(map_name, None, None, message)])
-    kept = np.flatnonzero(np.isin(texts.astype(str), list(words)))
-    return replace(table, frame=table.frame.iloc[kept].reset_index(drop=True), rows=table.rows[kept])
+    rows = np.flatnonzero(np.isin(texts.astype(str), list(words)))
+    return replace(table, frame=table.frame.iloc[rows].reset_index(drop=True), rows=table.rows[rows])
 
 
 def _texts(table: Table, column: str) -> NDArray[np.object_]:
