@@ -159,7 +159,11 @@ GATE: Mapping[Usable, str] = {
     "unknown": "more labels decide; until then people look at what it stops",
 }
 """What agreement on single units does to a gate."""
-AGREES: Mapping[Usable, str] = {"yes": "enough", "no": "too little", "unknown": "maybe enough"}
+AGREES: Mapping[Usable, str] = {
+    "yes": "agrees enough",
+    "no": "agrees too little",
+    "unknown": "may agree enough",
+}
 
 
 def _sheets(sheets: Sequence[Sheet | None]) -> dict[str, pd.DataFrame]:
@@ -176,7 +180,7 @@ def agreement(at: Looking) -> Found:
         worst = min(rows, key=lambda r: np.nan_to_num(r["low"], nan=-2.0))
         least = f"least on {worst['aspect']}: " if len(rows) > 1 else ""
         value = spread(worst["estimate"], worst["low"], worst["high"])
-        reason = f"it agrees {AGREES[usable]} with people ({least}{worst['by']} {value})"
+        reason = f"it {AGREES[usable]} with people ({least}{worst['by']} {value})"
         values = own.groupby("by", sort=False)[["aspect", "estimate", "low", "high"]]
         answer = "; ".join(span(str(by), [*of.itertuples(index=False, name=None)]) for by, of in values)
         said = ("Does it agree with people on single units?", answer)

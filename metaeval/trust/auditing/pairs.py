@@ -112,7 +112,7 @@ def _found(row: pd.Series[Any], of: str, more: str, n_clusters: int) -> Iterator
     twice = not np.isnan(row["right_both"])
     both = f"; {row['right_both']:,.0f} of {row['pairs']:,} right in both orders" if twice else ""
     answer = f"κ {spread(*kappa)}, accuracy {accuracy}{both}"
-    reason = f"it agrees {AGREES[usable]} with people{of} (κ {spread(*kappa)})"
+    reason = f"it {AGREES[usable]} with people{of} (κ {spread(*kappa)})"
     question = f"Does it agree with people on single pairs{of}?"
     needed = labels_needed(kappa[0], kappa[1], kappa[2], Bands().usable, float(row["pairs"]))
     yield settled_by(finding(question, answer, GATE[usable], more, reason=reason, gate=usable), [needed])
