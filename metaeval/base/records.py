@@ -222,6 +222,8 @@ class DataSet(Protocol):
 
 SAMPLES = "sample_values"
 """The column of scores with the values of several replies to one question."""
+PRICE = "usd_per_unit"
+"""What a signature calls the price of an evaluator that asks no model."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -20,7 +20,7 @@ from metaeval.cli.messages import (
     tell_simulated,
     tell_uncalibrated,
 )
-from metaeval.cli.options import PATH, flag, option, run_argument, served, several
+from metaeval.cli.options import PATH, flag, option, served, several
 from metaeval.cli.sheets import options_typed, prints_sheets, sheet_options, tell_sheets, tell_tables
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def compare() -> None:
 
 
 @click.command()
-@run_argument
+@_runs
 @several(
     "--format suffixes",
     "Format of the files; may be given again.  [default: svg; pdf with --width]",
@@ -122,7 +122,7 @@ def compare() -> None:
 )
 @talk
 def figures(
-    folder: Path,
+    folders: tuple[Path, ...],
     *,
     aspect: str | None,
     level: str | None,
@@ -132,6 +132,8 @@ def figures(
     **options: Any,
 ) -> None:
     """Draw the figures of the finished run in the folder RUN, and write the data of each as CSV.
+
+    Of several runs of slates, exposure or relevance, a figure has a panel per data set.
 
     ranking (a forest plot), distributions (of the scores), likeness (evaluator by evaluator), prompting
     (zero-shot, one-shot, personalized), ensembles (accuracy by number of judges), cost (and accuracy) and
@@ -145,13 +147,15 @@ def figures(
     wanted = {"aspect": aspect, "level": level, "coefficient": coefficient}
     first = {column: value for column, value in wanted.items() if value is not None}
     kinds = suffixes or ("pdf" if width else "svg",)
-    paths = write_figures(folder, kinds, first=first, width=width, **options)
+    paths = write_figures(folders, kinds, first=first, width=width, **options)
     for path in paths:
         tell(str(path))
-    record = read_record(folder)
-    tell_simulated(record.simulation.named(record.names))
+    for folder in folders:
+        record = read_record(folder)
+        tell_simulated(record.simulation.named(record.names))
     tell_json({"files": [str(path) for path in paths]})
-    tell_lost(folder)
+    for folder in folders:
+        tell_lost(folder)
 
 
 @click.command()

@@ -14,7 +14,8 @@ from metaeval.base.errors import DataError, Problem, nearest, sound
 from metaeval.base.validation import Line, Strict, read_model
 from metaeval.data.folder import DataFolder
 from metaeval.data.hub import any_tables
-from metaeval.data.tables.table import Table, read_headerless, read_table
+from metaeval.data.tables.formats import read_any
+from metaeval.data.tables.table import Table, read_headerless
 from metaeval.data.units import summary
 
 if TYPE_CHECKING:
@@ -139,9 +140,9 @@ class TableFile(Strict):
 def _beside(folder: Path, given: str | TableFile) -> Table:
     """Read a file beside a map."""
     if isinstance(given, str):
-        return sound(read_table(folder / given))
+        return sound(read_any(folder / given))
     path = folder / given.file
-    table = sound(read_headerless(path, given.header)) if given.header else sound(read_table(path))
+    table = sound(read_headerless(path, given.header)) if given.header else sound(read_any(path))
     if problems := absent_columns(table, given.columns):
         raise DataError([Problem(given.file, None, None, text) for text in problems])
     return renamed(table, given.columns) if given.columns else table

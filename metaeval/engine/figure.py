@@ -99,13 +99,48 @@ _LARGE = 8.4  # and of the title
 _CAPTION = {"orient": "bottom", "anchor": "start", "fontSize": 11, "fontWeight": "normal", "offset": 12}
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A chart, drawn once for each value of a column, below each other."""
+
+    chart: Any
+    """As Vega-Lite."""
+    column: str
+
+    def to_dict(self, *, validate: bool = False) -> dict[str, Any]:
+        """Return the whole as Vega-Lite; each panel has the usual width, and an axis of its own."""
+        del validate
+        # What stands beside a panel is placed by its width, which no signal has within panels.
+        text = json.dumps(self.chart.to_dict(validate=False)).replace('"width + ', f'"{WIDTH} + ')
+        own = {
+            k: v for k, v in json.loads(text).items() if k not in {"$schema", "config", "data", "autosize"}
+        }
+        outer = {k: own.pop(k) for k in ("description",) if k in own}
+        for param in own.pop("params", []):  # of panels, what is chosen stands in the layer that holds it
+            views = param.pop("views", [])
+            for layer in own.get("layer", []):
+                if layer.get("name") in views:
+                    layer.setdefault("params", []).append(param)
+        for step in (step for layer in own.get("layer", []) for step in layer.get("transform", [])):
+            if {"window", "joinaggregate"} & step.keys():
+                step.setdefault("groupby", [])  # Vega-Lite adds the column of the panels to it
+        header = {"title": None, "labelOrient": "top", "labelAnchor": "start", "labelFontWeight": "bold"}
+        row = {"field": self.column, "type": "nominal", "sort": None, "header": header}
+        return {
+            **outer,
+            "facet": {"row": row},
+            "spec": {**own, "width": WIDTH},
+            "resolve": {"scale": {"y": "independent", "yOffset": "independent"}},
+        }
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Figure:
     """A chart of a sheet; the sheet also feeds the table and the CSV of the same figure."""
 
     sheet: Sheet
     """Name, title, every digit, notes."""
-    chart: alt.TopLevelMixin
+    chart: alt.TopLevelMixin | Rows
     """The chart, of `metaeval.engine.charts.ROWS`."""
     choices: Mapping[str, str] = field(default_factory=dict)
     """Column of the frame → value that is shown first. One value at a time is shown."""

@@ -10,7 +10,7 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from metaeval.base.keys import key_columns
-from metaeval.base.records import FIRST, SECOND, Kind, ScoreTable, Status
+from metaeval.base.records import FIRST, PRICE, SECOND, Kind, ScoreTable, Status
 from metaeval.judging.outcome import COSTS
 from metaeval.llm.calls.request import key_of
 from metaeval.llm.replies.fields import Choice, Field, Number
@@ -146,7 +146,7 @@ COLUMNS = (
 
 
 def costs_of(scores: ScoreTable) -> pd.DataFrame:
-    """Return what each judge cost.
+    """Return what each judge cost, and each other evaluator whose price the study says.
 
     A call is paid once: its cost is shared equally by the judges that make it, as it is by the texts and
     aspects that it is about. So ``usd`` of all judges adds up to what the provider charged.
@@ -197,6 +197,12 @@ def costs_of(scores: ScoreTable) -> pd.DataFrame:
                 "simulated": bool(signature.get("simulated", False)),
             }
         )
+    for name, signature in scores.signatures.items():
+        if PRICE in signature:  # of a person: no calls, and nothing to read
+            own = scores.frame[(scores.frame["evaluator"] == name) & scores.frame["score"].notna()]
+            n, price = len(own[list(key_columns(own))].drop_duplicates()), float(signature[PRICE])
+            paid = {"texts": n, "usd": n * price, "usd_alone": n * price, "usd_per_text": price}
+            rows.append({"evaluator": name, "model": "", "prompt": "", **paid, "simulated": False})
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

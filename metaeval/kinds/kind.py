@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import pandas as pd
 
 from metaeval.base.errors import DataError, MetaevalError, one_of, unknown
+from metaeval.base.keys import DATASET
 from metaeval.base.progress import progress
 from metaeval.base.simulation import MARK
 from metaeval.base.spec import short_names
 from metaeval.data.labels import SIDES, LabelTable
 from metaeval.engine.alignment.prepared import Matched
+from metaeval.engine.figure import Rows
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.measures import Measure, MeasuredCells
 from metaeval.engine.ranking import PeopleLine, RankedCell, Results
@@ -42,6 +45,20 @@ NONE = "(none)"
 
 S_co = TypeVar("S_co", bound="Study", covariant=True)
 T = TypeVar("T")
+
+
+CONTRARY, SEEN = 0.05, 0.5
+"""A judge orders as people do if at most such a share of what it decides is the other way round, and at least
+such a share of what people tell apart is decided."""
+
+
+class Ordering(NamedTuple):
+    """Whether a judge orders what it compares as people do."""
+
+    question: str
+    answer: str
+    effect: str
+    usable: Literal["yes", "no", "unknown"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,20 +239,44 @@ class KindTable:
             return []
         return list(self.layout(scored, frame)) if self.layout else [self._sheet(scored, frame)]
 
+    def figure_of_several(self, runs: Mapping[str, Scored[Any]], first: Mapping[str, str]) -> Figure | None:
+        """Return the figure of several data sets, a panel each; None if none has a row."""
+        if self.chart is None:
+            return None
+        frames = {name: scored.table(self) for name, scored in runs.items()}
+        there = {name: frame for name, frame in frames.items() if not frame.empty}
+        if not there:
+            return None
+        sheets = []
+        for name, frame in there.items():
+            short = self._short(runs[name], frame)
+            sheets.append(self._sheet(runs[name], _with_short(frame.assign(**{DATASET: name}), short)))
+        sheet = replace(
+            sheets[0],
+            frame=pd.concat([sheet.frame for sheet in sheets], ignore_index=True),
+            columns=(Column(DATASET, "Data set"), *sheets[0].columns),
+            notes=tuple(dict.fromkeys(note for sheet in sheets for note in sheet.notes)),
+            simulated=reduce(or_, (sheet.simulated for sheet in sheets)),
+        )
+        figure = self.chart(sheet, first)
+        return None if figure is None else replace(figure, chart=Rows(figure.chart, DATASET), finding=None)
+
     def figure(self, scored: Scored[Any], first: Mapping[str, str]) -> Figure | None:
         """Return its figure; None if it has none, or no row."""
         if self.chart is None or (frame := scored.table(self)).empty:
             return None
-        sheet = self._sheet(scored, frame)
-        if not self.judged or "evaluator" not in sheet.frame:
-            return self.chart(sheet, first)
-        # Marks and axes say the names that are printed.
+        short = self._short(scored, frame)
+        sheet = self._sheet(scored, _with_short(frame, short))
+        figure = self.chart(sheet, {c: short.get(v, v) for c, v in first.items()})
+        return figure and replace(figure, names={label: name for name, label in short.items()})
+
+    def _short(self, scored: Scored[Any], frame: pd.DataFrame) -> dict[str, str]:
+        """Return evaluator → what marks and axes say of it: the name that is printed."""
+        if not self.judged or "evaluator" not in frame:
+            return {}
         specs = {**scored.study.specs, scored.study.truth: scored.study.truth}
         simulated = dict.fromkeys(scored.scores.simulation.evaluators, MARK)
-        short = {n: f"{label}{simulated.get(n, '')}" for n, label in short_names(specs).items()}
-        named = sheet.frame.assign(evaluator=sheet.frame["evaluator"].replace(short))
-        figure = self.chart(replace(sheet, frame=named), {c: short.get(v, v) for c, v in first.items()})
-        return figure and replace(figure, names={label: name for name, label in short.items()})
+        return {n: f"{label}{simulated.get(n, '')}" for n, label in short_names(specs).items()}
 
     def _sheet(self, scored: Scored[Any], frame: pd.DataFrame) -> Sheet:
         notes = self.notes(scored, frame) if callable(self.notes) else self.notes
@@ -266,6 +307,10 @@ class KindTable:
 
 
 Factory: TypeAlias = "Callable[..., Evaluator] | str"
+
+
+def _with_short(frame: pd.DataFrame, short: Mapping[str, str]) -> pd.DataFrame:
+    return frame.assign(evaluator=frame["evaluator"].replace(short)) if short else frame
 
 
 class StudyKind(ABC):
@@ -406,6 +451,11 @@ class StudyKind(ABC):
         del scored
         return None
 
+    def ordering(self, scored: Any, names: Sequence[str]) -> Iterable[tuple[str, Ordering]]:  # noqa: ANN401
+        """Yield judges whose scores are verdicts with how they order what they compare, by own tables."""
+        del scored, names
+        return ()
+
     def generators(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return tables that rank what wrote the units; none where the units do not name two or more."""
         del scored
@@ -428,6 +478,18 @@ class StudyKind(ABC):
             one_of(name, [table.name for table in charted], "there is no figure", "there are")
         wanted = (table for table in charted if not names or table.name in names)
         return [figure for table in wanted if (figure := table.figure(scored, first or {}))]
+
+    def figures_of_several(
+        self, runs: Mapping[str, Scored[Any]], names: Sequence[str], first: Mapping[str, str]
+    ) -> Sequence[Figure]:
+        """Return the figures of several data sets, by name; see `figures`."""
+        charted = [table for table in self.tables if table.chart]
+        if not charted:
+            raise MetaevalError(f"figures of several runs are not drawn of kind {self.name!r}; give one RUN")
+        for name in names:
+            one_of(name, [table.name for table in charted], "there is no figure", "there are")
+        wanted = (table for table in charted if not names or table.name in names)
+        return [figure for table in wanted if (figure := table.figure_of_several(runs, first))]
 
     def words(self, scored: Any) -> Mapping[str, str]:  # noqa: ANN401 - the `scored` of the kind
         """Return words of the kind → what they mean; the report explains those that occur in it."""
@@ -470,7 +532,8 @@ class StudyKind(ABC):
     def about_units(self, data: DataOfKind) -> Sequence[pd.DataFrame]:
         """Return what is known of the units: some of the key columns, and others to tell units apart by."""
         columns = {column.name: list(column.texts) for column in self.unit_view(data, ()).columns}
-        return [data.units.assign(**columns)]
+        profiles = getattr(data, "profiles", None)
+        return [data.units.assign(**columns), *([] if profiles is None else [profiles])]
 
     def column(self, data: DataOfKind, name: str) -> pd.DataFrame:
         """Return a column of one of the tables of a data set, such as that of its users.

@@ -14,7 +14,7 @@ import pandas as pd
 from metaeval.base.errors import KEPT, DataError, SpecError, StoppedError, UnreadableError, nearest, shown
 from metaeval.base.frames import row_text
 from metaeval.base.progress import progress
-from metaeval.base.records import DataSet, Evaluator, Kind, ScoreTable, Status
+from metaeval.base.records import PRICE, DataSet, Evaluator, Kind, ScoreTable, Status
 from metaeval.evaluators.ensemble import Ensemble
 from metaeval.evaluators.grid import STATUSES
 from metaeval.kinds.index import kind_named
@@ -80,7 +80,8 @@ def score(
 class Scoring:
     """The evaluators of one data set; what several of them share is scored once.
 
-    Parameters and errors are those of `score`, but that evaluators are built, and models validated.
+    Parameters and errors are those of `score`, but that evaluators are built, and models validated; and the
+    ``prices`` of some evaluators, in USD per unit.
     """
 
     def __init__(
@@ -89,8 +90,10 @@ class Scoring:
         evaluators: dict[str, Evaluator],
         aspects: Sequence[str] | None = None,
         models: Mapping[str, NamedModel] | None = None,
+        prices: Mapping[str, float] | None = None,
     ) -> None:
         self.data, self.named = data, evaluators
+        self._prices = prices or {}
         self.aspects = _chosen_aspects(data, aspects)
         self._models = models or {}
         self._memo: dict[int, ScoreTable] = {}
@@ -98,7 +101,8 @@ class Scoring:
     def signature(self, name: str) -> dict[str, Any]:
         """Return what the scores of an evaluator depend on, as far as it is known before scoring."""
         evaluator = self.named[name]
-        return {"spec": str(evaluator.spec), **evaluator.signature(self.data)}
+        price = {PRICE: self._prices[name]} if name in self._prices else {}
+        return {"spec": str(evaluator.spec), **evaluator.signature(self.data), **price}
 
     @property
     def judges(self) -> list[ModelEvaluator]:
@@ -107,7 +111,7 @@ class Scoring:
 
     def among(self, aspects: Sequence[str]) -> Scoring:
         """Return the scoring of some of the aspects, with what of them is scored already."""
-        fewer = Scoring(self.data, self.named, aspects, self._models)
+        fewer = Scoring(self.data, self.named, aspects, self._models, self._prices)
         for key, table in self._memo.items():
             frame = table.frame[table.frame["aspect"].isin(aspects)]
             fewer._memo[key] = replace(table, frame=frame.reset_index(drop=True))

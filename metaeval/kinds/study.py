@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -94,6 +95,15 @@ def _check_evaluators(value: object) -> object:
     return value
 
 
+_PRICE = re.compile(r"(\d+(?:\.\d+)?) per unit")
+
+
+def _price(value: str) -> str:
+    if not _PRICE.fullmatch(value):
+        raise ValueError(f"{value!r} is no price; write USD per unit, on all aspects, such as 0.111 per unit")
+    return value
+
+
 def _check_sealed(value: object) -> object:
     """See that what is sealed is a share, or a column with its values."""
     share = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1
@@ -134,6 +144,8 @@ class Study(Strict):
     tests: Tests | None = Tests()
     details: bool = True
     judging: JudgingOptions = Field(default_factory=JudgingOptions)
+    costs: dict[Line, Annotated[str, AfterValidator(_price)]] = Field(default_factory=dict)
+    """Evaluator that asks no model, such as a person → its price: ``0.111 per unit``, in USD."""
     _lines: Lines = PrivateAttr(default_factory=Lines)
     _held: Held = PrivateAttr(default_factory=Held)
 
@@ -152,6 +164,23 @@ class Study(Strict):
         """Name of each evaluator → its spec, of a study that is resolved."""
         given = self.evaluators
         return given if isinstance(given, dict) else {spec: spec for spec in given}
+
+    def prices(self, evaluators: Mapping[str, Evaluator], data: DataOfKind) -> dict[str, float]:
+        """Return the price in USD per unit of evaluators that have one; `StudyError` for a strange name."""
+        found = {}
+        for given, price in self.costs.items():
+            named = [name for name, e in evaluators.items() if given in {name, str(e.spec)}]
+            if not named:
+                raise self.error(
+                    unknown("there is no evaluator", given, evaluators, "there are"), "costs", given
+                )
+            if "model" in evaluators[named[0]].signature(data):
+                message = (
+                    f"{given} asks a model, whose replies say what it costs; its prices stand under models"
+                )
+                raise self.error(message, "costs", given)
+            found[named[0]] = float(price.split()[0])
+        return found
 
     @property
     def from_memory(self) -> Held:

@@ -342,9 +342,12 @@ class _Found:
             whom = f"{'the ' if truth == USERS else ''}{truth}"
             how = f"agree{'' if several else 's'}{' best' if of else ''} with {whom}"
             said = [self.measured(self.at(best)), *where]
+        elif not of:
+            at = f" ({', '.join(where)})" if where else ""
+            return f"The {self.measure} of {names} is {self.value(self.at(best))}{at}"
         else:
-            extreme = ("the highest " if board.higher_in(self.order) else "the lowest ") if of else ""
-            how = f"{'have' if several else 'has'} {extreme}{self.measure}"
+            extreme = "highest" if board.higher_in(self.order) else "lowest"
+            how = f"{'have' if several else 'has'} the {extreme} {self.measure}"
             said = [self.value(self.at(best)), *where]
         return f"{of}{names} {how} ({', '.join(said)})"
 

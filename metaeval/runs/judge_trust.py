@@ -39,6 +39,9 @@ class Finding(Facts):
     """The answer as a clause: why a judge may be used or not."""
     uses: dict[Use, Usable] = Field(default_factory=dict)
     """What it says of each use that depends on it."""
+    labels: int | None = None
+    """About how many more labels would settle what it leaves open, if its estimate stays as it is; None if
+    labels do not."""
 
 
 class JudgeTrust(Facts):
@@ -59,7 +62,7 @@ class JudgeTrust(Facts):
         """Return why the judge may be used or not, or why that cannot be told."""
         usable = self.usable(use)
         found = [f.reason for f in self.findings if f.reason and f.uses.get(use) == usable]
-        return "; ".join(dict.fromkeys(found)) or "nothing here tells"
+        return "; ".join(dict.fromkeys(found)) or "nothing here tells: see what was not checked"
 
     def verdict(self, use: Use) -> str:
         """Say in a clause whether the judge may be used, and why."""

@@ -19,6 +19,7 @@ from metaeval.kinds.exposure.data.loading import save
 from metaeval.kinds.exposure.data.log_set import USER, LogSet
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.study import ExposureStudy
+from metaeval.kinds.exposure.synthesis_ablation import ablation_rows, ablation_sheet
 from metaeval.kinds.exposure.synthesis_rounds import (
     AGREEMENT,
     NAME,
@@ -99,7 +100,10 @@ def loop(
         again = exposure.model_copy(update={"dataset": str(name), "exclude": {}}).found_at(name)
         runs.append(_run(again, folder / f"round-{number}", offline=offline, allowed=allow_failures))
     with progress("item-knn"):
-        gained = downstream(data, propensities, exposure.synthesis, floor=how.least, rounds=rounds)
+        options = exposure.synthesis
+        gained = downstream(data, propensities, options, floor=how.least, rounds=rounds)
+        drawn = data, made[-1], gained, propensities, options
+        ablation = [*ablation_rows(*drawn, intervals=exposure.bootstrap, floor=how.least)]
     changes = pd.DataFrame(
         [
             *_agreements(runs, exposure),
@@ -111,13 +115,14 @@ def loop(
         *synthesis_sheets(
             synthesis_frame(made[-1], data, sets[-1]), curve_frame(made[-1]), simulated=data.simulated
         ),
+        ablation_sheet(ablation, options.k, simulated=data.simulated),
     ]
     last = read_answer(runs[-1].folder)
     lines = [changes_sentence(changes), f"In round {rounds}: {last.lines[0]}"]
     for suffix in (".csv", ".md", ".html"):
         for path, text in files(sheets, folder / f"loop{suffix}", first=lines).items():
             write_text(path, text)
-    _draw(sheets[-1], folder)
+    _draw(sheets[-2], folder)
     return Loop(folder, runs, sheets, lines, last)
 
 

@@ -203,7 +203,7 @@ def plan(
     study = study.model_copy(update=resolved)
     asking = workers_of(study.judging, engine, workers, address)
     _check(evaluators.values(), data, rated)
-    scoring = Scoring(data, evaluators, rated, study.models)
+    scoring = Scoring(data, evaluators, rated, study.models, study.prices(evaluators, data))
     sealed = None if apart is None else _sealed(study, apart, scoring, truth)
     _check_sealing(folder, sealed)
     return Plan(study, kind, data, folder, scoring, truth, asking, in_file, sealed)

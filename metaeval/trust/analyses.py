@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ from metaeval.reports.drawing import PAPER, check_drawing, draw
 from metaeval.reports.sheets import sheet_to_csv
 from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun, open_run, refuse_unrated
+from metaeval.runs.joint import run_names
 from metaeval.study.plan import column_of
 
 
@@ -260,8 +262,21 @@ def figures_of_run(
     return kind_named(run.record.study.kind).figures(run.scored, run.board, names, first)
 
 
+def figures_of_runs(
+    runs: Mapping[str, OpenRun], *, names: Sequence[str] = (), first: Mapping[str, str] | None = None
+) -> Sequence[Figure]:
+    """Return the figures of several runs of one kind, a panel per data set; see `figures_of_run`."""
+    kinds = list(dict.fromkeys(run.record.study.kind for run in runs.values()))
+    if len(kinds) > 1:
+        raise MetaevalError(f"runs of kind {' and '.join(kinds)} have no figures in common; give runs of one")
+    called = [run.record.data.name for run in runs.values()]
+    called = called if len({*called}) == len(called) else list(runs)
+    scored = {name: run.scored for name, run in zip(called, runs.values(), strict=True)}
+    return kind_named(kinds[0]).figures_of_several(scored, names, first or {})
+
+
 def write_figures(
-    folder: Place,
+    folder: Place | Sequence[Place],
     suffixes: Sequence[str] = ("svg",),
     out: Place | None = None,
     *,
@@ -273,21 +288,32 @@ def write_figures(
 ) -> list[Path]:
     """Write the figures of a finished run, and the data of each as CSV; return the paths.
 
-    They go to the folder ``figures`` in the run's, if ``out`` is left out. ``names`` and ``first`` are as in
+    They go to the folder ``figures`` in the run's, if ``out`` is left out. Of several runs of one kind, a
+    figure has a panel per data set, and ``out`` is needed. ``names`` and ``first`` are as in
     `figures_of_run`; ``scale`` is the number of pixels of a PNG per pixel of the chart; a ``bare`` figure has
     no title and caption, as has one of a ``width`` on paper: ``column``, ``text``, or a length such as
     ``84mm``.
     """
     check_drawing()
     points = None if width is None else points_of(width, PAPER)
-    run = open_run(folder)
+    places = [folder] if isinstance(folder, str | os.PathLike) else list(folder)
+    runs = {name: open_run(path) for name, path in run_names(places).items()}
+    if len(runs) > 1 and out is None:
+        raise MetaevalError("figures of several runs need a folder of their own; give it with --out")
+    run = next(iter(runs.values()))
     target = run.folder / "figures" if out is None else Path(out)
-    figures = {figure.sheet.name: figure for figure in figures_of_run(run, names=names, first=first)}
+
+    def made(names: Sequence[str] = ()) -> Sequence[Figure]:
+        if len(runs) > 1:
+            return figures_of_runs(runs, names=names, first=first)
+        return figures_of_run(run, names=names, first=first)
+
+    figures = {figure.sheet.name: figure for figure in made(names)}
+    which = f"the run in {run.folder} has" if len(runs) == 1 else "the runs have"
     if not names and not figures:
-        raise MetaevalError(f"the run in {run.folder} has no data for a figure")
+        raise MetaevalError(f"{which} no data for a figure")
     if lacking := [name for name in names if name not in figures]:
-        have = [figure.sheet.name for figure in figures_of_run(run)]
-        one_of(lacking[0], have, f"the run in {run.folder} has no data for a figure")
+        one_of(lacking[0], [figure.sheet.name for figure in made()], f"{which} no data for a figure")
     written = []
     for name, figure in figures.items():
         for suffix in dict.fromkeys(suffixes):

@@ -184,7 +184,9 @@ def plan_for(scored: Scored[Any], judge: str, aspect: str, how: Planning) -> Lab
     if not len(units):
         raise MetaevalError(f"{judge} has no score for {aspect!r}")
     weights = np.full(len(units), 1 / len(units))
-    above, below = f"{judge} replaces a person (ε = {epsilon:g})", f"{judge} does not replace a person"
+    above, below = (
+        f"on them, {judge} is {word} a person (ε = {epsilon:g})" for word in ("as good as", "worse than")
+    )
     scale = scored.scale.of(aspect)
     rule = "accuracy" if scale.labels else "rmse"
     if better:
@@ -236,8 +238,9 @@ def planning_sheet(
         notes.append(f"{skipped} units were skipped; for them, {replaced}.")
     if plan.rule != "mean":
         notes.append(
-            "The value is ε less the mean advantage of a person over the judge. metaeval replace asks more: "
-            "would it hold for other people and users? It may need more labels where this is decided."
+            "The value is ε less the mean advantage of a person over the judge, on these units. "
+            "metaeval replace and audit ask whether it would hold for other people and users, too: they may "
+            "say no, or leave open, what is decided here."
         )
     row = {"aspect": plan.aspect, "n_units": len(plan.units), **asdict(answer)}
     return Sheet("plan", "What to label next?", pd.DataFrame([row]), _PLAN_COLUMNS, tuple(notes))

@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import metaeval as me
+from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
 from tests.llm.server import Act, serving
 from tests.tiny import write_study
@@ -79,3 +81,35 @@ def test_the_costs_of_texts_add_up_to_what_the_server_counted(
             of_judges = scores.groupby("evaluator", observed=True)["usd"].sum()
             assert of_judges[alone.index].tolist() == pytest.approx(alone.tolist())
             assert (alone.sum() > 1.001 * ledger.usd) == (costs["shared"] > 0).any()
+
+
+def test_people_cost_what_the_study_says(tmp_path: Path) -> None:
+    """No reply tells what a person costs; a judge's price is never stated here."""
+    study = {
+        "dataset": "data/sample",
+        "evaluators": {
+            "one": "Annotator('1')",
+            "judge": "Judge('simulated/mini')",
+            "other": "Annotator('2')",
+        },
+        "aspects": ["accuracy"],
+        "truth": "User()",
+        "costs": {"one": "0.111 per unit", "Annotator('2')": "2 per unit"},
+        "bootstrap": None,
+        "tests": None,
+        "details": False,
+    }
+    me.run(study, tmp_path / "run")
+    paid = pd.read_csv(tmp_path / "run" / "cost.csv").set_index("evaluator")
+    assert paid.loc["one", ["texts", "usd_per_text", "usd"]].tolist() == pytest.approx(
+        [528, 0.111, 528 * 0.111]
+    )
+    assert paid.loc["other", "usd_per_text"] == 2
+    assert "$0.111" in (tmp_path / "run" / "leaderboard.md").read_text().replace("\\", "")
+    for costs, message in (
+        ({"nobody": "1 per unit"}, "there is no evaluator 'nobody'"),
+        ({"judge": "1 per unit"}, "judge asks a model, whose replies say what it costs"),
+        ({"one": "1 USD"}, "'1 USD' is no price; write USD per unit"),
+    ):
+        with pytest.raises(MetaevalError, match=message):
+            me.run({**study, "costs": costs}, tmp_path / "other")

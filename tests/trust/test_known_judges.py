@@ -117,8 +117,8 @@ def test_replace(runs: Path, judge: str, run: str, said: str) -> None:
             "decided for these units: b is better than a",
         ),  # at the price of more labels
         ("peer", ("b", "a"), "all", "decided for these units: b is better than a"),
-        ("good", None, "all", "decided for these units: good replaces a person"),
-        ("biased", None, "all", "decided for these units: biased does not replace a person"),
+        ("good", None, "all", "decided for these units: on them, good is as good as a person"),
+        ("biased", None, "all", "decided for these units: on them, biased is worse than a person"),
         ("good", None, "easy", "not decided: "),
     ],
 )

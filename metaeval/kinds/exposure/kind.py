@@ -18,13 +18,13 @@ from metaeval.engine.sheet import Sheet
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, USER, WEIGHT, LogSet
 from metaeval.kinds.exposure.judge import DISCARD
-from metaeval.kinds.exposure.measures import ALL, BIN, IPS, NONE, PAIR_AUC, UNITS, PairCells
+from metaeval.kinds.exposure.measures import ALL, BIN, BY_FIELD, IPS, NONE, PAIR_AUC, UNITS, PairCells
 from metaeval.kinds.exposure.off_policy.policies import policy_place
 from metaeval.kinds.exposure.pairs import pairs_of_study
 from metaeval.kinds.exposure.recommenders.transport import check
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.kind import KindTable, Scored, StudyKind
+from metaeval.kinds.kind import KindTable, Ordering, Scored, StudyKind
 from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.registry import ShortNames, variants_of
 from metaeval.kinds.study import unknown_word
@@ -66,6 +66,11 @@ class ExposureKind(StudyKind):
     def resolve(self, study: ExposureStudy, data: LogSet) -> ExposureStudy:
         """Fill in variants of ablations, the rule on evidence, and the cell that orders the leaderboard."""
         _check(study, data)
+        if study.by is not None:
+            try:
+                self.column(data, study.by)
+            except MetaevalError as error:
+                raise study.error(str(error), "by") from error
         order, weighted = study.order_by, data.table["weight"].notna().all()
         if order.weighting == IPS and not weighted:
             message = "not every pair has a weight; make pairs with propensities, or set weighting: none"
@@ -85,6 +90,12 @@ class ExposureKind(StudyKind):
     def cells(self, scored: ExposureScored) -> PairCells:
         """Measure PairAUC and RJS."""
         return PairCells(scored)
+
+    def ordering(self, scored: ExposureScored, names: Sequence[str]) -> Iterator[tuple[str, Ordering]]:
+        """Say whether judges order recommenders as their Recall does, where the log has lists of any."""
+        from metaeval.kinds.exposure.recommenders.link import ordering
+
+        return ordering(scored, names)
 
     def words(self, scored: ExposureScored) -> dict[str, str]:
         """Explain pairs, their weights and their measures."""
@@ -112,7 +123,7 @@ class ExposureKind(StudyKind):
         from metaeval.kinds.exposure.recommenders.values import RECOMMENDERS
 
         return (
-            *(UNITS, PAIR_AUC, ABLATIONS, EVIDENCE_TABLE, INVENTED_TABLE),
+            *(UNITS, PAIR_AUC, BY_FIELD, ABLATIONS, EVIDENCE_TABLE, INVENTED_TABLE),
             *(*LOG_TABLES, OFF_POLICY, POLICY_OVERLAP),
             *(RECOMMENDERS, CALIBRATION, POINTS, TRANSPORT),
             *(charts.BIAS, charts.BY_BIN, charts.CURVE),
@@ -197,6 +208,9 @@ def _check(study: ExposureStudy, data: LogSet) -> None:
             f"the truth is User(), the user's own log",
             "truth",
         )
+    online = study.recommenders.online
+    if online is not None and not Path(online).is_file():
+        raise study.error(f"there is no table of online values {online!r}", "recommenders", "online")
     if study.margin is None:
         return
     if data.runs is None:

@@ -34,7 +34,8 @@ from metaeval.kinds.exposure.judge import WEIGHT as BY_SHARE
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats
-from metaeval.stats.resampling.cluster_sums import ratio
+from metaeval.stats.resampling.bootstrap import each
+from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 from metaeval.stats.weighted.sums import Clusters
 
 Ties = Literal["wrong", "half", "drop"]
@@ -240,6 +241,46 @@ PAIR_AUC = KindTable(
         ),
         "RJS = 2 PairAUC - 1, users weighted by the sum of their weights; users alike: its mean over users.",
         "Bin: the popularity quantile of both items, 0 for the most popular.",
+        INTERVALS,
+    ),
+)
+
+
+def by_field_table(scored: ExposureScored) -> pd.DataFrame | None:
+    """Return PairAUC by evaluator and value of the field that the study names; weighted, if that is known."""
+    if (by := scored.study.by) is None:
+        return None
+    cells, column = scored.cells, scored.kind.column(scored.data, by)
+    keys = [key for key in column if key != "category"]
+    of_unit = cells.table[keys].astype(str).merge(column.drop_duplicates(keys), "left", keys)["category"]
+    weighting, measure = cells.weightings[0], next(iter(cells.measures.values()))
+    rows: list[dict[str, Any]] = []
+    for value in sorted(of_unit.dropna().unique()):
+        use = cells.use(f"{ALL}, {weighting}") & (of_unit == value).to_numpy()
+        if not use.any():
+            continue
+        units = cells.weighed(use, weighting)
+        statistic = ClusterSums(units.sums(measure), measure.of_sums)
+        found = each(cells.estimate(statistic, units.clusters.n, measure.bounds))
+        counts = {"n_pairs": len(cells.table.loc[use, [*KEYS[:2]]].drop_duplicates())}
+        counts |= {"n_users": units.clusters.n}
+        for name, auc in zip(cells.evaluators, found, strict=True):
+            ends = dict(zip(ESTIMATES, (auc.value, auc.low, auc.high), strict=True))
+            rows.append({"evaluator": name, "field": by, "value": value, **ends, **counts})
+    return pd.DataFrame(rows)
+
+
+BY_FIELD = KindTable(
+    "pair_auc_by.csv",
+    "Agreement by a field of users or pairs",
+    (
+        *columns("text", evaluator="Evaluator", field="", value="Value"),
+        Column("estimate", "PairAUC", "decimal", "ci_low", "ci_high"),
+        *columns("count", n_pairs="Pairs", n_users="Users"),
+    ),
+    by_field_table,
+    lambda scored, frame: (
+        f"By {frame['field'].iloc[0]}. Pairs weigh what they weigh among all, where they have weights.",
         INTERVALS,
     ),
 )

@@ -143,6 +143,10 @@ class RecommenderOptions(Options):
     """Weights above which a row is left out; IPS, SNIPS and DR are given once more with each."""
     held_out: Annotated[float, Field(gt=0, le=1, description="a number above 0 and 1 at most")] = 1.0
     """The share of each user's rows, the latest ones, that no recommender was made with."""
+    baseline: Line | None = None
+    """The recommender whose value is taken off the others'; the best, if left out."""
+    online: Line | None = None
+    """A table of what recommenders reached online: ``system``, and a column per number."""
     seed: Seed = 0
     """Of the rows that are held out where the log has no times."""
 
@@ -177,6 +181,8 @@ class ExposureStudy(Study):
     propensity: PropensityOptions = PropensityOptions()
     synthesis: SynthesisOptions = SynthesisOptions()
     recommenders: RecommenderOptions = RecommenderOptions()
+    by: Line | None = None
+    """A field of users, or a column of the pairs, whose values have a PairAUC each."""
     margin: Annotated[float, Field(gt=0, description="a number above 0")] | None = None
     """The largest error of a map to Recall that does not matter; without it no transport is audited."""
     transport: Annotated[list[Line], Distinct] = Field(default_factory=lambda: ["popularity"])

@@ -13,10 +13,10 @@ from metaeval.base.records import FIRST, SECOND
 from metaeval.data.labels import VERDICTS
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.sheet import Sheet
-from metaeval.kinds.kind import KindTable, Scored, StudyKind
+from metaeval.kinds.kind import KindTable, Ordering, Scored, StudyKind
 from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.slates.data.loading import load
-from metaeval.kinds.slates.data.sampling import UTILITIES
+from metaeval.kinds.slates.data.sampling import UNORDERED, UTILITIES
 from metaeval.kinds.slates.data.slate_set import (
     ASKED,
     ITEM,
@@ -134,6 +134,12 @@ class SlatesKind(StudyKind):
         del scored
         return ()
 
+    def ordering(self, scored: SlatesScored, names: Sequence[str]) -> Iterator[tuple[str, Ordering]]:
+        """Say how much of what chance loses judges keep, by task, and which ranks they may have."""
+        from metaeval.kinds.slates.regret import ordering
+
+        return ordering(scored, names)
+
     def words(self, scored: SlatesScored) -> dict[str, str]:
         """Explain duels, their tasks and their measures."""
         return {
@@ -163,7 +169,10 @@ class SlatesKind(StudyKind):
             histories_text(data, data.slates[[USER, ITEM]]),
         )
         # What the utility of a slate is would tell a rater little.
-        asked = {**ASKED, **{t: text for t, text in data.tasks.items() if text != UTILITIES.get(t)}}
+        asked = {
+            **ASKED,
+            **{t: text for t, text in data.tasks.items() if text not in {UTILITIES.get(t), UNORDERED.get(t)}},
+        }
         return UnitView(
             (
                 *(UnitColumn(key, data.nouns[key], table[key].astype(str).tolist()) for key in KEYS),

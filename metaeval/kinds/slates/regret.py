@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from metaeval.engine.figure import COLOURS, Figure, first_choices
 from metaeval.engine.measures import MeasuredUnits
 from metaeval.engine.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet, columns, value_text
-from metaeval.kinds.kind import INTERVALS, KindTable
+from metaeval.kinds.kind import INTERVALS, SEEN, KindTable, Ordering
 from metaeval.kinds.slates.measures import (
     ACCURACY,
     REGRET,
@@ -109,6 +109,29 @@ BY_TASK = KindTable(
     regret_table,
     (_REGRET, _SKILL, P_NOTE, _ACCURACY, INTERVALS),
 )
+
+
+def ordering(scored: SlatesScored, names: Sequence[str]) -> Iterator[tuple[str, Ordering]]:
+    """Yield how judges order slates: the skill of their verdicts, at least `SEEN` of what chance loses."""
+    frame = scored.table(BY_TASK)
+    for name, own in frame[frame["evaluator"].isin(names)].groupby("evaluator", sort=False):
+        low, high = own["skill_low"].min(), own["skill_high"].min()  # of the task that goes worst
+        usable: Literal["yes", "no", "unknown"] = "yes" if low >= SEEN else "no" if high < SEEN else "unknown"
+        said = []
+        for row in own.to_dict("records"):
+            skill, *ends = (
+                value_text(round(row[f"skill{e}"], 2), "hundredths") for e in ("", "_low", "_high")
+            )
+            said.append(f"{row['task']} {skill} [{', '.join(ends)}]")
+        answer = f"skill {'; '.join(said)} (0: as by chance, 1: always the better slate)"
+        yield str(name), Ordering("Does it order slates as users do?", answer, _ORDERS[usable], usable)
+
+
+_ORDERS = {
+    "yes": f"it keeps {SEEN:.0%} or more of what a choice at random loses",
+    "no": f"it loses more than {1 - SEEN:.0%} of what a choice at random loses",
+    "unknown": f"whether it keeps {SEEN:.0%} of what a choice at random loses is open: more users decide",
+}
 
 
 def difficulty_table(scored: SlatesScored) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.engine.sheet import value_text
 from metaeval.runs.judge_trust import USES, Finding, Usable
@@ -21,7 +22,7 @@ from metaeval.trust.calibration.record import UNKNOWN as UNSAID
 from metaeval.trust.calibration.record import USABLE, Bands
 from metaeval.trust.calibration.sheets import CONFIDENCE, Calibrating
 from metaeval.trust.escalation import Escalating, escalating_sheets, stages
-from metaeval.trust.gate.drift import ALPHA, Drifting, drift_of
+from metaeval.trust.gate.drift import ALPHA, Drifting, anchor_units, drift_of
 from metaeval.trust.replacement_tables import ReplacingOptions, replacing_of
 
 if TYPE_CHECKING:
@@ -41,9 +42,49 @@ Found: TypeAlias = "Iterator[tuple[str, Finding]]"
 def finding(*said: str, reason: str = "", **uses: Usable | None) -> Finding:
     """Return a finding: its question, its answer, its effect, the command that shows more, and its uses."""
     facts = dict(zip(("question", "answer", "effect", "more"), said, strict=True))
-    return Finding.model_validate(
-        {**facts, "reason": reason, "uses": {use: usable for use, usable in uses.items() if usable}}
-    )
+    known = {use: usable for use, usable in uses.items() if usable}
+    return Finding.model_validate({**facts, "reason": reason, "uses": known})
+
+
+def labels_needed(value: float, low: float, high: float, bound: float, n: float) -> int | None:
+    """Return how many more labels than ``n`` part an interval from a bound, if the value stays as it is.
+
+    The interval narrows with the root of the labels, of people like those that there are. None if the bound
+    is not within the interval, or no labels that anybody has would do.
+    """
+    if not low <= bound <= high or value == bound:
+        return None
+    end = high if bound > value else low
+    more = n * (((end - value) / (bound - value)) ** 2 - 1)
+    return max(1, round(more)) if more <= _MOST_LABELS * n else None
+
+
+def settled_by(one: Finding, needed: Iterable[int | None]) -> Finding:
+    """Return a finding with how many more labels settle all that it leaves open, where that is known."""
+    return one.model_copy(update={"labels": max(filter(None, needed), default=None)})
+
+
+_MOST_LABELS = 1_000  # times as many as there are
+
+
+def sufficiency(found: Sequence[Finding], more: str) -> Finding | None:
+    """Say of the uses that are open how many more labels would settle each; None if no use is."""
+    said = []
+    for use, does in USES.items():
+        open_ = [f for f in found if f.uses.get(use) == "unknown"]
+        if not open_ or any(f.uses.get(use) == "no" for f in found):
+            continue
+        needed = [f.labels for f in open_]
+        known = [n for n in needed if n is not None]
+        if None in needed:
+            said.append(f"{does}: {next(f.effect for f in open_ if f.labels is None)}")
+        else:
+            digits = max(0, len(str(max(known))) - 2)
+            said.append(f"{does}: about {round(max(known), -digits):,} more")
+    if not said:
+        return None
+    effect = "the numbers hold if estimates stay as they are, and new labels are of people like these"
+    return finding("How many more labels would settle what is open?", "; ".join(said), effect, more)
 
 
 class Unchecked(NamedTuple):
@@ -91,6 +132,7 @@ def each(rows: Iterable[tuple[str, str]]) -> str:
 
 def span(name: str, values: Sequence[tuple[str, float, float, float]]) -> str:
     """Return the value and the interval of each aspect; of more than two, of the lowest and the highest."""
+    values = [value for value in values if not np.isnan(value[1])]
     if len(values) <= 2:
         return each((aspect, f"{name} {spread(*value)}") for aspect, *value in values)
     by_value = sorted(values, key=lambda of: np.nan_to_num(of[1], nan=-2.0))
@@ -117,7 +159,11 @@ GATE: Mapping[Usable, str] = {
     "unknown": "more labels decide; until then people look at what it stops",
 }
 """What agreement on single units does to a gate."""
-AGREES: Mapping[Usable, str] = {"yes": "enough", "no": "too little", "unknown": "maybe enough"}
+AGREES: Mapping[Usable, str] = {
+    "yes": "agrees enough",
+    "no": "agrees too little",
+    "unknown": "may agree enough",
+}
 
 
 def _sheets(sheets: Sequence[Sheet | None]) -> dict[str, pd.DataFrame]:
@@ -134,11 +180,15 @@ def agreement(at: Looking) -> Found:
         worst = min(rows, key=lambda r: np.nan_to_num(r["low"], nan=-2.0))
         least = f"least on {worst['aspect']}: " if len(rows) > 1 else ""
         value = spread(worst["estimate"], worst["low"], worst["high"])
-        reason = f"it agrees {AGREES[usable]} with people ({least}{worst['by']} {value})"
+        reason = f"it {AGREES[usable]} with people ({least}{worst['by']} {value})"
         values = own.groupby("by", sort=False)[["aspect", "estimate", "low", "high"]]
         answer = "; ".join(span(str(by), [*of.itertuples(index=False, name=None)]) for by, of in values)
         said = ("Does it agree with people on single units?", answer)
-        yield str(name), finding(*said, GATE[usable], more, reason=reason, gate=usable)
+        needed = [
+            labels_needed(r["estimate"], r["low"], r["high"], Bands().usable, r["n_units"]) for r in rows
+        ]
+        one = finding(*said, GATE[usable], more, reason=reason, gate=usable)
+        yield str(name), settled_by(one, needed)
         if CONFIDENCE in made:
             sure = made[CONFIDENCE][made[CONFIDENCE]["evaluator"] == name]
             answer = each(zip(sure["aspect"], sure["verdict"], strict=True))
@@ -148,7 +198,7 @@ def agreement(at: Looking) -> Found:
 
 _REPLACES: Mapping[str, tuple[Usable, str]] = {
     "yes": ("yes", "its ratings may stand for a person's"),
-    "no": ("no", "its ratings may not be counted among people's"),
+    "no": ("no", "its ratings may not be counted among people's; plan asks about these units alone"),
     "undecided": ("unknown", "more labels decide"),
     "unknown": ("unknown", "its ratings may not be counted among people's yet"),
 }
@@ -190,7 +240,9 @@ def like_people(at: Looking) -> Found:
         reason = each(zip(deciding["aspect"], deciding["verdict"], strict=True))
         effect = "; ".join(dict.fromkeys(_REPLACES[r][1] for r in deciding["replaces"]))
         short = [_SHORT.get(r, verdict) for r, verdict in zip(own["replaces"], own["verdict"], strict=True)]
-        answer = f"{each(zip(own['aspect'], short, strict=True))} ({_span('ρ', own, 'advantage')})"
+        answer = "; ".join(
+            filter(None, (each(zip(own["aspect"], short, strict=True)), _span("ρ", own, "advantage")))
+        )
         yield str(name), finding(_AS_GOOD, answer, effect, more, reason=reason, replace=usable)
         yield str(name), people
 
@@ -296,6 +348,7 @@ def drifted(at: Looking, old: OpenRun) -> Found:
     """Say whether each judge drifted since another run."""
     known = tuple(name for name in at.judges if name in old.scores.evaluators)
     made = drift_of.make(old, at.run, Drifting(evaluators=known))
+    yield from _anchors(at, old, known)
     for name, own in _sheets(made.sheets)["drift"].groupby("evaluator", sort=False):
         moved = bool((own["judge_p"] <= ALPHA).any())
         answer = each(zip(own["aspect"], own["verdict"], strict=True))
@@ -311,5 +364,31 @@ def drifted(at: Looking, old: OpenRun) -> Found:
                 more,
                 reason=reason,
                 gate="no" if moved else None,
+            ),
+        )
+
+
+def _anchors(at: Looking, old: OpenRun, judges: Sequence[str]) -> Found:
+    """Say how many texts both runs have, and how many of them the judge was asked about anew."""
+    anchors = anchor_units(old, at.run)
+    keys = list(anchors)
+    frames = [run.scores.frame for run in (old, at.run)]
+    for name in judges:
+        own = [f[f["evaluator"] == name].reindex(columns=[*keys, "aspect", "call"]) for f in frames]
+        both = own[0].astype(str).merge(own[1].astype(str), on=[*keys, "aspect"], suffixes=("_then", ""))
+        both = both.merge(anchors.drop_duplicates(), on=keys)
+        calls = both.drop_duplicates(keys)
+        asked = calls["call"].isin(["", "nan", "None"]).to_numpy() == 0
+        same = int((asked & (calls["call"] == calls["call_then"]).to_numpy()).sum())
+        kept = f"; {same:,} of them have the reply of then, from the store" if same else ""
+        yield (
+            name,
+            finding(
+                "Which texts do both runs have (anchors)?",
+                f"{counted(len(calls), 'anchor')}{kept}",
+                "drift cannot be seen on replies that are those of then: judge them anew, with another store"
+                if same
+                else "what changed on them is the judge; choose them like the other texts",
+                f"metaeval drift {old.folder} {at.run.folder}",
             ),
         )

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from metaeval.base.counts import counted, plural_of
+from metaeval.kinds.kind import CONTRARY, SEEN
 from metaeval.runs.judge_trust import Finding, Usable
 from metaeval.stats.resampling.significance import holm
-from metaeval.trust.auditing.findings import UNKNOWN, each, every, finding, span, spread
+from metaeval.trust.auditing.findings import (
+    UNKNOWN,
+    each,
+    every,
+    finding,
+    labels_needed,
+    settled_by,
+    span,
+    spread,
+)
 
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats
@@ -20,8 +31,6 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 WORTH = 0.05
 """The share of labels from which on it is worth to save them."""
-CONTRARY, SEEN = 0.05, 0.5
-"""The share of decided pairs that may be the other way round, and of people's pairs that must be seen."""
 _MOST_GROUPS = 200
 
 
@@ -41,6 +50,7 @@ def worth(units: Sequence[Correcting], more: str, seed: int) -> Iterator[Finding
     values: list[tuple[str, float, float, float]] = []
     reasons: list[str] = []
     answers: list[Usable] = []
+    needed: list[int | None] = []
     for case in kept:
         if case.refused == "few" or case.sample.rated.sum() < 2:
             reasons.append(case.why)
@@ -51,9 +61,11 @@ def worth(units: Sequence[Correcting], more: str, seed: int) -> Iterator[Finding
         values.append((case.aspect, *value))
         saved = [max(end, 0.0) ** 2 for end in value[1:]]
         reasons.append(f"{_worth(values[-1:])} (r {spread(*value)})")
+        n = float(case.sample.rated.sum())
+        needed.append(labels_needed(*value, math.sqrt(WORTH), n))
         answers.append("yes" if saved[0] >= WORTH else "no" if saved[1] < WORTH else "unknown")
     usable = every(answers)
-    yield finding(
+    one = finding(
         "What are its scores worth in labels?",
         f"{span('r', values)}; {_worth(values)}" if values else "; ".join(dict.fromkeys(reasons)),
         _SAVES[usable],
@@ -61,13 +73,14 @@ def worth(units: Sequence[Correcting], more: str, seed: int) -> Iterator[Finding
         reason=next(why for why, answer in zip(reasons, answers, strict=True) if answer == usable),
         labels=usable,
     )
+    yield settled_by(one, needed)
 
 
 def _worth(values: Sequence[tuple[str, float, float, float]]) -> str:
-    """Say what labels are worth with scores of such correlations: 1 / (1 − r²) labels each."""
+    """Say how many labels alone do as much as 100 with scores of such correlations: 1 / (1 − r²) each."""
     many = sorted(100 / max(1 - max(r, 0.0) ** 2, 0.001) for _, r, _, _ in values)
     ends = dict.fromkeys(f"{n:,.0f}" for n in (many[0], many[-1]))
-    return f"100 labels with its scores are worth {' to '.join(ends)}"
+    return f"100 labels and its scores do as much as {' to '.join(ends)} labels alone"
 
 
 _SAVES: Mapping[Usable, str] = {
@@ -88,6 +101,8 @@ class _Order(NamedTuple):
     """Whom the judge puts first."""
     top: str
     """How far people's first and second are apart, and whether that is decided."""
+    labels: int | None
+    """How many more labels would decide that, if they do not."""
 
     @property
     def usable(self) -> Usable:
@@ -123,7 +138,8 @@ def _order(case: Correcting) -> _Order:
     told, alike, contrary = (int(v.sum()) for v in (a != 0, (a == b) & (a != 0), a * b < 0))
     first = "it has people's first" if top == best else f"it puts {case.groups[top]} first"
     apart = f"{left} rank 1 vs 2 ({case.groups[best]} − {case.groups[second]}: {spread(*ends)})"
-    return _Order(len(one), told, alike, contrary, first, apart)
+    needed = labels_needed(ends[0], ends[1], ends[2], 0.0, float(case.sample.rated.sum()))
+    return _Order(len(one), told, alike, contrary, first, apart, needed)
 
 
 def order(cases: Sequence[Correcting], worth_it: Usable, more: str) -> Iterator[Finding]:
@@ -144,7 +160,7 @@ def order(cases: Sequence[Correcting], worth_it: Usable, more: str) -> Iterator[
     total = orders[0]._replace(pairs=pairs, told=told, alike=alike, contrary=contrary).words(noun)
     on = f"on {cases[worst].aspect}, " if usable != "yes" and len(cases) > 1 else ""
     first = each((case.aspect, one.first) for case, one in zip(cases, orders, strict=True))
-    yield finding(
+    said = finding(
         f"Does it order {noun} as people do?",
         f"{total}; {counted(pairs - told, 'pair')} they do not tell apart" if told else total,
         f"{first}; {orders[worst].top}",
@@ -152,3 +168,4 @@ def order(cases: Sequence[Correcting], worth_it: Usable, more: str) -> Iterator[
         reason=f"{on}{orders[worst].words(noun)}" if on else total,
         leaderboard=usable,
     )
+    yield settled_by(said, [one.labels for one in orders])

@@ -98,10 +98,13 @@ def audit_of_run(run: OpenRun, how: Auditing, old: OpenRun | None = None) -> Jud
     if is_rated(run.record.study.kind):
         at = Looking(run, names, aspects_in(run.truth, how.aspects), how.resamples, how.seed, lacking)
         found += _of_ratings(at, old)
+        enough = functools.partial(at.more, "plan")
     else:
         lacking.append(ONE_RATER)
         more = f"metaeval details {run.folder}"
         found += of_pairs(verdicts_of_run(run), names, more, how.resamples, how.seed)
+        found += _by_kind(run, names, more)
+        enough = functools.partial(_same, more)
     data, record = run.record.data, run.record
     known = run.truth[run.truth["rating"].notna()]
     truth = {*map(str, made_of(record.truth.spec).annotators)}
@@ -114,7 +117,7 @@ def audit_of_run(run: OpenRun, how: Auditing, old: OpenRun | None = None) -> Jud
     )
     costs, board = costs_of(run.scores).set_index("evaluator"), record.named(run.board)
     return JudgeAudit(
-        _trust(found, {name: board.label(name) for name in names}),
+        _trust([*found, *_open(found, names, enough)], {name: board.label(name) for name in names}),
         rests,
         [*_unchecked(run, names, costs, old), *lacking],
         [_configuration(run, name, costs) for name in names],
@@ -155,6 +158,26 @@ def _by_labels(at: Looking) -> Found:
         yield from ((name, one) for one in (*labels, *order(systems, labels[-1].uses["labels"], more)))
 
 
+def _open(
+    found: Sequence[tuple[str, Finding]], names: Sequence[str], more: Callable[[str], str]
+) -> list[tuple[str, Finding]]:
+    """Say of each judge how many more labels would settle what is open."""
+    sides = {name: [f for n, f in found if n == name] for name in names}
+    made = {name: findings.sufficiency(own, more(name)) for name, own in sides.items()}
+    return [(name, one) for name, one in made.items() if one]
+
+
+def _same(more: str, _judge: str) -> str:
+    return more
+
+
+def _by_kind(run: OpenRun, names: Sequence[str], more: str) -> Found:
+    """Say whether judges of a kind without ratings order what they compare, as the kind's tables say."""
+    for name, one in kind_named(run.record.study.kind).ordering(run.scored, names):
+        said = one.question, one.answer, one.effect, more
+        yield name, findings.finding(*said, reason=one.answer, leaderboard=one.usable)
+
+
 def audit_of_file(path: Path, how: Auditing) -> JudgeAudit:
     """Return what is found of the verdicts in a file, which holds gold preferences."""
     verdicts = read_verdicts(path)
@@ -171,6 +194,7 @@ def audit_of_file(path: Path, how: Auditing) -> JudgeAudit:
     key = pair_keys(verdicts)[0]
     pairs = len(verdicts[[*pair_keys(verdicts), FIRST, SECOND]].drop_duplicates())
     rests = f"Rests on {_counted(verdicts, key, noun(key))} and {counted(pairs, 'pair')}, from {path.name}."
+    found += _open(found, names, functools.partial(_same, more))
     return JudgeAudit(_trust(found, dict(zip(names, names, strict=True))), rests, _OF_FILE, [], REAL)
 
 
@@ -198,8 +222,9 @@ def _judges(run: OpenRun, wanted: Sequence[str]) -> list[str]:
     kinds = (Kind.BASELINE, Kind.ANNOTATOR, Kind.ENSEMBLE)
     names = run.judges or [name for name in known if run.scores.kinds.get(name) not in kinds]
     if not names or len(names) > _MOST:
-        have = f"{len(names):,} evaluators are none of people" if names else "the run has no judge"
-        raise MetaevalError(f"{have}; name those that are audited with --judge ({', '.join(known)})")
+        have = f"the run has no judge, and {len(names):,} other tools" if names else "the run has no judge"
+        shown = [*known[:_MOST], *(["…"] if len(known) > _MOST else [])]
+        raise MetaevalError(f"{have}; name those that are audited with --judge ({', '.join(shown)})")
     return names
 
 
@@ -235,7 +260,8 @@ def _unchecked(
             )
             yield Unchecked(f"{what}{others}", line, _cost(run, lacking, costs))
     if old is None:
-        yield Unchecked("drift: no older run", f"metaeval audit OLD {run.folder}", _cost(run, names, costs))
+        how = "judge some of these texts anew, as anchors, with another store; metaeval audit OLD NEW"
+        yield Unchecked("drift: no older run", how, _cost(run, names, costs))
 
 
 def _cost(run: OpenRun, names: Sequence[str], costs: pd.DataFrame) -> str:

@@ -16,7 +16,16 @@ from metaeval.runs.record import MUCH
 from metaeval.stats.regression.correction import LabelledSample
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, TOO_FEW
 from metaeval.stats.weighted.sums import Clusters
-from metaeval.trust.auditing.findings import AGREES, GATE, UNKNOWN, finding, spread, usable_by
+from metaeval.trust.auditing.findings import (
+    AGREES,
+    GATE,
+    UNKNOWN,
+    finding,
+    labels_needed,
+    settled_by,
+    spread,
+    usable_by,
+)
 from metaeval.trust.auditing.order import order, worth
 from metaeval.trust.calibration.record import Bands
 from metaeval.trust.correction import Correcting
@@ -103,9 +112,10 @@ def _found(row: pd.Series[Any], of: str, more: str, n_clusters: int) -> Iterator
     twice = not np.isnan(row["right_both"])
     both = f"; {row['right_both']:,.0f} of {row['pairs']:,} right in both orders" if twice else ""
     answer = f"κ {spread(*kappa)}, accuracy {accuracy}{both}"
-    reason = f"it agrees {AGREES[usable]} with people{of} (κ {spread(*kappa)})"
+    reason = f"it {AGREES[usable]} with people{of} (κ {spread(*kappa)})"
     question = f"Does it agree with people on single pairs{of}?"
-    yield finding(question, answer, GATE[usable], more, reason=reason, gate=usable)
+    needed = labels_needed(kappa[0], kappa[1], kappa[2], Bands().usable, float(row["pairs"]))
+    yield settled_by(finding(question, answer, GATE[usable], more, reason=reason, gate=usable), [needed])
     first = [float(row[f"first_share{end}"]) for end in ("", "_low", "_high")]
     if twice and np.isfinite(first[1]):
         leans = not first[1] <= 0.5 <= first[2]

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from metaeval.kinds.exposure.commands import make_pairs
 from metaeval.kinds.exposure.data.loading import save
 from metaeval.trust.calibration.calibrating import calibration_of
 from metaeval.trust.calibration.sheets import Calibrating
+from tests.conftest import ROOT
 from tests.study.test_report import payload_of
 
 STUDY = """\
@@ -200,3 +202,45 @@ def test_calibrate_measures_the_confidence_of_verdicts_alone(place, tmp_path):
     assert "reliability" in {figure["name"] for figure in payload_of(run / "report.html")["figures"]}
     with pytest.raises(MetaevalError, match="this takes ratings"):
         calibration_of(run, Calibrating(evaluators=("coin",)))
+
+
+def test_a_field_of_users_parts_agreement_and_online_values_are_a_target(tmp_path: Path) -> None:
+    """Of users who click what is popular, and others: the values of all pairs are their mean by weight."""
+    place = shutil.copytree(ROOT / "data" / "exposure", tmp_path / "log")
+    users = sorted(pd.read_csv(place / "log.csv")["user_id"].unique())
+    groups = pd.DataFrame(
+        {"user_id": users, "plan": ["free" if i % 3 else "paid" for i in range(len(users))]}
+    )
+    groups.to_csv(place / "profiles.csv", index=False)
+    online = tmp_path / "online.csv"
+    online.write_text(
+        "system,minutes\n" + "".join(f"taste-{n},{n * 10}\n" for n in range(1, 5)) + "random,1\n"
+    )
+    study = {
+        "kind": "exposure",
+        "dataset": str(place),
+        "evaluators": ["Popularity()"],
+        "by": "plan",
+        "recommenders": {"measures": ["Recall"], "estimators": ["ips"], "online": str(online)},
+        "bootstrap": {"resamples": 200},
+        "tests": None,
+    }
+    me.run(study, tmp_path / "run")
+    by = pd.read_csv(tmp_path / "run" / "pair_auc_by.csv").set_index("value")
+    assert by["n_users"].to_dict() == {"free": by["n_users"]["free"], "paid": by["n_users"]["paid"]}
+    whole = pd.read_csv(tmp_path / "run" / "pair_auc.csv").iloc[0]
+    assert by["n_pairs"].sum() == whole["n_pairs"]
+    assert by["estimate"].min() < whole["estimate"] < by["estimate"].max()
+    links = pd.read_csv(tmp_path / "run" / "calibration.csv").set_index(["measure", "estimator"])
+    assert set(links.index) == {("Recall@20", "ips"), ("minutes", "online")}
+    own = links.loc["minutes", "online"]
+    assert (own["n_systems"], own["n_refused"]) == (5, 0)
+    points = pd.read_csv(tmp_path / "run" / "calibration_points.csv")
+    assert points[points["estimator"] == "online"].set_index("system")["target"]["taste-3"] == 30
+    with pytest.raises(MetaevalError, match="has no column 'plam'; did you mean 'plan'"):
+        me.run({**study, "by": "plam"}, tmp_path / "other")
+    online.write_text("system,minutes\nnobody,3\n")
+    with pytest.raises(
+        MetaevalError, match=r"online.csv: no recommender that can be measured is called 'nobody'"
+    ):
+        me.run(study, tmp_path / "other")

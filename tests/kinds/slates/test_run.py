@@ -97,6 +97,33 @@ def test_details_and_figures_of_a_finished_run(place: Path, capsys: pytest.Captu
     } <= names
 
 
+def test_a_figure_of_several_runs_has_a_panel_per_data_set(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = shutil.copytree(place / "data", tmp_path / "other")
+    about = (other / "dataset.yaml").read_text(encoding="utf-8")
+    (other / "dataset.yaml").write_text(about.replace("name: slates", "name: music"), encoding="utf-8")
+    study = STUDY.format(data=other, store=place / "store.sqlite").replace("[T1, T3]", "[T3]")
+    (tmp_path / "s.yaml").write_text(study, encoding="utf-8")
+    assert main(["run", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "run")]) == 0
+    runs = [str(place / "run"), str(tmp_path / "run")]
+    assert main(["figures", *runs]) == 2
+    assert "need a folder of their own; give it with --out" in capsys.readouterr().err
+    out = tmp_path / "figures"
+    assert main(["figures", *runs, "--out", str(out)]) == 0
+    rows = pd.read_csv(out / "regret_by_task.csv")
+    assert rows.groupby("dataset", sort=False)["task"].unique().map(list).to_dict() == {
+        "slates": ["T1", "T3"],
+        "music": ["T3"],
+    }
+    assert len(rows[rows["dataset"] == "music"]) == 6
+    for name in ("regret_by_task", "regret_against_coherence", "regret_by_difficulty", "coherence_by_judge"):
+        drawn = (out / f"{name}.svg").read_text(encoding="utf-8")
+        assert ">slates<" in drawn
+        # The first task is shown where one can be chosen, and one of the sets does not have it.
+        assert (">music<" in drawn) == (name == "regret_by_task")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -133,6 +133,9 @@ def test_two_audits_are_compared(runs: Path) -> None:
     assert then["Does it agree with people on single units?"].startswith("κ")
     assert then["Is it as good as a person?"].startswith("cannot be told")
     assert "Is it the judge that it was?" in then.index
+    assert then.index.str.startswith("Which texts do both runs have (anchors)?").any()
+    anchors = found.frame.set_index("question")["answer"]["Which texts do both runs have (anchors)?"]
+    assert anchors == "720 anchors"  # none was asked of a model, so none has the reply of then
     assert "drift: no older run" not in set(unchecked.frame["what"])
     assert [Path(run).name for run in configuration.frame["run"]] == ["one", "all"]
 

@@ -94,8 +94,8 @@ def test_labels_of_the_easy_units_alone_decide_nothing(run: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("noise", "said"),
     [
-        (0.0, "decided for these units: a replaces a person"),
-        (3.0, "decided for these units: a does not replace a person"),
+        (0.0, "decided for these units: on them, a is as good as a person"),
+        (3.0, "decided for these units: on them, a is worse than a person"),
     ],
 )
 def test_whether_a_judge_replaces_a_person(run: Path, tmp_path: Path, noise: float, said: str) -> None:

@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 
 from metaeval.analysis.agreement.reliability import without_lone_average
+from metaeval.base.records import PRICE
 from metaeval.engine.charts import OF_LEVEL, ROWS, interval_tooltip, layered, scale_of, times_hundred
 from metaeval.engine.figure import GREY, HUNDRED, PALETTE, SHAPES, largest
 from metaeval.engine.sheet import Column, value_text
@@ -30,6 +31,7 @@ _OPTIONS = (
     *("address", "temperature", "max_tokens", "parameters", "profile", "replicate", "reply", "attempts"),
     *("samples", "expected"),
 )
+_PRICED = "no model"
 FEWEST_PRICED = 3
 """Costs of which a figure is drawn: of two points a table says more."""
 
@@ -261,12 +263,14 @@ def cost_accuracy(
 ) -> pd.DataFrame | None:
     """Put each judge's cost beside its correlations, and mark the Pareto frontier.
 
-    There is one row per judge, aspect, level and coefficient, with ``cost`` of a text on all aspects (NaN in
+    There is one row per judge, or other evaluator of a stated price, aspect, level and coefficient, with
+    ``cost`` of a text on all aspects (NaN in
     ``costs`` where unknown), its ``unit`` (``usd``, or ``tokens`` where the price of fewer than two judges is
     known and not nothing), ``model``, ``way`` and ``frontier``: no judge that is as cheap or cheaper has a
     higher estimate. None is returned for fewer than three costs.
     """
-    names = judge_names(signatures)
+    priced = {name: (name, _PRICED) for name, of in signatures.items() if PRICE in of}
+    names = judge_names(signatures) | priced
     costs = costs.set_index("evaluator")
     # Models that cost nothing on your own server are told apart by their tokens.
     unit = "usd" if (costs["usd_per_text"].astype(float) > 0).sum() > 1 else "tokens"

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from metaeval.base.errors import DataError, one_of, sound
 from metaeval.base.progress import progress
 from metaeval.base.records import FIRST, SECOND
 from metaeval.base.spec import EvaluatorSpec
+from metaeval.data.tables.columns import number_column
+from metaeval.data.tables.table import read_table
 from metaeval.engine.sheet import Column, columns
 from metaeval.kinds.exposure.data.log_set import ITEM, KEYS, MATCHING, USER, WEIGHT
 from metaeval.kinds.exposure.propensity.tables import intervals_sentence
 from metaeval.kinds.exposure.recommenders.sums import Recommended, some
 from metaeval.kinds.exposure.recommenders.values import RECOMMENDERS
 from metaeval.kinds.exposure.scored import ExposureScored
-from metaeval.kinds.kind import KindTable
+from metaeval.kinds.kind import CONTRARY, SEEN, KindTable, Ordering
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import Estimator
 from metaeval.stats.regression.isotonic import isotonic, left_out, r_squared
@@ -30,6 +34,8 @@ from metaeval.stats.resampling.significance import holm
 from metaeval.stats.resampling.weights import one_thread
 from metaeval.stats.weighted.statistic import coefficients_of_means
 
+ONLINE = "online"
+"""What stands for the estimator of values that were measured online."""
 LEAST = 5
 """Recommenders from which a map is fitted."""
 _FITTED = 500  # resamples at most in which maps are fitted again
@@ -140,6 +146,36 @@ def out_of_fold(x: Floats, y: Floats) -> Floats:
     return r_squared(y, left_out(x, y))[None]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Online:
+    """What recommenders reached online: values that no user of the log changes."""
+
+    values: Floats
+    """Shape (systems,)."""
+    smooth: ClassVar = True
+
+    def at(self, weights: Floats) -> Floats:
+        """Return the values, shape (systems, columns)."""
+        return np.broadcast_to(self.values[:, None], (len(self.values), weights.shape[1]))
+
+
+def online_values(path: Path, systems: Sequence[str]) -> pd.DataFrame:
+    """Read one's own online values: a row per recommender, ``system``, and a column per number.
+
+    `DataError` is raised if a recommender is unknown or comes twice, or a cell is no number.
+    """
+    table = sound(read_table(path))
+    if "system" not in table.frame or len(table.frame.columns) < 2:
+        raise DataError(f"{path.name} needs a column 'system' and one or more columns of numbers")
+    names, named = table.frame["system"].astype(str), [str(c) for c in table.frame if c != "system"]
+    for name in names[names.duplicated()]:
+        raise DataError(f"{path.name} has {name!r} twice; give one row per recommender")
+    for name in names:
+        one_of(name, systems, f"{path.name}: no recommender that can be measured is called")
+    numbers = {c: sound(number_column(table, c)) for c in named}
+    return pd.DataFrame(numbers, index=pd.Index(names))
+
+
 class Link(NamedTuple):
     """What a judge's scores say of a target; coefficients are undefined where there is no map."""
 
@@ -186,8 +222,8 @@ def _why_not(
     n = int(there.sum())
     if n < LEAST:
         return "few_systems", f"{n} recommenders have a score and a target (at least {LEAST})"
-    full = int((y[there] >= _CEILING).sum())
-    if 2 * full >= n:
+    full = 0 if isinstance(target, Online) else int((y[there] >= _CEILING).sum())
+    if full and 2 * full >= n:
         return "saturated_target", f"{full} of {n} targets are {_CEILING:g} or more"
     flat: tuple[tuple[NoLink, str, Floats, Statistic], ...] = (
         ("flat_target", "targets", y, target),
@@ -230,6 +266,18 @@ def targets(recommended: Recommended, values: pd.DataFrame) -> Iterator[tuple[st
             yield measure, estimator, np.flatnonzero(own["value"].notna().to_numpy())
 
 
+def _goals(scored: ExposureScored, of: Recommended) -> Iterator[tuple[str, str, Ints, ClusterSums | Online]]:
+    """Yield what judges are mapped to: the measure, the estimator, systems that have it, and their values."""
+    for measure, estimator, systems in targets(of, scored.table(RECOMMENDERS)):
+        target = some(of.statistic(measure, estimator), systems)
+        yield f"{measure}@{of.options.k}", estimator.name, systems, target
+    if (file := of.options.online) is not None:
+        known = online_values(Path(file), of.systems).reindex(list(of.systems))
+        for name, values in known.items():
+            there = np.flatnonzero(values.notna().to_numpy())
+            yield str(name), ONLINE, there, Online(values.to_numpy(np.float64)[there])
+
+
 def fit_links(scored: ExposureScored) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Map every judge's scores of recommenders to each measure: a row per map, and one per recommender."""
     recommended, options = scored.recommended, scored.study.bootstrap
@@ -240,8 +288,7 @@ def fit_links(scored: ExposureScored) -> tuple[pd.DataFrame, pd.DataFrame]:
     n, every = len(recommended.users), len(recommended.systems)
     resampler = options.resampler(n) if options else None
     with progress("recommenders"):
-        for measure, estimator, systems in targets(recommended, scored.table(RECOMMENDERS)):
-            target = some(recommended.statistic(measure, estimator), systems)
+        for measure, estimator, systems, target in _goals(scored, recommended):
             target_ends = _ends(target, n, resampler)
             for name, judge in scored.once(judged_scores).items():
                 score = some(judge.statistic(), systems)
@@ -249,8 +296,8 @@ def fit_links(scored: ExposureScored) -> tuple[pd.DataFrame, pd.DataFrame]:
                 outside = np.isnan(fit.predicted) & ~np.isnan(fit.fitted)
                 about = {
                     "evaluator": name,
-                    "measure": f"{measure}@{recommended.options.k}",
-                    "estimator": estimator.name,
+                    "measure": measure,
+                    "estimator": estimator,
                 }
                 rows.append(
                     {
@@ -259,7 +306,7 @@ def fit_links(scored: ExposureScored) -> tuple[pd.DataFrame, pd.DataFrame]:
                         **fit.kendall.row("kendall"),
                         **fit.r2.row("r2"),
                         "n_systems": int((~np.isnan(fit.x + fit.y)).sum()),
-                        "n_refused": every - len(systems),
+                        "n_refused": 0 if estimator == ONLINE else every - len(systems),
                         "n_outside": np.nan if fit.reason else int(outside.sum()),
                         "reason": fit.reason,
                         "detail": fit.detail,
@@ -283,7 +330,12 @@ def fit_links(scored: ExposureScored) -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.DataFrame(rows), pd.concat(points, ignore_index=True)
 
 
-def _ends(statistic: ClusterSums, n_users: int, resampler: Resampler | None) -> tuple[Floats, Floats]:
+def _ends(
+    statistic: ClusterSums | Online, n_users: int, resampler: Resampler | None
+) -> tuple[Floats, Floats]:
+    if isinstance(statistic, Online):
+        nothing = np.full(len(statistic.values), np.nan)
+        return nothing, nothing
     if not statistic.by_cluster.shape[1]:
         return np.empty(0), np.empty(0)
     estimate = estimated(statistic, n_users, resampler, stretch=False)
@@ -298,6 +350,8 @@ def _notes(scored: ExposureScored, frame: pd.DataFrame) -> Iterator[str]:
         "recommenders with a score outside the range of the others; R² leaves them out."
     )
     yield "Propensities are fixed while users are resampled."
+    if (frame["estimator"] == ONLINE).any():
+        yield "Online: your own values, which are fixed, too: intervals are of the judges' scores alone."
     reasons = []
     for text, rows in frame[frame["detail"] != ""].groupby("detail", sort=False):
         judges = [str(judge) for judge in rows["evaluator"].unique()]
@@ -324,3 +378,38 @@ CALIBRATION = KindTable(
     lambda scored: scored.once(fit_links)[0],
     _notes,
 )
+
+
+def ordering(scored: ExposureScored, names: Sequence[str]) -> Iterator[tuple[str, Ordering]]:
+    """Yield how judges order recommenders: of the first measure, the values that are best known.
+
+    Two are told apart by users, or by a judge, if the intervals of their values do not meet.
+    """
+    points = scored.table(POINTS)
+    if points.empty:
+        return
+    first = points["measure"] == points["measure"].iloc[0]
+    first &= points["estimator"] == points["estimator"].iloc[0]
+    for name, own in points[first & points["evaluator"].isin(names)].groupby("evaluator", sort=False):
+        one, other = np.triu_indices(len(own), 1)
+        people, judge = (_apart(own, what)[one, other] for what in ("target", "score"))
+        alike, contrary = int(((people == judge) & (people != 0)).sum()), int((people * judge < 0).sum())
+        told = int((people != 0).sum())
+        by = f"{own['measure'].iloc[0]}, {own['estimator'].iloc[0]}"
+        usable: Literal["yes", "no", "unknown"] = "unknown"
+        if told and contrary > CONTRARY * (alike + contrary):
+            usable = "no"
+        elif told and alike >= SEEN * told:
+            usable = "yes"
+        decides = f"it decides {alike} alike, {contrary} the other way"
+        answer = f"of {told} pairs that users tell apart ({by}), {decides}"
+        ranks = own.assign(rank=(_apart(own, "score") < 0).sum(axis=1) + 1).sort_values("rank")
+        top = ", ".join(ranks.loc[ranks["rank"] == 1, "system"].astype(str))
+        effect = f"by its verdicts the best may be {top}"
+        yield str(name), Ordering("Does it order recommenders as users do?", answer, effect, usable)
+
+
+def _apart(points: pd.DataFrame, what: str) -> Floats:
+    """Return 1 where a row's interval lies above a column's, -1 where below, shape (systems, systems)."""
+    low, high = (points[f"{what}_{end}"].to_numpy(np.float64)[:, None] for end in ("low", "high"))
+    return np.asarray((low > high.T).astype(np.float64) - (high < low.T))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from metaeval.base.errors import one_of
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, columns
 from metaeval.kinds.exposure.data.log_set import PROPENSITY
@@ -29,7 +30,7 @@ from metaeval.stats.off_policy.estimators import (
     policy_sums,
     refusals,
 )
-from metaeval.stats.resampling.bootstrap import Estimate, estimated, refitted_interval
+from metaeval.stats.resampling.bootstrap import estimated, refitted_interval
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack
 from metaeval.stats.resampling.paired import paired_test
 from metaeval.stats.resampling.significance import holm
@@ -47,20 +48,24 @@ def recommenders_frame(
     """
     every, systems = recommended.every, recommended.systems
     statistics = [recommended.statistic(measure, estimator) for measure, estimator in every]
-    estimate = _estimate(recommended, statistics, intervals, refits)
     contradicted = contradiction(arrays_of(recommended.data, recommended.propensities))
     found = [overlap_with(recommended, system) for system in range(len(systems))]
     overlaps = [(sums, replace(overlap, contradicted=contradicted)) for sums, overlap in found]
     measured = np.isin(recommended.log.user[recommended.held.rows], recommended.users)
+    refused = [
+        [reasons(refusals(e, sums.weights[e.weighting], overlap)) for sums, overlap in overlaps]
+        for _, e in recommended.every
+    ]
+    compared = _compared(recommended, statistics, refused)
+    values, deltas = _estimates(recommended, statistics, compared, intervals, refits)
     rows: list[dict[str, Any]] = []
     for at, ((measure, estimator), statistic) in enumerate(zip(every, statistics, strict=True)):
         part = slice(at * len(systems), (at + 1) * len(systems))
-        why = [
-            reasons(refusals(estimator, sums.weights[estimator.weighting], overlap))
-            for sums, overlap in overlaps
-        ]
-        numbers = np.stack([estimate.value, estimate.low, estimate.high])[:, part]
-        numbers[:, [bool(reason) for reason in why]] = np.nan
+        why = refused[at]
+        numbers, less = (of[:, part] for of in (values, deltas))
+        withheld = np.array([bool(reason) for reason in why])
+        numbers[:, withheld] = np.nan
+        less[:, withheld | withheld[compared[at]] | (np.arange(len(systems)) == compared[at])] = np.nan
         p = np.full(len(systems), np.nan)
         if tests and intervals:
             p = _against_best(statistic, numbers[0], intervals)
@@ -71,6 +76,8 @@ def recommenders_frame(
                     "system": system,
                     "measure": f"{measure}@{recommended.options.k}",
                     **value_columns(estimator, numbers[:, s], weights, unshown, why[s]),
+                    **dict(zip(("delta", "delta_low", "delta_high"), less[:, s], strict=True)),
+                    "baseline": systems[compared[at]],
                     "p_best": p[s],
                     "n_users": int(recommended.lists.has_list[s].sum()),
                     "n_positives": int(recommended.liked[measured].sum()),
@@ -79,9 +86,30 @@ def recommenders_frame(
     return pd.DataFrame(rows)
 
 
-def _estimate(
-    recommended: Recommended, statistics: list[ClusterSums], intervals: Bootstrap | None, refits: int
-) -> Estimate[Floats]:
+def _compared(
+    recommended: Recommended, statistics: Sequence[ClusterSums], refused: Sequence[Sequence[str]]
+) -> list[int]:
+    """Return the recommender that others are compared with, for each measure and estimator."""
+    systems, named = recommended.systems, recommended.options.baseline
+    if named is not None:
+        at = systems.index(one_of(named, systems, "no recommender that can be measured is called"))
+        return [at] * len(statistics)
+    ones = np.ones((len(recommended.users), 1))
+    values = np.stack([statistic.at(ones)[:, 0] for statistic in statistics])
+    return [int(of.argmax()) for of in np.where(np.array(refused) != "", -np.inf, np.nan_to_num(values))]
+
+
+def _estimates(
+    recommended: Recommended,
+    statistics: Sequence[ClusterSums],
+    compared: Sequence[int],
+    intervals: Bootstrap | None,
+    refits: int,
+) -> tuple[Floats, Floats]:
+    """Return the measures of every system, and how much more they are than those of the systems ``compared``.
+
+    Values and ends of intervals, shape (3, measures x systems) each, on the same resamples.
+    """
     n, resampler = len(recommended.users), intervals.resampler() if intervals else None
 
     def refitted(users: Floats) -> Floats:
@@ -92,13 +120,27 @@ def _estimate(
             recommended.finish(recommended.by_user(anew, *one) @ users[:, None], *one)
             for one in recommended.every
         ]
-        return np.concatenate(values)[:, 0]
+        deltas = [of - of[[base]] for of, base in zip(values, compared, strict=True)]
+        return np.concatenate([*values, *deltas])[:, 0]
 
+    def less(statistic: ClusterSums, base: int) -> ClusterSums:
+        def finished(sums: Floats) -> Floats:
+            values = statistic.of_sums(sums)
+            return values - values[[base]]
+
+        return replace(statistic, of_sums=finished)
+
+    both = Stack([*statistics, *map(less, statistics, compared)])
+    half = len(statistics) * len(recommended.systems)
+    bounds = [*[(0.0, np.inf)] * half, *[(-np.inf, np.inf)] * half]
     if recommended.propensities.model is None:
-        return estimated(Stack(statistics), n, resampler, bounds=(0.0, np.inf))
-    if resampler is not None and refits > 1:
-        return refitted_interval(ByColumn(refitted), replace(resampler.of(n), resamples=refits))
-    return estimated(Stack(statistics), n, None)
+        found = estimated(both, n, resampler, bounds=bounds)
+    elif resampler is not None and refits > 1:
+        found = refitted_interval(ByColumn(refitted), replace(resampler.of(n), resamples=refits))
+    else:
+        found = estimated(both, n, None)
+    numbers = np.stack([found.value, found.low, found.high])
+    return numbers[:, :half], numbers[:, half:]
 
 
 def _against_best(statistic: ClusterSums, value: Floats, intervals: Bootstrap) -> Floats:
@@ -164,6 +206,8 @@ def _notes(scored: ExposureScored, frame: pd.DataFrame) -> Iterator[str]:
         )
     else:
         yield "All rows of the log are held out: no recommender was trained on them."
+    other = scored.study.recommenders.baseline or "the best of the same measure and estimator"
+    yield f"Δ: the value less that of {other}, of the same users."
     refused = frame[(frame["reason"] != "") & frame["clip"].isna() & frame["trim"].isna()]
     if len(refused):
         why = refused.drop_duplicates("system")
@@ -182,10 +226,11 @@ RECOMMENDERS = KindTable(
         *(Column(name, name.capitalize(), "number", optional=True) for name in ("clip", "trim")),
         Column("system", "System"),
         Column("value", "Value", "decimal", "ci_low", "ci_high"),
+        Column("delta", "Δ", "decimal", "delta_low", "delta_high"),
         Column("p_best", "p", "p", optional=True),
         Column("ess", "Effective sample size", "count"),
         Column("mean_weight", "Mean weight", "hundredths"),
-        *columns("text", refused="Refused", reason=""),
+        *columns("text", refused="Refused", reason="", baseline=""),
     ),
     _make,
     _notes,

@@ -34,6 +34,10 @@ UTILITIES = {
     BOTH: "which items in which order: nDCG, against the best list of the user's candidates",
 }
 """Task → what the utility of a slate is in it."""
+UNORDERED = UTILITIES | {
+    BOTH: "which items in which order: the sum of rescaled ratings, for ratings have no order"
+}
+"""The same where a corpus has ratings and no order of items (the source's appendix A.3)."""
 _DIGITS = 12  # so that sums of the same gains in another order are equal
 
 
@@ -77,14 +81,14 @@ def ndcg(gains: Floats, candidates: Floats) -> Floats:
     return found
 
 
-def utilities(task: str, gains: Floats, slates: NDArray[np.intp]) -> Floats:
-    """Return the utility of slates: rows of places in a user's candidates, which have these gains."""
-    match task:
-        case "T1":
-            return total(gains[slates])
-        case "T2":
-            return ndcg(gains[slates], gains[slates[0]])
-    return ndcg(gains[slates], gains)
+def utilities(task: str, gains: Floats, slates: NDArray[np.intp], *, ordered: bool = True) -> Floats:
+    """Return the utility of slates: rows of places in a user's candidates, which have these gains.
+
+    Unless items are ``ordered``, T3 falls back to the sum of ratings.
+    """
+    if task == SET or (task == BOTH and not ordered):
+        return total(gains[slates])
+    return ndcg(gains[slates], gains[slates[0]] if task == ORDERING else gains)
 
 
 _SIMILARITY_DIGITS = 6
@@ -182,7 +186,9 @@ class Drawn(NamedTuple):
     """Task → the number of users without duels in it."""
 
 
-def draw_duels(candidates: pd.DataFrame, how: Sampling, items: pd.DataFrame | None = None) -> Drawn:
+def draw_duels(
+    candidates: pd.DataFrame, how: Sampling, items: pd.DataFrame | None = None, *, ordered: bool = True
+) -> Drawn:
     """Return slates and duels of each user's candidates.
 
     Parameters
@@ -194,25 +200,27 @@ def draw_duels(candidates: pd.DataFrame, how: Sampling, items: pd.DataFrame | No
         What to draw.
     items
         ``item_id`` and text fields, for the similarity.
+    ordered
+        Whether gains come from an order of items, such as that of a playlist or of clicks; not from ratings.
 
     Raises
     ------
     DataError
         If there is no duel at all.
     """
-    ordered = candidates.sort_values([USER, ITEM], kind="stable", ignore_index=True)
-    gains = ordered[GAIN].to_numpy(np.float64)
-    own = ~ordered.get(FOREIGN, pd.Series(False, ordered.index)).to_numpy(dtype=bool)
-    named = ordered[ITEM].to_numpy(dtype=object)
+    every = candidates.sort_values([USER, ITEM], kind="stable", ignore_index=True)
+    gains = every[GAIN].to_numpy(np.float64)
+    own = ~every.get(FOREIGN, pd.Series(False, every.index)).to_numpy(dtype=bool)
+    named = every[ITEM].to_numpy(dtype=object)
     duels: list[tuple[Any, ...]] = []
     slates: list[tuple[Any, ...]] = []
     without = dict.fromkeys(map(str, how.tasks), 0)
-    for user, rows in ordered.groupby(USER, sort=False).indices.items():
+    for user, rows in every.groupby(USER, sort=False).indices.items():
         at = np.asarray(rows)
         for task in how.tasks:
             rng = generator(how.seed, str(user), task)
             of_task = at[own[at]] if task == ORDERING else at
-            picks, worth = _slates(task, gains[of_task], how, rng)
+            picks, worth = _slates(task, gains[of_task], how, rng, ordered=ordered)
             if len(picks) < 2:
                 without[task] += 1
                 continue
@@ -235,7 +243,7 @@ def draw_duels(candidates: pd.DataFrame, how: Sampling, items: pd.DataFrame | No
 
 
 def _slates(
-    task: str, gains: Floats, how: Sampling, rng: np.random.Generator
+    task: str, gains: Floats, how: Sampling, rng: np.random.Generator, *, ordered: bool
 ) -> tuple[NDArray[np.intp], Floats]:
     """Return the candidates of each slate, and the utility of each."""
     none = np.empty((0, how.size), np.intp), np.empty(0)
@@ -247,7 +255,7 @@ def _slates(
         if not differ.any():
             return none
         tried = rng.permuted(np.tile(tried[differ.argmax()], (_TRIES, 1)), axis=1)
-    worth = utilities(task, gains, tried)
+    worth = utilities(task, gains, tried, ordered=ordered)
     if not how.equal:
         differing = worth[:, None]
     elif task == SET:

@@ -112,6 +112,16 @@ def test_nobody_on_the_frontier_is_beaten_at_its_price() -> None:
     assert set(frame["unit"]) == {"usd"}
 
 
+def test_a_person_with_a_price_is_on_the_frontier_too() -> None:
+    """A person who is better than all judges is on it; one that is worse than a cheaper judge is not."""
+    signatures = {**PRICED, "worse": {"usd_per_unit": 0.3}, "best": {"usd_per_unit": 0.5}}
+    frame = cost_accuracy(estimates(), costs(USD | {"worse": 0.3}), signatures)
+    assert frame is not None
+    way = dict(zip(frame["evaluator"], frame["way"], strict=True))
+    assert way["best"] == way["worse"] == "no model"
+    assert set(frame.loc[frame["frontier"], "evaluator"]) == {"cheap", "better", "best"}
+
+
 POLICY = Policy.of(["dataset"], ["pearson"], None, "skip", "common")
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from data.make_exposure import simulate
+from metaeval.base.errors import MetaevalError
 from metaeval.engine.intervals import Bootstrap
 from metaeval.kinds.exposure.propensity.propensities import propensities_of
 from metaeval.kinds.exposure.recommenders.sums import Recommended
@@ -33,6 +34,25 @@ def test_values_have_intervals_and_the_best_is_tested_against(data):
     assert best["value"].idxmax() == "near-best"
     assert np.isnan(best["p_best"]["near-best"])
     assert best["p_best"]["random"] < 0.05
+
+
+@pytest.mark.parametrize("refits", [0, 4])
+def test_a_difference_has_an_interval_of_the_same_users(data, refits):
+    """With a baseline, and else with the best; also where propensities are fitted again."""
+    how = {"how": Bootstrap(resamples=400), "measures": ["Recall"], "refits": refits}
+    how["estimators"], source = (["naive"], "fitted") if refits else (["ips"], "logged")
+    found = frame_of(data, source, baseline="taste-1", **how).set_index("system")
+    assert found["baseline"].unique().tolist() == ["taste-1"]
+    own = found.drop("taste-1")
+    assert np.isnan(found.loc["taste-1", ["delta", "delta_low", "delta_high"]].astype(float)).all()
+    assert own["delta"].to_numpy() == pytest.approx(own["value"] - found["value"]["taste-1"])
+    assert ((own["delta_low"] < own["delta"]) & (own["delta"] < own["delta_high"])).all()
+    best = frame_of(data, source, **how).set_index("system")
+    assert best["baseline"].unique().tolist() == [best["value"].idxmax()]
+    assert (best["delta"].dropna() < 0).all()
+    assert best["value"].to_numpy() == pytest.approx(found["value"].to_numpy())
+    with pytest.raises(MetaevalError, match="no recommender that can be measured is called 'popula'"):
+        frame_of(data, baseline="popula", **{**how, "how": None})
 
 
 def test_two_names_of_one_recommender_do_not_differ(data):

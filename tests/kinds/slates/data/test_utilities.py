@@ -43,3 +43,6 @@ def test_an_order_is_measured_by_its_own_items_and_a_list_by_all_candidates() ->
     assert utilities("T1", gains, slates).tolist() == [0.25, 0.25]
     assert utilities("T2", gains, slates)[0] == 1
     assert utilities("T3", gains, slates)[0] == pytest.approx(0.5 / (1 + 0.5 / np.log2(3)))
+    # Of ratings, which have no order, T3 is the sum (appendix A.3 of the source); T2 is not.
+    assert utilities("T3", gains, slates, ordered=False).tolist() == [0.25, 0.25]
+    assert utilities("T2", gains, slates, ordered=False)[0] == 1

@@ -67,7 +67,7 @@ def import_amazon(file: Path, how: Sampling, *, meta: str | os.PathLike[str] | N
     notes = [f"{counted(len(reviews), 'review')} read"]
     if items is not None and (bare := len(named) - len(items)):
         notes.append(f"{counted(bare, 'product')} of {len(named):,} without a line in the file of products")
-    return Candidates(about, candidates, histories.drop(columns=GAIN), items, notes=notes)
+    return Candidates(about, candidates, histories.drop(columns=GAIN), items, notes=notes, ordered=False)
 
 
 def _sound_lines(path: Path, keys: Mapping[str, type], problems: list[Problem]) -> Iterator[dict[str, Any]]:

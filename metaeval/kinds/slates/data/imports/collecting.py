@@ -14,7 +14,7 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem
 from metaeval.data.imports import Files, Imported, importer
 from metaeval.kinds.slates.data.loading import FOLDER
-from metaeval.kinds.slates.data.sampling import UTILITIES, Sampling, draw_duels
+from metaeval.kinds.slates.data.sampling import UNORDERED, UTILITIES, Sampling, draw_duels
 from metaeval.kinds.slates.data.slate_set import ITEM, USER, SlateSet
 from metaeval.stats.resampling.weights import drawn
 
@@ -34,6 +34,8 @@ class Candidates(NamedTuple):
     """``user_id`` and text fields."""
     notes: Sequence[str] = ()
     """What is to be told of the files."""
+    ordered: bool = True
+    """Whether gains come from an order of items, or from clicks; else from ratings, and T3 is their sum."""
 
 
 def importer_of_duels(read: Callable[..., Candidates]) -> Callable[..., Imported[SlateSet]]:
@@ -102,7 +104,7 @@ def duels_of(found: Candidates, how: Sampling) -> Files:
         )
     users = drawn(enough, how.users, how.seed)
     gains = found.gains[found.gains[USER].isin(users)]
-    duels, slates, without = draw_duels(gains, how, found.items)
+    duels, slates, without = draw_duels(gains, how, found.items, ordered=found.ordered)
     told = [f"{counted(len(users), 'user')} drawn of {len(enough):,} with {how.size} candidates or more"]
     lacking = "without two slates of different utility"
     told += [f"{task}: {counted(n, 'user')} {lacking}" for task, n in without.items() if n]
@@ -118,9 +120,10 @@ def duels_of(found: Candidates, how: Sampling) -> Files:
     else:
         named = pd.concat([tables[kind][ITEM] for kind in ("slates", "histories") if kind in tables])
         tables["items"] = found.items[found.items[ITEM].isin(named.unique())]
+    worth = UTILITIES if found.ordered else UNORDERED
     about = {
         **found.about,
-        "tasks": {task: UTILITIES[task] for task in how.tasks} | found.about.get("tasks", {}),
+        "tasks": {task: worth[task] for task in how.tasks} | found.about.get("tasks", {}),
         "extra": {"sampling": how.model_dump(mode="json", exclude_none=True)},
     }
     return Files(about, tables, (*found.notes, *told))

@@ -40,4 +40,5 @@ def import_movielens(folder: Path, how: Sampling) -> Candidates:
         "domain": FILMS._asdict(),
         "history_scale": {"min": low, "max": high, "integer": not halves},
     }
-    return Candidates(about, candidates, histories.drop(columns=GAIN), release.items, release.profiles)
+    known = histories.drop(columns=GAIN), release.items, release.profiles
+    return Candidates(about, candidates, *known, ordered=False)

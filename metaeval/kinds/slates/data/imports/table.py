@@ -17,7 +17,7 @@ from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.records import FIRST, SECOND
 from metaeval.base.validation import Strict
 from metaeval.data.checks import NAME, NUMBER, DataColumn, DataTable, TableChecker
-from metaeval.data.imports import Files, absent_columns, once, renamed, table_importer
+from metaeval.data.imports import Files, TableFile, absent_columns, once, renamed, table_importer
 from metaeval.data.manifest import About, ScaleModel, about
 from metaeval.data.tables.columns import TimeUnit, text_column, timed
 from metaeval.data.tables.entries import Name
@@ -33,7 +33,7 @@ _UTILITIES = (f"utility_{FIRST}", f"utility_{SECOND}")
 
 _FOREIGN = {
     "duels": ("items", "users", "scale", "draw", "time_unit"),
-    "interactions": ("separator", "tables", "history_scale"),
+    "interactions": ("separator", "history_scale"),
 }
 """Form of a map → the keys that are the other's."""
 
@@ -77,7 +77,7 @@ class SlateMap(About):
     scale: ScaleModel | None = None
     draw: Sampling = Field(default_factory=Sampling)
     separator: str = Field(default="|", min_length=1)
-    tables: dict[Literal["items", "histories", "profiles"], Name] = Field(default_factory=dict)
+    tables: dict[Literal["items", "histories", "profiles"], Name | TableFile] = Field(default_factory=dict)
     history_scale: ScaleModel | None = None
     tasks: dict[Name, Name] = Field(default_factory=dict)
     domain: DomainModel = DomainModel()
@@ -95,6 +95,9 @@ class SlateMap(About):
         for key in _FOREIGN[form]:
             if key in self.model_fields_set:
                 raise ValueError(f"{key} does not apply to {form}; leave it out")
+        for key, fields in (("items", self.items), ("profiles", self.users)):
+            if fields and key in self.tables:
+                raise ValueError(f"fields of {key} come from the table or from `tables`, not from both")
         if self.interactions and self.interactions.rating and self.scale is None:
             raise ValueError("the key 'scale' is missing; ratings need one, such as {min: 1, max: 5}")
         return self
@@ -114,11 +117,17 @@ def import_table(table: Table, table_map: SlateMap, map_name: str, beside: Mappi
         raise DataError([Problem(map_name, None, None, text) for text in absent])
     if table_map.duels:
         return _as_they_are(renamed(table, columns), table_map, beside)
-    items, profiles = (
-        _texts(once(renamed(table, {key: columns[key], **fields}), key)) if fields else None
-        for key, fields in ((ITEM, table_map.items), (USER, table_map.users))
-    )
-    return _drawn(renamed(table, columns), table_map, items, profiles)
+    known = {
+        kind: _texts(once(renamed(table, {key: columns[key], **fields}), key))
+        for kind, key, fields in (("items", ITEM, table_map.items), ("profiles", USER, table_map.users))
+        if fields
+    }
+    keys = {"items": [ITEM], "profiles": [USER], "histories": [USER, ITEM]}
+    for kind, other in beside.items():
+        if lacking := [key for key in keys[kind] if key not in other.frame]:
+            raise DataError(f"{other.name} has no column {lacking[0]!r}, which the table {kind!r} needs")
+        known[kind] = _texts(other if kind == "histories" else once(other, keys[kind][0]))
+    return _drawn(renamed(table, columns), table_map, known)
 
 
 class _Checker(TableChecker):
@@ -140,9 +149,7 @@ class _Checker(TableChecker):
         return frames[""]
 
 
-def _drawn(
-    table: Table, table_map: SlateMap, items: pd.DataFrame | None, profiles: pd.DataFrame | None
-) -> Files:
+def _drawn(table: Table, table_map: SlateMap, known: Mapping[str, pd.DataFrame]) -> Files:
     how, scale = table_map.draw, table_map.scale
     worth = next(name for name in ("rating", GAIN, "position") if name in table.frame)
     specified = {USER: NAME, ITEM: NAME, worth: DataColumn(number=True, filled=False)}
@@ -182,12 +189,28 @@ def _drawn(
         else rescaled(gains[worth].to_numpy(), low, high)
     )
     told = [c for c in (USER, ITEM, "rating", _TIME) if c in histories]
+    past = histories[told]
+    if (further := known.get("histories")) is not None:
+        past = pd.concat([past, _earlier(further, gains, table_map.time_unit)], ignore_index=True)
     described = table_map.about()
     if worth == "rating" and scale is not None:
         described["history_scale"] = scale.model_dump()
-    return duels_of(
-        Candidates(described, gains.assign(gain=gain), histories[told], items, profiles, notes), how
-    )
+    found = (past, known.get("items"), known.get("profiles"), notes)
+    return duels_of(Candidates(described, gains.assign(gain=gain), *found, worth != "rating"), how)
+
+
+def _earlier(further: pd.DataFrame, gains: pd.DataFrame, unit: TimeUnit | None) -> pd.DataFrame:
+    """Return what else users did before the first of their candidates, with other items than these."""
+    if _TIME not in further or _TIME not in gains:
+        raise DataError(
+            "a table of histories needs times, and the interactions, too: what came later is left out"
+        )
+    rows = np.arange(1, len(further) + 1)
+    frame = timed(Table("histories", further, rows), _TIME, unit)[0].frame
+    first = frame[USER].map(gains.groupby(USER)[_TIME].min())
+    candidates = pd.MultiIndex.from_frame(gains[[USER, ITEM]])
+    own = pd.MultiIndex.from_frame(frame[[USER, ITEM]]).isin(candidates)
+    return frame[(frame[_TIME] < first) & ~own]
 
 
 def _as_they_are(table: Table, table_map: SlateMap, beside: Mapping[str, Table]) -> Files:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -170,3 +172,68 @@ def test_what_is_wrong_with_duels_is_said(tmp_path: Path, row: str, said: str) -
     with pytest.raises(DataError, match=rf"^duels\.csv, row 3.*{said}"):
         import_table(table, write(tmp_path, "map.yaml", DUELS), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+YELP = Path(__file__).parents[5] / "studies" / "maps" / "yelp.yaml"
+
+
+def yelp(folder: Path, name: str, rows: list[dict[str, object]]) -> Path:
+    return write(folder, f"yelp_academic_dataset_{name}.json", *map(json.dumps, rows))
+
+
+def test_the_files_of_yelp_are_read_by_the_map_that_is_shipped(tmp_path: Path) -> None:
+    """On files as Yelp documents them: JSON lines, a file each of businesses, reviews, users and tips."""
+    place = {"name": "Bar", "city": "Tampa", "stars": 4.0, "attributes": {"WiFi": "u'no'"}, "hours": None}
+    yelp(
+        tmp_path,
+        "business",
+        [{"business_id": f"b{n}", **place, "categories": "Bars, Food"} for n in range(30)],
+    )
+    person = {"name": "Ann", "yelping_since": "2008-07-25 10:41:00", "review_count": 9, "elite": "2009"}
+    people = [{"user_id": u, **person, "friends": "u1, u2"} for u in ("u0", "u9")]
+    yelp(tmp_path, "user", people)
+    tips = [("b25", "2018-07-02"), ("b26", "2019-07-02"), ("b19", "2017-07-02")]
+    rows = [{"text": "Try it", "date": f"{day} 10:00:00", "business_id": b} for b, day in tips]
+    yelp(tmp_path, "tip", [{**row, "user_id": "u0", "compliment_count": 0} for row in rows])
+    reviews = [
+        {
+            "review_id": f"r{n}",
+            "user_id": "u0",
+            "business_id": f"b{n}",
+            "stars": float(n % 5 + 1),
+            "useful": 0,
+        }
+        | {"text": "Good\nplace", "date": f"2018-07-{n + 1:02d} 22:09:11"}
+        for n in range(20)
+    ]
+    source = yelp(tmp_path, "review", reviews)
+    data = import_table(source, shutil.copy(YELP, tmp_path), tmp_path / "out").data
+    assert sorted(data.slates["item_id"].unique()) == sorted(f"b{n}" for n in range(10, 20))
+    # Of tips, one came after the candidates, and one is of a candidate.
+    assert sorted(data.histories["item_id"]) == sorted([*(f"b{n}" for n in range(10)), "b25"])
+    assert data.histories.set_index("item_id")["rating"].isna().sum() == 1
+    assert list(data.items) == ["item_id", "title", "categories", "city"]
+    assert list(data.profiles) == ["user_id", "since", "reviews", "elite"]
+    assert set(data.table["task"]) == {"T1", "T3"}
+    assert data.tasks["T3"].endswith("the sum of rescaled ratings, for ratings have no order")
+    stars = data.slates.assign(gain=data.slates["item_id"].str[1:].astype(int) % 5 / 4)
+    worth = stars.groupby("slate")["gain"].mean()
+    duels = data.table
+    assert worth[duels["first"]].to_numpy() == pytest.approx(duels["utility_first"].to_numpy())
+
+
+def test_tables_of_interactions_have_their_keys_and_times(tmp_path: Path) -> None:
+    table = write(tmp_path, "toys.csv", HEADER, *ROWS)
+    map_file = write(tmp_path, "m.yaml", MAP, "tables: {items: toys.csv}")
+    with pytest.raises(
+        DataError, match="fields of items come from the table or from `tables`, not from both"
+    ):
+        import_table(table, map_file, tmp_path / "out")
+    without = MAP.replace("items: {title: product}\n", "")
+    map_file = write(tmp_path, "m.yaml", without, "tables: {items: toys.csv}")
+    with pytest.raises(DataError, match=r"toys.csv has no column 'item_id', which the table 'items' needs"):
+        import_table(table, map_file, tmp_path / "out")
+    write(tmp_path, "tips.csv", "user_id,item_id", "1,s1")
+    map_file = write(tmp_path, "m.yaml", MAP, "tables: {histories: tips.csv}")
+    with pytest.raises(DataError, match="a table of histories needs times"):
+        import_table(table, map_file, tmp_path / "out")
