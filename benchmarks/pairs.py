@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats
 
 ALPHA, DELTA = 0.1, 0.05
-USERS, PAIRS = 1_000, 5  # pairs of a user
+USERS, PAIRS = 400, 5  # pairs of a user
 LEAN = 0.6  # logits by which a judge leans to what is shown first
 
 
@@ -101,7 +101,7 @@ def stopped(studies: int, base: float) -> dict[str, Any]:
 
 def run(studies: int, *, quick: bool = False) -> Iterator[dict[str, Any]]:
     """Yield one result after the other."""
-    for labelled in (80,) if quick else (40, 80, 200):
+    for labelled in (80,) if quick else (80, 200):
         for own in (0.0, 1.0):
             for graded in (False, True):
                 yield missed(studies, labelled, own, graded=graded)

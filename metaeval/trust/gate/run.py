@@ -166,7 +166,7 @@ def _gate_file(
         notes += _judge_changes(current, kept.scored, accepted)
     found = gate(current, kept.scored if kept else None, rules, by=by, cluster=cluster, notes=notes)
     worst = [check for check in found.checks if check.verdict == found.verdict]
-    return replace(found, first=tuple(f"{sentence(check)}." for check in worst[:3]))
+    return replace(found, first=tuple(f"{sentence(check, judged=False)}." for check in worst[:3]))
 
 
 def _fixed(request: GateRequest, kept: Baseline | None) -> tuple[str, str | None]:
