@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,6 @@ from metaeval.evaluators.verdicts import NO_VERDICT, pair_keys, points_of
 from metaeval.trust.gate.baseline import GateScores
 from metaeval.trust.verdicts.accuracy import against_gold
 from metaeval.trust.verdicts.judged import evaluators_in, verdicts_of
-
-if TYPE_CHECKING:
-    from metaeval.trust.gate.run import GateRequest
 
 ACCURACY, WIN_RATE = "accuracy", "win rate"
 """What is checked of verdicts that name no aspect."""
@@ -31,19 +28,23 @@ SAID = (
 """What is said of an accuracy, and of a win rate."""
 
 
-def scores_of_file(path: Path, request: GateRequest, by: str, usual: str | None = None) -> GateScores:
+def scores_of_file(
+    path: Path,
+    by: str,
+    *,
+    evaluator: str | None,
+    generators: Sequence[str] = (),
+    against: str | None = None,
+    labels: Path | None = None,
+) -> GateScores:
     """Return the verdicts in a file as the scores that a gate checks.
 
-    With a generator it is what this wins against another, else the share of a pair's verdicts that are right.
-    ``usual`` is the evaluator where the request names none. `MetaevalError` is raised if what is checked is
-    not clear.
+    With a generator it is what this wins ``against`` another, else the share of a pair's verdicts that are
+    right. ``by`` is a kept column, of categories; ``labels`` are people's verdicts in place of its gold
+    preferences. `MetaevalError` is raised if what is checked is not clear.
     """
-    for option in ("data", "calibration", "anchors"):
-        if getattr(request, option) is not None:
-            raise MetaevalError(f"--{option} is for runs; a FILE of verdicts on pairs has none")
-    verdicts = verdicts_of(path, request.labels)
-    named = request.evaluator or usual
-    names = evaluators_in(verdicts, [named] if named else ())
+    verdicts = verdicts_of(path, labels)
+    names = evaluators_in(verdicts, [evaluator] if evaluator else ())
     if len(names) > 1:
         raise MetaevalError(
             f"{path} has {len(names)} evaluators: choose one with --evaluator ({', '.join(names)})"
@@ -52,9 +53,9 @@ def scores_of_file(path: Path, request: GateRequest, by: str, usual: str | None 
     verdicts = verdicts if "gold" in verdicts else verdicts.assign(gold="")
     keys, sides = pair_keys(verdicts), [FIRST, SECOND]
     compared = against_gold(verdicts, [by] if by and by not in keys else ())
-    if request.generators:
-        compared, what = _wins(compared, request), WIN_RATE
-    elif request.against is not None:
+    if generators:
+        compared, what = _wins(compared, generators, against), WIN_RATE
+    elif against is not None:
         raise MetaevalError("--against names whom a generator is compared with: name it with --generator")
     else:
         compared, what, keys = _right(compared), ACCURACY, [*keys, *sides]
@@ -79,17 +80,17 @@ def _right(compared: pd.DataFrame) -> pd.DataFrame:
     return known.assign(score=np.where(given > 0, hits / np.maximum(given, 1), np.nan))
 
 
-def _wins(compared: pd.DataFrame, request: GateRequest) -> pd.DataFrame:
+def _wins(compared: pd.DataFrame, generators: Sequence[str], against: str | None) -> pd.DataFrame:
     """Return the pairs of a generator with another, and its points."""
     known = sorted({*compared[FIRST].astype(str), *compared[SECOND].astype(str)})
-    if len(request.generators) != 1 or (request.against is None and len(known) > 2):
+    if len(generators) != 1 or (against is None and len(known) > 2):
         raise MetaevalError(
             f"a win rate is that of one generator against another: name them with --generator and --against "
             f"({', '.join(known)})"
         )
-    ours = one_of(request.generators[0], known, "the verdicts are not on")
+    ours = one_of(generators[0], known, "the verdicts are not on")
     others = [name for name in known if name != ours]
-    theirs = one_of(request.against or others[0], others, f"no verdict compares {ours} with")
+    theirs = one_of(against or others[0], others, f"no verdict compares {ours} with")
     sides = compared[[FIRST, SECOND]].astype(str)
     pairs = compared[sides.isin([ours, theirs]).all(axis=1)]
     if pairs.empty:

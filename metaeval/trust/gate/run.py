@@ -132,7 +132,7 @@ def baseline_of_run(
     by = request.by if request.by is not None else kept.by if kept else ""
     usual = kept.scored.evaluator if kept else None
     if is_file_of_verdicts(file := Path(folder)):
-        scored = scores_of_file(file, request, by, usual)
+        scored = _of_file(file, request, by, usual)
     else:
         scored = _scored(open_run(folder, rated=True), request, by, usual)
     rules = request.rules(kept.rules if kept else None)
@@ -156,10 +156,10 @@ def _gate_file(
     elif baseline is not None:
         if not before.is_file():
             raise MetaevalError(f"there is no file of verdicts {before} to compare with")
-        old = scores_of_file(before, request.model_copy(update={"by": None}), "")
+        old = _of_file(before, request, "")
         kept = Baseline(old, Rules(), "", request.cluster or old.usual_cluster)
     by, cluster = _fixed(request, kept)
-    current = scores_of_file(path, request, by, kept.scored.evaluator if kept else None)
+    current = _of_file(path, request, by, kept.scored.evaluator if kept else None)
     rules, notes = request.rules(kept.rules if kept else None), [SAID[bool(request.generators)]]
     if kept:
         rules = joined(rules, kept.rules, cells_of(current, kept.scored, by), str(baseline))
@@ -167,6 +167,21 @@ def _gate_file(
     found = gate(current, kept.scored if kept else None, rules, by=by, cluster=cluster, notes=notes)
     worst = [check for check in found.checks if check.verdict == found.verdict]
     return replace(found, first=tuple(f"{sentence(check, judged=False)}." for check in worst[:3]))
+
+
+def _of_file(path: Path, request: GateRequest, by: str, usual: str | None = None) -> GateScores:
+    """Return the scores of a file of verdicts; options of runs are refused."""
+    for option in ("data", "calibration", "anchors"):
+        if getattr(request, option) is not None:
+            raise MetaevalError(f"--{option} is for runs; a FILE of verdicts on pairs has none")
+    return scores_of_file(
+        path,
+        by,
+        evaluator=request.evaluator or usual,
+        generators=request.generators,
+        against=request.against,
+        labels=request.labels,
+    )
 
 
 def _fixed(request: GateRequest, kept: Baseline | None) -> tuple[str, str | None]:

@@ -120,8 +120,7 @@ def _by_the_others(part: pd.DataFrame, own: pd.DataFrame) -> Floats | None:
             at, pairs = pd.factorize(part.loc[use, "pair"])
             won, gap = np.where(turned[use], 1 - won, won), np.where(turned[use], -gap, gap)
             known = pd.Series(sign * difficulties(won, gap, others, at), index=pairs)
-            gamma: Floats = known.reindex(own["pair"]).fillna(0.0).to_numpy(dtype=np.float64)
-            return gamma
+            return np.asarray(known.reindex(own["pair"]).fillna(0.0), dtype=np.float64)
     return None
 
 
