@@ -78,10 +78,10 @@ class VerdictReader:
         self.problems += found
         return numbers
 
-    def named(self, columns: Sequence[str] | Constant) -> Texts:
-        """Return what a verdict is about: columns joined, or what the table lacks."""
+    def named(self, columns: Sequence[str] | Constant, separator: str = "/", without: str = ALL) -> Texts:
+        """Return what a verdict is about, or whose it is: columns joined, or what the table lacks."""
         if not isinstance(columns, Constant):
-            return self.joined(columns, "/", ALL)
+            return self.joined(columns, separator, without)
         rows = self.table.rows.astype(str) if columns.row else np.full(len(self.table.rows), columns.constant)
         return rows.astype(object)
 

@@ -18,7 +18,7 @@ the groups ``first`` and ``second`` gives two numbers, of which the greater wins
 A pair whose sides have one name in all rows, and a column that says which was shown first::
 
     units: {item_id: [subset, pair_id]}       # our key ← a column, or several, joined by `/`; or {row: true}
-    evaluator: [judge, prompt]                # as `columns: {judge: …}`
+    evaluator: [judge, prompt]                # as `columns: {judge: …}`; or {constant: gpt}
     pair: [output 1, output 2]                # names of the sides; or {first: model_a, second: model_b}
     order: {column: swapped, first: "False", second: "True"}       # whose text was shown first
     winner: {column: winner, first: "1", second: "2", tie: [tie, C], missing: [error]}
@@ -169,7 +169,7 @@ class VerdictColumns(Strict):
     winner: Names = Field(default_factory=list, max_length=2)
     scores: list[Name] = Field(default_factory=list, min_length=2, max_length=2)
     reply: Names = Field(default_factory=list, max_length=2)
-    judge: Names = Field(default_factory=list)
+    judge: Names | Constant = Field(default_factory=list)
     repeat: Name | None = None
     order: Name | None = None
     group: Names = Field(default_factory=list)
@@ -303,7 +303,7 @@ def import_verdicts(
     columns |= {of: reader.text(name) for of, name in zip(LENGTHS, how.lengths, strict=False)}
     columns["aspect"] = how.aspect if isinstance(how.aspect, str) else reader.text(how.aspect.column)
     columns |= {"aspect": reader.text(of.task)} if of.task else {}
-    columns["evaluator"] = reader.joined(of.judge, " ", JUDGE)
+    columns["evaluator"] = reader.named(of.judge, " ", JUDGE)
     columns |= {PLAYED: reader.places(of.order)} if of.order else {}
     frame = sides = pd.DataFrame(columns, index=range(len(reader.table.frame)))
     if not again:
