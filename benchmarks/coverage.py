@@ -24,6 +24,7 @@ from benchmarks import (
     generator_means,
     many_clusters,
     off_policy,
+    pairs,
     planning,
     rank_ranges,
     rankings,
@@ -168,6 +169,7 @@ def run(studies: int = STUDIES, *, quick: bool = False) -> Iterator[dict[str, An
     yield from replacing.run(studies, quick=quick)
     yield from correcting.run(studies, quick=quick)
     yield from escalating.run(min(studies, 1_000), quick=quick)
+    yield from pairs.run(min(studies, 1_000), quick=quick)
     yield from choosing.run(min(studies, 1_000), quick=quick)
     yield from planning.run(min(studies, 2_000), quick=quick)
     yield from confidence_and_drift.run(studies, quick=quick)

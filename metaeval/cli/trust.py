@@ -37,7 +37,7 @@ _EXIT = {"pass": 0, "fail": 1, "inconclusive": 4}
 
 
 @click.command()
-@run_argument
+@click.argument("folder", metavar="RUN|FILE", type=PATH)
 @option("--baseline", "File or folder of the last accepted run.", PATH)
 @several(
     "--min least", "Lowest allowed mean score; give it once per aspect.", metavar="[ASPECT[/CATEGORY]=]SCORE"
@@ -74,6 +74,8 @@ def gate(
     same units of the baseline (--max-drop). Exit code 0 if every check passes, 1 if any fails, 4 if the
     sample is too small to say. Thresholds in the baseline file also apply; options can only make them
     stricter.
+    In place of RUN, it takes a FILE of verdicts on pairs, made by `metaeval verdicts import`: checked is the
+    judge's accuracy against gold preferences, or the win rate of a --generator --against another.
     """
     begin()
     options |= {"max_drop": read_thresholds(max_drop, "--max-drop")}

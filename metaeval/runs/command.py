@@ -39,6 +39,20 @@ class Places(tuple[Path, ...]):
         return cls(map(Path, [given] if isinstance(given, str | os.PathLike) else given))
 
 
+RunOrFile = Annotated[OpenRun | Path, "RUN|FILE"]
+"""A finished run, or a file of verdicts on pairs."""
+
+
+def is_file_of_verdicts(path: Path) -> bool:
+    """Say whether what stands in place of a run is a file; `MetaevalError` is raised if nothing is there."""
+    if not path.exists():
+        raise MetaevalError(
+            f"there is no run folder {path}, and no file of verdicts; make one with: metaeval run STUDY.yaml "
+            f"--out {path}"
+        )
+    return path.is_file()
+
+
 class Typed(BaseModel):
     """The options of a command: the docstring of a field is its help, without one it has none.
 
@@ -96,6 +110,16 @@ class Printed:
     """What is said first; of a run that has an answer, its sentences on the judges, if left out."""
     code: int | None = None
     """The exit code of a check, which the report does not show unless it is an audit."""
+
+
+def verdict_lines(sheet: Sheet | None, *, named: bool = False) -> list[str]:
+    """Return what the rows of a sheet say in ``verdict``, as what is said first.
+
+    A line begins with a capital, unless it may begin with the name of a judge (``named``).
+    """
+    rows = sheet.frame[["aspect", "verdict"]].astype(str).itertuples(index=False) if sheet else ()
+    told = [f"{aspect}: {verdict}." if aspect else f"{verdict}." for aspect, verdict in rows]
+    return told if named else [line[:1].upper() + line[1:] for line in told]
 
 
 class Command:
@@ -162,6 +186,8 @@ class Command:
     def _opened(self, kind: object, given: Places) -> OpenRun | Places | Path:
         if kind is Places:
             return given
+        if kind == (OpenRun | Path):
+            kind = Path if is_file_of_verdicts(given[0]) else OpenRun
         return open_run(given[0], rated=self.rated) if kind is OpenRun else given[0]
 
     def _read(self, named: Mapping[str, Any]) -> Typed:

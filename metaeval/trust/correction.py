@@ -1,192 +1,47 @@
-"""What a correction rests on, for each aspect or ranking measure: who scored what, and what people rated."""
+"""What people would have said of all units: the answer, groups, differences, every way to correct."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from metaeval.analysis.generator_estimates import check_labelled
 from metaeval.base.counts import counted, plural_of
-from metaeval.base.errors import MetaevalError, one_of
-from metaeval.base.keys import compared_key, noun
-from metaeval.base.records import Status
+from metaeval.base.errors import MetaevalError
+from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.sheet import Column, Sheet, table
 from metaeval.kinds.index import kind_named
-from metaeval.runs.command import Aspects, Judges, Place, Printed, Seed, Typed, aspects_in, command, judges_of
+from metaeval.runs.command import (
+    Aspects,
+    Judges,
+    Place,
+    Printed,
+    RunOrFile,
+    Seed,
+    Typed,
+    aspects_in,
+    command,
+    judges_of,
+    verdict_lines,
+)
 from metaeval.runs.finished import OpenRun
-from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.regression.correction import LIKE, LabelledSample
+from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.regression.prediction_powered import Combined
 from metaeval.stats.resampling.rank_ranges import range_text, ranges_of
-from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, holm
-from metaeval.stats.weighted.sums import Clusters
-from metaeval.trust.escalation import by_unit
-
-if TYPE_CHECKING:
-    from metaeval.kinds.kind import Scored
-
-
-PER_JUDGE = 10
-"""Clusters with labels that each judge takes; with fewer, the first judge alone corrects."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Correcting:
-    """What is to be corrected, and by which judges."""
-
-    aspect: str
-    """Or the ranking measure."""
-    judges: tuple[str, ...]
-    sample: LabelledSample
-    """The judges' scores are in the order of their names."""
-    groups: tuple[str, ...]
-    """Names of generators, or of systems; one without a name, where units name none."""
-    noun: str
-    """What a group is called."""
-    cluster: str
-    """What a cluster is called."""
-    refused: str = ""
-    """Its type: ``complete``, ``few``, ``uninformative`` or ``unlike``; empty if it is corrected."""
-    why: str = ""
-    withheld: Floats | None = None
-    """Ratings of all units, shape (n,), some of which the sample leaves out; None if it leaves out none."""
-
-    @property
-    def everything(self) -> LabelledSample:
-        """The sample as one group."""
-        return replace(self.sample, group=np.zeros_like(self.sample.group), n_groups=1)
-
-    def judged(self, seed: int) -> Correcting:
-        """Return it without the judges that tell nothing, and refused if it cannot be corrected."""
-        sample, rated = self.sample, self.sample.rated
-        n = len(np.unique(sample.clusters.of_unit[rated]))
-        if n < FEWEST_CLUSTERS or rated.all():
-            few = f"only {n} {plural_of(self.cluster)} have labels; {FEWEST_CLUSTERS} are needed"
-            why = "every unit has a label, so there is nothing to correct" if rated.all() else few
-            return replace(self, refused="complete" if rated.all() else "few", why=why)
-        p = 1.0 if sample.probability is not None else sample.unlike(seed)
-        if p < LIKE:
-            why = (
-                f"units with labels are not like the others (p = {p:.1g}, by {self.noun} and score); say in "
-                "a column 'probability' of the labels with which probability each was drawn"
-            )
-            return replace(self, refused="unlike", why=why)
-        r, low = sample.informative()
-        tells = low > 0
-        if not tells.any():
-            two = set(np.unique(sample.ratings[rated])) <= {0.0, 1.0}
-            what = "Youden's J" if two else "correlation with labels"
-            value = sample.rogan_gladen().youden if two else float(r[0])
-            why = (
-                f"{self.judges[0]} tells nothing: its {what} is {value:.2f}, which is not shown to be above 0"
-            )
-            return replace(self, refused="uninformative", why=why)
-        if tells.sum() > 1 and n < PER_JUDGE * tells.sum():
-            tells &= np.cumsum(tells) == 1
-        names = tuple(np.array(self.judges, dtype=object)[tells])
-        return replace(self, judges=names, sample=replace(sample, scores=sample.scores[tells]))
-
-
-def samples(
-    scored: Scored[Any],
-    judges: Sequence[str],
-    aspects: Sequence[str],
-    labels: pd.DataFrame,
-    *,
-    least: float | None = None,
-) -> Iterator[Correcting]:
-    """Yield what is to be corrected for each aspect.
-
-    Parameters
-    ----------
-    labels
-        Key columns, ``aspect`` and ``rating``, and maybe ``probability``: what people said, of some units.
-    least
-        Correct the share of ratings of this value or more, instead of the mean.
-    """
-    keys = list(scored.scores.keys)
-    frame = scored.scores.frame
-    frame = frame[frame["status"].eq(Status.OK.value) & frame["score"].notna()]
-    group = compared_key(keys)
-    for aspect in aspects:
-        own = frame[(frame["aspect"] == aspect) & frame["evaluator"].isin(judges)]
-        counts = own.groupby(keys, sort=False)["evaluator"].nunique()
-        index = counts.index[counts == len(judges)]
-        index = index if isinstance(index, pd.MultiIndex) else pd.MultiIndex.from_arrays([index], names=keys)
-        if not len(index):
-            raise MetaevalError(f"no unit has a score for {aspect!r} by {' and '.join(judges)}")
-        scores = np.stack([by_unit(own[own["evaluator"] == name], keys, "score", index) for name in judges])
-        given = labels[labels["aspect"].astype(str).isin([aspect, ""])].drop_duplicates(keys)
-        ratings = by_unit(given, keys, "rating", index)
-        probability = by_unit(given, keys, "probability", index) if "probability" in given else None
-        if least is not None:
-            ratings = np.where(np.isnan(ratings), np.nan, ratings >= least)
-            scores = (scores >= least).astype(np.float64)
-        units = index.to_frame(index=False)
-        codes, names = _coded(units[group]) if group else (np.zeros(len(units), np.int64), [""])
-        of_unit, clusters = _coded(units[scored.cluster]) if scored.cluster in keys else _coded(units.index)
-        yield Correcting(
-            aspect,
-            tuple(judges),
-            LabelledSample(
-                ratings,
-                scores,
-                codes,
-                len(names),
-                Clusters(of_unit, len(clusters)),
-                None if probability is None else np.where(np.isnan(ratings), 1.0, probability),
-            ),
-            tuple(names),
-            noun(group) if group else "unit",
-            noun(scored.cluster) if scored.cluster in keys else "unit",
-        )
-
-
-def samples_by_cluster(values: pd.DataFrame, truth: str, judges: Sequence[str]) -> Iterator[Correcting]:
-    """Yield what is to be corrected of values of systems by topic, for each measure.
-
-    ``values`` has ``evaluator``, ``measure``, ``system``, ``topic`` and ``value``, some of them by ``truth``.
-    """
-    known = list(dict.fromkeys(values["evaluator"]))
-    wanted = [one_of(j, known, "no system was measured by the labels of") for j in judges]
-    wanted = wanted or [name for name in known if name != truth]
-    if not wanted:
-        raise MetaevalError("systems were measured by people's labels alone; name a judge in the study")
-    for measure, own in values.groupby("measure", sort=False):
-        by = own.pivot_table("value", ["system", "topic"], "evaluator").reindex(columns=[truth, *wanted])
-        by = by[by[wanted].notna().all(axis=1)]
-        units = by.index.to_frame(index=False)
-        (codes, names), (of_unit, topics) = (_coded(units[c]) for c in ("system", "topic"))
-        sample = LabelledSample(
-            by[truth].to_numpy(np.float64),
-            by[wanted].to_numpy(np.float64).T,
-            codes,
-            len(names),
-            Clusters(of_unit, len(topics)),
-        )
-        yield Correcting(str(measure), tuple(wanted), sample, tuple(names), "system", "topic")
-
-
-def withholding(correcting: Correcting, n: int, seed: int) -> Correcting:
-    """Keep the labels of n clusters, drawn at random, and withhold the others."""
-    sample = correcting.sample
-    known = np.unique(sample.clusters.of_unit[sample.rated])
-    check_labelled(n, FEWEST_CLUSTERS, len(known), correcting.cluster)
-    kept = np.random.default_rng(seed).choice(known, n, replace=False)
-    ratings = np.where(np.isin(sample.clusters.of_unit, kept), sample.ratings, np.nan)
-    return replace(correcting, sample=replace(sample, ratings=ratings), withheld=sample.ratings)
-
-
-def _coded(values: Any) -> tuple[Ints, list[str]]:  # noqa: ANN401 - a column or an index
-    codes, names = pd.factorize(values, sort=True)
-    return codes.astype(np.int64), [str(name) for name in names]
-
+from metaeval.stats.resampling.significance import holm
+from metaeval.trust.correction_samples import (
+    PER_JUDGE,
+    Correcting,
+    sample_of_pairs,
+    samples,
+    samples_by_cluster,
+    withholding,
+)
+from metaeval.trust.verdicts.judged import judged_pairs
 
 _ENDS = ("ci_low", "ci_high")
 _ANSWERS = (
@@ -229,7 +84,9 @@ POWERED = "PPI++"
 _ALL_PAIRS = 10  # groups up to which every difference is shown; of more, those to the best
 
 
-def correcting_sheets(cases: Iterable[Correcting], *, alpha: float, seed: int) -> list[Sheet | None]:
+def correcting_sheets(
+    cases: Iterable[Correcting], *notes: str, alpha: float, seed: int
+) -> list[Sheet | None]:
     """Return the sheets ``correct``, ``correct-groups``, ``correct-differences`` and ``correct-ways``."""
     answers, groups, differences, ways = [], [], [], []
     name = cluster = ""
@@ -257,7 +114,7 @@ def correcting_sheets(cases: Iterable[Correcting], *, alpha: float, seed: int) -
     )
     level = f"{1 - alpha:.0%} intervals; what one {cluster} has depends on each other."
     return [
-        table("correct", "What would people have said?", answers, _ANSWERS, rule, level),
+        table("correct", "What would people have said?", answers, _ANSWERS, rule, level, *notes),
         table(
             "correct-groups",
             f"{plural_of(name).capitalize()}, as people would have rated them",
@@ -289,12 +146,13 @@ def _answer(kept: Correcting, alpha: float) -> dict[str, Any]:
     [labels] = _ends(whole.labels_alone(one), alpha, "labels")
     judge = float(whole.scores[0].mean())
     value = f"{estimate['estimate']:.2f} ({estimate['ci_low']:.2f} to {estimate['ci_high']:.2f})"
+    whom = f"{kept.about} a win rate of " if kept.about else ""
     if np.isnan(estimate["ci_low"]):
         verdict = f"cannot be said: {kept.why}"
     elif kept.refused:
         verdict = f"refused: {kept.why}; labels alone say {value}"
     else:
-        verdict = f"people would have given {value}; {kept.judges[0]} gives {judge:.2f}"
+        verdict = f"people would have given {whom}{value}; {kept.judges[0]} gives {judge:.2f}"
     return {
         "aspect": kept.aspect,
         "verdict": verdict,
@@ -399,8 +257,8 @@ class CorrectingOptions(Typed):
     """Evaluator to correct; may be given again: each gets a weight.  [default: the run's judges]"""
     aspects: Aspects = ()
     labels: Annotated[Path | None, "FILE.csv"] = None
-    """Ratings of some units, such as a set's ratings.csv; maybe with a column 'probability'.  [default: the
-    run's]"""
+    """Ratings of some units, such as a set's ratings.csv; maybe with a column 'probability'. Of a FILE:
+    verdicts of people.  [default: the run's, or FILE's gold preferences]"""
     labelled: int | None = None
     """Keep the labels of so many users only, to see what the rest would have said."""
     least: Annotated[float | None, "--at-least X"] = None
@@ -410,15 +268,28 @@ class CorrectingOptions(Typed):
     seed: Seed = 0
 
 
+_WIN_RATES = (
+    "Of pairs: the points of each system in its pairs, 1 for a win and 0.5 for a tie, over both orders and "
+    "repeats; the answer is about the system that the first judge prefers most."
+)
+
+
 @command("correct", view="correct")
-def correction_of(run: OpenRun, how: CorrectingOptions) -> Printed:
+def correction_of(run: RunOrFile, how: CorrectingOptions) -> Printed:
     """Say what people would have said of all units of the finished run in the folder RUN.
 
     Judges scored all units, people labelled some. Means, differences between generators and their order are
     the judges', corrected by the labels (prediction-powered inference). It is refused, with the reason, where
     a judge tells nothing, or units with labels are not like the others. Of ranking systems, measures are
     corrected by topic. The run's report.html shows the tables.
+    In place of RUN, it takes a FILE of verdicts on pairs, made by `metaeval verdicts import`, some of them
+    with gold preferences: win rates are corrected.
     """
+    if isinstance(run, Path):
+        if how.least is not None:
+            raise MetaevalError("--at-least is for ratings; of verdicts on pairs, win rates are corrected")
+        of_file = judged_pairs(run, how.judges, how.aspects, how.labels)
+        return _printed([sample_of_pairs(pairs) for pairs in of_file], how, REAL, _WIN_RATES)
     values = kind_named(run.record.study.kind).values_by_cluster(run.scored)
     if values is not None:
         cases = list(samples_by_cluster(values, run.record.truth.spec, how.judges))
@@ -427,10 +298,14 @@ def correction_of(run: OpenRun, how: CorrectingOptions) -> Printed:
         given = run.truth if how.labels is None else read_labels(run, how.labels)
         aspects = aspects_in(run.scores.frame, how.aspects)
         cases = list(samples(run.scored, names, aspects, given, least=how.least))
+    return _printed(cases, how, run.scores.simulation.among([name for each in cases for name in each.judges]))
+
+
+def _printed(cases: list[Correcting], how: CorrectingOptions, simulated: Simulation, *notes: str) -> Printed:
     if how.labelled is not None:
         cases = [withholding(each, how.labelled, how.seed) for each in cases]
-    simulated = run.scores.simulation.among([name for each in cases for name in each.judges])
-    return Printed(correcting_sheets(cases, alpha=how.alpha, seed=how.seed), simulated)
+    sheets = correcting_sheets(cases, *notes, alpha=how.alpha, seed=how.seed)
+    return Printed(sheets, simulated, first=verdict_lines(sheets[0]))
 
 
 def read_labels(run: OpenRun, path: Place, *, each_rater: bool = False) -> pd.DataFrame:

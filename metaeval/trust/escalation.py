@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,17 +12,29 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
+from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Scale, Status
+from metaeval.base.simulation import REAL
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.sheet import Column, Sheet, table
-from metaeval.runs.command import Aspects, Judges, Printed, Typed, aspects_in, command, judges_of
-from metaeval.runs.finished import OpenRun
+from metaeval.runs.command import (
+    Aspects,
+    Judges,
+    Printed,
+    RunOrFile,
+    Typed,
+    aspects_in,
+    command,
+    judges_of,
+    verdict_lines,
+)
 from metaeval.stats.agreement.escalation import Cascade, cascade
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.regression.correction import LIKE, LabelledSample
 from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.analyses import costs_per_text
 from metaeval.trust.calibration.sheets import CONFIDENCE, agreed
+from metaeval.trust.verdicts.judged import JudgedPairs, judged_pairs, winners
 
 if TYPE_CHECKING:
     from metaeval.analysis.ensemble_subsets import Costs
@@ -49,6 +61,8 @@ class Stages:
     right: Floats
     """Shape (judges, units): 1 if people agree, else 0; NaN where people or the judge gave nothing."""
     clusters: Clusters
+    winners: NDArray[np.object_] | None = None
+    """What each judge, then nobody, names of each pair, shape (judges + 1, units); None of ratings."""
 
 
 def stages(
@@ -97,6 +111,40 @@ def stages(
             )
         )
     return found
+
+
+def stages_of_pairs(pairs: JudgedPairs) -> Stages:
+    """Return judges whose verdicts on pairs say how sure they are, as stages.
+
+    A judge is as sure of a pair as `JudgedPairs.sure` says: by both orders, by repeats, or by the share that
+    a verdict gives.
+    """
+    parts, refused = [], {}
+    for at, name in enumerate(pairs.judges):
+        there = ~np.isnan(pairs.right[at])
+        sources = ["the share of its verdicts"] * pairs.graded
+        sources += [f"its {pairs.verdicts[at]:g} verdicts on a pair"] * bool(pairs.verdicts[at] > 1)
+        why = "" if there.any() else "no pair has both the judge's verdict and a preference of people"
+        if not why and not sources:
+            why = "nothing says how sure the judge is; ask it in both orders, or several times"
+        why = why or unlike(there, pairs.sure[at], pairs.clusters)
+        if why:
+            refused[name] = why
+        else:
+            parts.append((at, " and ".join(sources)))
+    used = [at for at, _ in parts]
+    return Stages(
+        pairs.aspect,
+        pairs.units,
+        ~np.isnan(pairs.gold),
+        tuple(pairs.judges[at] for at in used),
+        tuple(source for _, source in parts),
+        refused,
+        pairs.sure[used],
+        pairs.right[used],
+        pairs.clusters,
+        winners(np.concatenate([pairs.named[used], np.full((1, len(pairs.units)), np.nan)])),
+    )
 
 
 def _refusal(source: str, stepless: bool, score: Floats, there: NDArray[np.bool_], scale: Scale) -> str:
@@ -193,12 +241,14 @@ class Escalating(Typed):
     """Probability that more of them do."""
     within: Annotated[float | None, Field(ge=0)] = None
     """Points within which a score agrees.  [default: the same value of the scale]"""
+    labels: Annotated[Path | None, "FILE.csv"] = None
+    """Verdicts of people on the pairs of FILE.  [default: its gold preferences]"""
     route: Annotated[Path | None, "FILE.csv"] = None
-    """Who decides each unit.  [default: route.csv in RUN]"""
+    """Who decides each unit.  [default: route.csv in RUN, or beside FILE]"""
 
 
 def escalating_sheets(
-    by_aspect: Iterable[Stages], how: Escalating, costs: Costs | None
+    by_aspect: Iterable[Stages], how: Escalating, costs: Costs | None, *notes: str
 ) -> tuple[list[Sheet | None], pd.DataFrame]:
     """Return the sheets, and the route: key columns, ``aspect`` and ``route``, the name of who decides."""
     verdicts, of_stage, curve, routes = [], [], [], []
@@ -210,12 +260,13 @@ def escalating_sheets(
                 stage.confidence, stage.right, stage.clusters, alpha=how.alpha, delta=how.delta, costs=price
             )
         names = [*stage.judges, PERSON]
-        routes.append(
-            stage.units.assign(aspect=stage.aspect, route=np.array(names, dtype=object)[chosen.route])
-        )
+        route = stage.units.assign(aspect=stage.aspect, route=np.array(names, dtype=object)[chosen.route])
+        if stage.winners is not None:
+            route = route.assign(winner=stage.winners[chosen.route, np.arange(len(route))])
+        routes.append(route)
         verdicts.append({"aspect": stage.aspect, **_verdict(stage, chosen, how.alpha, how.delta)})
         of_stage += [{"aspect": stage.aspect, **row} for row in _stages(stage, chosen)]
-        for row in chosen.tested:
+        for row in _different(chosen.tested) if stage.winners is not None else chosen.tested:
             first = stage.judges[int(row["first"])]
             holds = "yes" if row["holds"] else "no"
             curve.append({"aspect": stage.aspect, **row, "first_judge": first, "held": holds})
@@ -227,7 +278,7 @@ def escalating_sheets(
         "cluster, to which a cluster that disagrees is added. Cascades that begin with each judge share δ."
     )
     sheets = [
-        table("escalate", "Who looks at what?", verdicts, _VERDICTS, said),
+        table("escalate", "Who looks at what?", verdicts, _VERDICTS, said, *notes),
         table("escalate-stages", "What each judge decides", of_stage, _STAGES),
         table(
             "escalate-curve",
@@ -238,6 +289,15 @@ def escalating_sheets(
         ),
     ]
     return sheets, pd.concat(routes, ignore_index=True)
+
+
+def _different(tested: Sequence[dict[str, float]]) -> Iterator[dict[str, float]]:
+    """Yield the cascades that decide more than the one before: verdicts are sure to a few degrees only."""
+    before = (-1.0, 1.0)
+    for row in tested:
+        if row["people"] < (before[1] if row["first"] == before[0] else 1.0):
+            yield row
+            before = (row["first"], row["people"])
 
 
 def _verdict(stage: Stages, chosen: Cascade, alpha: float, delta: float) -> dict[str, Any]:
@@ -290,15 +350,35 @@ def _stages(stage: Stages, chosen: Cascade) -> list[dict[str, Any]]:
     return rows
 
 
+_OF_PAIRS = (
+    "A pair's verdict is the side with most of the judge's verdicts on it, over both orders and repeats; how "
+    "sure it is, their share, which orders pairs as the entropy of the mean preference does (SCOPE; Badshah, "
+    "Emami & Sajjad 2026). A tie, or orders that differ, are the least sure."
+)
+
+
 @command("escalate", rated=True, view="escalate")
-def escalation_of(run: OpenRun, how: Escalating) -> Printed:
+def escalation_of(run: RunOrFile, how: Escalating) -> Printed:
     """Say which units of the finished run in the folder RUN each judge decides, and which a person.
 
     A unit is handed on where a judge is not sure: by its confidence, or by how far the members of a panel, or
     repeated samples, are apart. Thresholds are such that units that no person sees agree with people in at
     least 1 - alpha, with probability 1 - delta, with units in clusters. `metaeval golden label --only` takes
     the route. The run's report.html shows the tables.
+    In place of RUN, it takes a FILE of verdicts on pairs, made by `metaeval verdicts import`: a pair is
+    handed on where both orders, or repeats, differ, or its share says so. The route has each winner.
     """
+    if isinstance(run, Path):
+        if how.within is not None:
+            raise MetaevalError("--within is for ratings; verdicts on pairs agree or not")
+        pairs = judged_pairs(run, how.judges, how.aspects, how.labels)
+        sheets, frame = escalating_sheets(map(stages_of_pairs, pairs), how, None, _OF_PAIRS)
+        route = how.route or run.with_name("route.csv")
+        return Printed(
+            sheets, REAL, {route: frame.to_csv(index=False)}, first=verdict_lines(sheets[0], named=True)
+        )
+    if how.labels is not None:
+        raise MetaevalError("--labels is for a FILE of verdicts; a run has its own truth")
     names = judges_of(run, how.judges, "name who is asked first, second, … with --judge")
     by_aspect = stages(run.scored, names, aspects_in(run.truth, how.aspects), how.within)
     sheets, frame = escalating_sheets(by_aspect, how, costs_per_text(run.scores, names))

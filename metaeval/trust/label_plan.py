@@ -14,9 +14,20 @@ from pydantic import Field
 
 from metaeval.analysis.families import purchases_sheet
 from metaeval.base.errors import DataError, MetaevalError
-from metaeval.base.records import Status
+from metaeval.base.records import FIRST, SECOND, Status
+from metaeval.base.simulation import REAL
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.runs.command import Printed, Seed, Typed, aspects_in, command, judges_of
+from metaeval.evaluators.verdicts import NO_VERDICT, comparisons_of, pair_keys, points
+from metaeval.runs.command import (
+    Printed,
+    RunOrFile,
+    Seed,
+    Typed,
+    aspects_in,
+    command,
+    judges_of,
+    verdict_lines,
+)
 from metaeval.runs.finished import OpenRun
 from metaeval.stats.agreement.alternative import Advantages
 from metaeval.stats.coefficients.tables import Floats
@@ -24,13 +35,16 @@ from metaeval.stats.resampling.significance import LEAST, chances, confidence_se
 from metaeval.trust.correction import read_labels
 from metaeval.trust.escalation import by_unit, confidence_of
 from metaeval.trust.replacement import ratings_of_people
+from metaeval.trust.verdicts.accuracy import against_gold
+from metaeval.trust.verdicts.judged import JudgedPairs, judged_pairs, read_file
 
 if TYPE_CHECKING:
     from metaeval.kinds.kind import Scored
 
 
-Rule: TypeAlias = Literal["mean", "rmse", "accuracy"]
-"""Weighted means of ratings are asked about; or a judge's advantage over people, by an alignment."""
+Rule: TypeAlias = Literal["mean", "right", "rmse", "accuracy"]
+"""Weighted means of ratings are asked about; or how often a judge's score is a person's, or its advantage
+over people, by an alignment."""
 _SKIPPED = 0.2
 """Share of the units in the plan's order that may lack a label: for them the judge's score counts."""
 _COLUMNS = ("aspect", "order", "probability", "weight", "score", "rule", "epsilon", "width", "above", "below")
@@ -98,7 +112,10 @@ class LabelPlan:
             warnings.simplefilter("ignore", RuntimeWarning)  # a unit without a label has NaN
             if self.rule == "mean":
                 return np.asarray(np.nanmean(table, axis=0))
-            found = Advantages.of(table, self.units["score"].to_numpy(np.float64), self.rule)
+            score = self.units["score"].to_numpy(np.float64)
+            if self.rule == "right":
+                return np.asarray(np.nanmean(np.where(np.isnan(table), np.nan, table == score), axis=0))
+            found = Advantages.of(table, score, self.rule)
             return float(self._fixed("epsilon")) - np.asarray(np.nanmean(found.person - found.judge, axis=0))
 
     def answer(self, ratings: Floats, alpha: float) -> Standing:
@@ -214,11 +231,60 @@ def plan_for(scored: Scored[Any], judge: str, aspect: str, how: Planning) -> Lab
     return LabelPlan.drawn(units, weights, score, top - sure, seed=how.seed, **fixed)
 
 
+def plan_for_pairs(pairs: JudgedPairs, how: Planning) -> LabelPlan:
+    """Draw the plan for a question on verdicts on pairs, of the first of their judges.
+
+    ``better`` asks whether the first wins more than half of its points against the second, or with ``width``
+    what its win rate is; without it, ``width`` asks for the judge's accuracy. Without both: may the judge
+    replace a person, whose advantage over it may be ``epsilon``? Ratings are points of ``first``, less 0.5.
+    """
+    judge, width = pairs.judges[0], how.width
+    use = np.flatnonzero(~np.isnan(pairs.share[0]))
+    score, rule = pairs.named[0] - 0.5, "accuracy"
+    above, below = f"{judge} replaces a person (ε = {how.epsilon:g})", f"{judge} does not replace a person"
+    sign = np.ones(len(pairs.units))
+    if how.better:
+        one, other = how.better
+        sides = pairs.units[[FIRST, SECOND]].astype(str).to_numpy()
+        sign = np.where((sides == [one, other]).all(axis=1), 1.0, 0.0) - (sides == [other, one]).all(axis=1)
+        use = use[sign[use] != 0]
+        score, rule = pairs.share[0] - 0.5, "mean"
+        above, below = (f"{one} is {word} than {other}" for word in ("better", "worse"))
+    elif width:
+        rule = "right"
+    if width:
+        what = f"win rate of {how.better[0]}" if how.better else f"accuracy of {judge}"
+        above = below = f"the {what} is known to ± {width:g}"
+    if not len(use):
+        compared = f" of {' and '.join(how.better)}" if how.better else ""
+        raise MetaevalError(f"{judge} has no verdict on a pair{compared}")
+    fixed: dict[str, str | float] = {"rule": rule, "epsilon": how.epsilon, "width": width}
+    fixed |= {"aspect": pairs.aspect, "above": above, "below": below}
+    doubt = pairs.sure[0].max(where=~np.isnan(pairs.sure[0]), initial=0.5) - pairs.sure[0]
+    units, weights = pairs.units.iloc[use].reset_index(drop=True), sign[use] / len(use)
+    return LabelPlan.drawn(units, weights, score[use], doubt[use], seed=how.seed, **fixed)
+
+
+def labels_of_pairs(path: Path, people: Path | None) -> pd.DataFrame:
+    """Return what people prefer of pairs, as ratings: points of ``first`` less 0.5, with their ``rater``.
+
+    They are the verdicts in the file ``people``, or else the gold preferences of a file of verdicts.
+    """
+    if people is None:
+        verdicts = read_file(path)
+        known = against_gold(verdicts if "gold" in verdicts else verdicts.assign(gold=""))
+        known = known[known["gold"] != NO_VERDICT]
+        known = known.assign(rater="gold", rating=points(known["gold"]) - 0.5)
+        return known.drop_duplicates([*pair_keys(known), FIRST, SECOND, "aspect"])
+    compared = comparisons_of(read_file(people))
+    return compared.assign(rater=compared["evaluator"], rating=points(compared["outcome"]) - 0.5)
+
+
 def planning_sheet(
     plan: LabelPlan,
     judge: str,
     labels: Mapping[str, Mapping[tuple[str, ...], float]],
-    *,
+    *notes_of: str,
     alpha: float,
 ) -> Sheet:
     """Return the sheet ``plan``: the answer from labels by rater, key and aspect."""
@@ -233,10 +299,11 @@ def planning_sheet(
         f"judge does. The interval holds after every label at once (normal mixture; from {LEAST} on), so one "
         "may stop when it says so. It is about these units: it does not say what other users would say."
     )
-    notes = [f"Asked about {plan.aspect} and {judge}; --aspect and --judge choose others.", told]
+    asked = f"{plan.aspect} and {judge}" if plan.aspect else judge
+    notes = [f"Asked about {asked}; --aspect and --judge choose others.", told, *notes_of]
     if skipped:
         notes.append(f"{skipped} units were skipped; for them, {replaced}.")
-    if plan.rule != "mean":
+    if plan.rule in ("rmse", "accuracy"):
         notes.append(
             "The value is ε less the mean advantage of a person over the judge, on these units. "
             "metaeval replace and audit ask whether it would hold for other people and users, too: they may "
@@ -269,9 +336,10 @@ class Planning(Typed):
     aspect: str | None = None
     """Aspect of the question.  [default: the first]"""
     labels: Annotated[Path | None, "FILE.csv"] = None
-    """Ratings so far, such as the set's ratings.csv.  [default: the run's]"""
+    """Ratings so far, such as the set's ratings.csv; of a FILE, people's verdicts.  [default: the run's, or
+    FILE's gold preferences]"""
     plan: Annotated[Path | None, "FILE.csv"] = None
-    """Plan to write, or to go on with.  [default: plan.csv in RUN]"""
+    """Plan to write, or to go on with.  [default: plan.csv in RUN, or beside FILE]"""
     buy: bool = False
     """What to buy next for the run's families: users, members such as prompts, items or replies."""
     alpha: Annotated[float, Field(ge=0.0001, le=0.5)] = 0.05
@@ -279,8 +347,15 @@ class Planning(Typed):
     seed: Seed = 0
 
 
+_OF_PAIRS = (
+    "Of pairs: a win counts 0.5, a loss -0.5 and a tie 0 for A, so that the estimate is its win rate less "
+    "one half; of the judge, by the share of its verdicts. An accuracy is the share of pairs on which the "
+    "judge names what people prefer."
+)
+
+
 @command("plan", view="plan")
-def plan_of(run: OpenRun, how: Planning) -> Printed:
+def plan_of(run: RunOrFile, how: Planning) -> Printed:
     """Say which units of the finished run in the folder RUN people should label next, and when to stop.
 
     The question is whether A is better than B (--better A B), what the mean is (--width W), or else whether
@@ -290,7 +365,21 @@ def plan_of(run: OpenRun, how: Planning) -> Printed:
     stops when the question is decided. With labels, it is said here; one may ask after each label.
     With --buy, it says what the mean of each family of evaluators would gain by twice the users, prompts,
     items or replies, and plans no labels.
+    In place of RUN, it takes a FILE of verdicts on pairs, made by `metaeval verdicts import`: is the win rate
+    of A against B above one half, or what is it, or the judge's accuracy (--width W)?
     """
+    if isinstance(run, Path):
+        if how.buy:
+            raise MetaevalError("--buy is for runs with families; a FILE of verdicts has none")
+        pairs = judged_pairs(
+            run, () if how.judge is None else [how.judge], [how.aspect] if how.aspect else ()
+        )[0]
+        drawn = plan_for_pairs(pairs, how)
+        frame = labels_of_pairs(run, how.labels)
+        path = how.plan or run.with_name("plan.csv")
+        labels = labels_of([frame], drawn.keys, drawn.aspect)
+        sheet = planning_sheet(drawn, pairs.judges[0], labels, _OF_PAIRS, alpha=how.alpha)
+        return Printed([sheet], REAL, {path: _kept(path, drawn)}, first=verdict_lines(sheet))
     if how.buy:
         return Printed([_purchases(run)])
     wanted = [] if how.judge is None else [how.judge]
@@ -298,13 +387,7 @@ def plan_of(run: OpenRun, how: Planning) -> Printed:
     asked = aspects_in(run.scores.frame, [] if how.aspect is None else [how.aspect])[0]
     drawn = plan_for(run.scored, name, asked, how)
     path = how.plan or run.folder / "plan.csv"
-    content = drawn.units.to_csv(index=False)
-    # A plan that is there is kept: labels may have followed it, so another one needs another file.
-    if path.exists() and path.read_text(encoding="utf-8") != content:
-        raise MetaevalError(
-            f"{path} is a plan of another question, judge or seed, and labels may have followed it; give the "
-            "same ones, or write this plan to another file with --plan"
-        )
+    content = _kept(path, drawn)
     if how.labels is not None:
         frames = [read_labels(run, how.labels, each_rater=True)]
     elif how.better or how.width:
@@ -312,7 +395,18 @@ def plan_of(run: OpenRun, how: Planning) -> Printed:
     else:
         frames = [ratings_of_people(run.scored, list(run.scores.keys))]
     sheet = planning_sheet(drawn, name, labels_of(frames, drawn.keys, asked), alpha=how.alpha)
-    return Printed([sheet], run.scores.simulation.among([name]), {path: content})
+    return Printed([sheet], run.scores.simulation.among([name]), {path: content}, first=verdict_lines(sheet))
+
+
+def _kept(path: Path, drawn: LabelPlan) -> str:
+    """Return the content of plan.csv; one that is there is kept, for labels may have followed it."""
+    content = drawn.units.to_csv(index=False)
+    if path.exists() and path.read_text(encoding="utf-8") != content:
+        raise MetaevalError(
+            f"{path} is a plan of another question, judge or seed, and labels may have followed it; give the "
+            "same ones, or write this plan to another file with --plan"
+        )
+    return content
 
 
 def _purchases(run: OpenRun) -> Sheet | None:

@@ -149,13 +149,15 @@ def win_rate_errors(points: ArrayLike) -> Floats:
     return np.asarray(np.sqrt(few * np.square(influence).sum(axis=0)))
 
 
-def length_controlled_rate(points: ArrayLike, longer: ArrayLike, weights: ArrayLike) -> Floats:
+def length_controlled_rate(
+    points: ArrayLike, longer: ArrayLike, weights: ArrayLike, difficulty: ArrayLike | None = None
+) -> Floats:
     """Return the win rate that a player would have at equal lengths, under each column of weights.
 
-    The chance of winning is expit(θ + φ tanh(d / s)), with d the difference of the lengths and s its standard
-    deviation; the rate is expit(θ) (AlpacaEval 2: Dubois et al. 2024, arXiv 2404.04475, without the term of
-    the instruction's difficulty, which needs many players). ``PRIOR`` ties, half of them at each end of
-    tanh, keep both finite.
+    The chance of winning is expit(θ + φ tanh(d / s) + ψ γ), with d the difference of the lengths, s its
+    standard deviation and γ the difficulty of the instruction, if it is known; the rate is the mean of
+    expit(θ + ψ γ) (AlpacaEval 2: Dubois et al. 2024, arXiv 2404.04475). ``PRIOR`` ties, half of them at each
+    end of tanh, keep θ and φ finite; ψ has the prior of a normal variable of variance 1 / ``PRIOR``.
 
     Parameters
     ----------
@@ -163,24 +165,61 @@ def length_controlled_rate(points: ArrayLike, longer: ArrayLike, weights: ArrayL
         Of the player in each comparison, 0 to 1; by how much its text is longer, shape (n,).
     weights
         How often each comparison counts, shape (n, columns); the result has shape (columns,).
+    difficulty
+        γ in each comparison, shape (n,), as of `difficulties`.
     """
     from scipy.special import expit
 
     d, w = np.asarray(longer, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     t = np.concatenate([np.tanh(d / (d.std() or 1.0)), [-1.0, 1.0]])
     y = np.concatenate([np.asarray(points, dtype=np.float64), [0.5, 0.5]])[:, None]
-    w = np.concatenate([w, np.full((2, w.shape[1]), PRIOR / 2)])
-    design = np.stack([np.ones_like(t), t], axis=1)
-    found = np.zeros((2, w.shape[1]))
+    design, ridge = np.stack([np.ones_like(t), t], axis=1), np.zeros((2, 2))
+    if difficulty is not None:
+        gamma = np.concatenate([np.asarray(difficulty, dtype=np.float64), [0.0, 0.0]])
+        design, ridge = np.column_stack([design, gamma]), np.diag([0.0, 0.0, PRIOR])
+    known, w = w, np.concatenate([w, np.full((2, w.shape[1]), PRIOR / 2)])
+    found = np.zeros((design.shape[1], w.shape[1]))
     for _ in range(_MOST_STEPS):
         chance = expit(design @ found)
-        gradient = design.T @ (w * (y - chance))
-        system = np.einsum("ni,nb,nj->bij", design, w * chance * (1 - chance), design, optimize=True)
+        gradient = design.T @ (w * (y - chance)) - ridge @ found
+        system = np.einsum("ni,nb,nj->bij", design, w * chance * (1 - chance), design, optimize=True) + ridge
         step = np.linalg.solve(system, gradient.T[..., None])[..., 0].T
         found += np.clip(step, -_STEP, _STEP)
         if np.abs(step).max(initial=0.0) < _TOLERANCE:
             break
-    return np.where(w[:-2].sum(axis=0) > 0, expit(found[0]), np.nan)
+    total = known.sum(axis=0)
+    equal = expit(np.delete(design[:-2], 1, axis=1) @ np.delete(found, 1, axis=0))
+    return np.where(total > 0, (known * equal).sum(axis=0) / np.where(total > 0, total, 1.0), np.nan)
+
+
+def difficulties(points: ArrayLike, longer: ArrayLike, player: Ints, instruction: Ints) -> Floats:
+    """Return how easily an opponent is beaten on each instruction: γ, shape (instructions,).
+
+    γ is shared by the players: the mode of expit(θ + φ tanh(d / s) + γ) with θ and φ of each player, and γ
+    normal of variance 1 (after AlpacaEval 2, which fits it to all its models). Comparisons have shape (n,);
+    ``player`` and ``instruction`` count from 0.
+    """
+    from scipy.special import expit
+
+    y, d = np.asarray(points, dtype=np.float64), np.asarray(longer, dtype=np.float64)
+    n_players, n = int(player.max()) + 1, int(instruction.max()) + 1
+    spread = np.array([d[player == p].std() or 1.0 for p in range(n_players)])
+    t, gamma, of_player = np.tanh(d / spread[player]), np.zeros(n), np.zeros((2, n_players))
+    for _ in range(_MOST_STEPS):
+        chance = expit(of_player[0, player] + of_player[1, player] * t + gamma[instruction])
+        rest, slope = y - chance, chance * (1 - chance)
+        step = (np.bincount(instruction, rest, n) - gamma) / (np.bincount(instruction, slope, n) + 1)
+        gamma += step
+        chance = expit(of_player[0, player] + of_player[1, player] * t + gamma[instruction])
+        rest, slope = y - chance, chance * (1 - chance)
+        gradient = np.stack([np.bincount(player, rest * v, n_players) for v in (1.0, t)])
+        parts = [np.bincount(player, slope * v, n_players) for v in (1.0, t, t * t)]
+        system = np.stack([[parts[0], parts[1]], [parts[1], parts[2]]]).transpose(2, 0, 1)
+        change = np.linalg.solve(system + PRIOR * np.eye(2), (gradient - PRIOR * of_player).T[..., None])
+        of_player += change[..., 0].T
+        if max(np.abs(step).max(), np.abs(change).max()) < _NEAR:
+            break
+    return gamma
 
 
 def elo(games: Games, weights: ArrayLike) -> Floats:

@@ -26,7 +26,7 @@ from metaeval.trust.auditing.findings import (
 if TYPE_CHECKING:
     from metaeval.stats.coefficients.tables import Floats
     from metaeval.stats.regression.prediction_powered import Combined
-    from metaeval.trust.correction import Correcting
+    from metaeval.trust.correction_samples import Correcting
 
 ALPHA = 0.05
 WORTH = 0.05

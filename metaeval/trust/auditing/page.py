@@ -38,7 +38,7 @@ from metaeval.trust.auditing.findings import ONE_RATER, Found, Looking, Unchecke
 from metaeval.trust.auditing.order import order, worth
 from metaeval.trust.auditing.pairs import of_pairs, verdicts_of_run
 from metaeval.trust.bias.between import PROMPT, REPLICATE, differing_in
-from metaeval.trust.correction import Correcting, samples, samples_by_cluster
+from metaeval.trust.correction_samples import Correcting, samples, samples_by_cluster
 
 if TYPE_CHECKING:
     import pandas as pd

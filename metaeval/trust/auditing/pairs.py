@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from metaeval.trust.auditing.findings import (
 )
 from metaeval.trust.auditing.order import order, worth
 from metaeval.trust.calibration.record import Bands
-from metaeval.trust.correction import Correcting
+from metaeval.trust.correction_samples import Correcting, by_side
 from metaeval.trust.verdicts.accuracy import accuracy_sheet, with_gold
 
 if TYPE_CHECKING:
@@ -154,14 +155,5 @@ def _case(known: pd.DataFrame, aspect: str, clusters: Clusters, cluster: str) ->
 
 def _by_system(known: pd.DataFrame, case: Correcting) -> Correcting:
     """Return the two sides of each pair as units of their systems."""
-    one = case.sample
-    sides = known[[FIRST, SECOND]].astype(str).to_numpy()
-    group, names = pd.factorize(sides.T.ravel(), sort=True)
-    sample = LabelledSample(
-        np.concatenate([one.ratings, 1 - one.ratings]),
-        np.concatenate([one.scores, 1 - one.scores], axis=1),
-        group.astype(np.int64),
-        len(names),
-        Clusters(np.tile(one.clusters.of_unit, 2), one.clusters.n),
-    )
-    return Correcting(case.aspect, case.judges, sample, tuple(names), "system", case.cluster)
+    sample, names = by_side(case.sample, known[[FIRST, SECOND]].astype(str))
+    return replace(case, sample=sample, groups=names)

@@ -31,13 +31,14 @@ def gate_markdown(result: GateResult) -> str:
     return "\n".join(lines) + "\n" + sheet_to_markdown(gate_sheet(result))
 
 
-def sentence(check: Check) -> str:
-    """Return what a check found, in words."""
+def sentence(check: Check, *, judged: bool = True) -> str:
+    """Return what a check found, in words; ``judged`` with its verdict."""
     where = check.aspect + (f" of {check.category}" if check.category else "")
     value, low, high = (value_text(v, "number") for v in (check.value, check.low, check.high))
     what = "mean" if check.kind == "least" else "change"
     why = f"; {check.why}" if check.why else ""
-    return f"{where}: {check.verdict}: {what} {value} [{low}, {high}], required {asked(check)}{why}"
+    verdict = f" {check.verdict}:" if judged else ""
+    return f"{where}:{verdict} {what} {value} [{low}, {high}], required {asked(check)}{why}"
 
 
 def gate_record(result: GateResult) -> dict[str, Any]:

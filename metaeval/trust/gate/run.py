@@ -17,7 +17,7 @@ from metaeval.base.keys import author_key
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.verdicts import Flips, comparisons_of, points_of
 from metaeval.runs.answer import read_answer
-from metaeval.runs.command import Names, Typed
+from metaeval.runs.command import Names, Typed, is_file_of_verdicts
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import ANSWER
 from metaeval.study.plan import column_of
@@ -27,12 +27,9 @@ from metaeval.trust.gate.baseline import CALL_DIGITS, Baseline, GateScores, cell
 from metaeval.trust.gate.baseline import write_baseline as write_file
 from metaeval.trust.gate.checks import NOTHING_ASKED, GateResult, gate
 from metaeval.trust.gate.drift import anchor_units, marked
+from metaeval.trust.gate.recorded_verdicts import SAID, scores_of_file
+from metaeval.trust.gate.report import sentence
 from metaeval.trust.gate.rules import Rules, joined, lowered
-
-_WIN_RATE = (
-    "A unit counts 1 where the generator wins in the eyes of the judge, 0.5 for a tie or a flip, 0 where it "
-    "loses: the mean is its win rate."
-)
 
 
 class GateRequest(Typed):
@@ -54,6 +51,8 @@ class GateRequest(Typed):
     """Allowed error rate of the checks.  [default: 0.05]"""
     max_missing: Annotated[float | None, Field(ge=0, lt=1)] = None
     """Largest share of units without a score with which a check can pass.  [default: 0.05]"""
+    labels: Annotated[Path | None, "FILE.csv"] = None
+    """Of a FILE of verdicts: those of people, for the accuracy.  [default: its gold preferences]"""
     data: Path | None = None
     """Data-set folder, for --by.  [default: the study's]"""
     calibration: Path | None = None
@@ -78,30 +77,21 @@ def gate_run(
     """Hold the finished run of a system as it is now against thresholds and a baseline.
 
     The baseline is a file of `baseline_of_run`, or the last accepted run, else that of the anchors; without
-    any, only means are checked.
+    any, only means are checked. In place of runs, they may be files of verdicts on pairs.
     """
+    if is_file_of_verdicts(file := Path(folder)):
+        return _gate_file(file, request, baseline, accept_judge_change)
     run = open_run(folder, rated=True)
     baseline = request.anchors if baseline is None else baseline
     kept = _baseline(run, request, Path(baseline)) if baseline is not None else None
-    by = request.by or (kept.by if kept else "")
-    cluster = request.cluster or (kept.cluster if kept else None)
-    if kept and kept.by and by != kept.by:
-        raise MetaevalError(
-            f"the baseline checks by {kept.by!r}, and --by says {by!r}: checks would be lost; leave --by "
-            "out, or write a new baseline"
-        )
-    if kept and cluster != kept.cluster:
-        raise MetaevalError(
-            f"the baseline resamples each {kept.cluster} as a cluster, and --cluster is {request.cluster}, "
-            "which changes the intervals: leave --cluster out, or write a new baseline"
-        )
+    by, cluster = _fixed(request, kept)
     asked = kept or request.least or request.max_drop
     if not (asked or request.evaluator) and len(run.judges) != 1:
         raise MetaevalError(f"{NOTHING_ASKED}; {_no_single_judge(run)}")
     current = _scored(run, request, by, kept.scored.evaluator if kept else None)
     notes = run.record.lost_sentences
     if _compares(run, current.evaluator):
-        notes += [_WIN_RATE]
+        notes += [SAID[True]]
     rules, unfit = request.rules(kept.rules if kept else None), dict[str, str]()
     if kept:
         rules = joined(rules, kept.rules, cells_of(current, kept.scored, by), str(baseline))
@@ -138,10 +128,13 @@ def baseline_of_run(
     target = Path(path)
     if target.is_dir():
         raise MetaevalError(f"{target} is a folder; give the name of a file that ends in .json")
-    run = open_run(folder, rated=True)
     kept = read_baseline(target) if target.exists() else None
     by = request.by if request.by is not None else kept.by if kept else ""
-    scored = _scored(run, request, by, kept.scored.evaluator if kept else None)
+    usual = kept.scored.evaluator if kept else None
+    if is_file_of_verdicts(file := Path(folder)):
+        scored = _of_file(file, request, by, usual)
+    else:
+        scored = _scored(open_run(folder, rated=True), request, by, usual)
     rules = request.rules(kept.rules if kept else None)
     if kept:
         least, drop = {**kept.rules.least, **request.least}, {**kept.rules.max_drop, **request.max_drop}
@@ -151,6 +144,61 @@ def baseline_of_run(
     cluster = request.cluster or (kept.cluster if kept else scored.usual_cluster)
     written = write_file(target, Baseline(scored, rules, by, cluster))
     return written, lowered(rules, kept.rules, cells) if kept else []
+
+
+def _gate_file(
+    path: Path, request: GateRequest, baseline: str | os.PathLike[str] | None, accepted: bool
+) -> GateResult:
+    """Hold the verdicts in a file against thresholds, and a baseline or an older file."""
+    kept = None
+    if baseline is not None and (before := Path(baseline)).suffix == ".json":
+        kept = read_baseline(before)
+    elif baseline is not None:
+        if not before.is_file():
+            raise MetaevalError(f"there is no file of verdicts {before} to compare with")
+        old = _of_file(before, request, "")
+        kept = Baseline(old, Rules(), "", request.cluster or old.usual_cluster)
+    by, cluster = _fixed(request, kept)
+    current = _of_file(path, request, by, kept.scored.evaluator if kept else None)
+    rules, notes = request.rules(kept.rules if kept else None), [SAID[bool(request.generators)]]
+    if kept:
+        rules = joined(rules, kept.rules, cells_of(current, kept.scored, by), str(baseline))
+        notes += _judge_changes(current, kept.scored, accepted)
+    found = gate(current, kept.scored if kept else None, rules, by=by, cluster=cluster, notes=notes)
+    worst = [check for check in found.checks if check.verdict == found.verdict]
+    return replace(found, first=tuple(f"{sentence(check, judged=False)}." for check in worst[:3]))
+
+
+def _of_file(path: Path, request: GateRequest, by: str, usual: str | None = None) -> GateScores:
+    """Return the scores of a file of verdicts; options of runs are refused."""
+    for option in ("data", "calibration", "anchors"):
+        if getattr(request, option) is not None:
+            raise MetaevalError(f"--{option} is for runs; a FILE of verdicts on pairs has none")
+    return scores_of_file(
+        path,
+        by,
+        evaluator=request.evaluator or usual,
+        generators=request.generators,
+        against=request.against,
+        labels=request.labels,
+    )
+
+
+def _fixed(request: GateRequest, kept: Baseline | None) -> tuple[str, str | None]:
+    """Return the categories and the clusters, which a baseline fixes."""
+    by = request.by or (kept.by if kept else "")
+    cluster = request.cluster or (kept.cluster if kept else None)
+    if kept and kept.by and by != kept.by:
+        raise MetaevalError(
+            f"the baseline checks by {kept.by!r}, and --by says {by!r}: checks would be lost; leave --by "
+            "out, or write a new baseline"
+        )
+    if kept and cluster != kept.cluster:
+        raise MetaevalError(
+            f"the baseline resamples each {kept.cluster} as a cluster, and --cluster is {request.cluster}, "
+            "which changes the intervals: leave --cluster out, or write a new baseline"
+        )
+    return by, cluster
 
 
 def _anchors(run: OpenRun, place: Path, request: GateRequest, kept: Baseline) -> pd.DataFrame:

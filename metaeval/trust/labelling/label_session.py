@@ -313,7 +313,11 @@ class LabelSession:
         if self._plan is None:
             return ""
         people = self.people()
-        labels = {rater: self._counted(rater) for rater in self._labels if rater in people}
+        raters = [rater for rater in self._labels if rater in people]
+        labels = {rater: self._counted(rater) for rater in raters}
+        if self._table.showing not in ("", *self._plan.keys):
+            # Of pairs, whatever was shown first: the points of the first side, less one half.
+            labels = {rater: {k: v / 2 for k, v in self.plain(rater).items()} for rater in raters}
         answer = self._plan.answer(self._plan.ratings(labels), _ALPHA)
         return f"{answer.verdict} ({counted(answer.n_labelled, 'label')})" if answer.decided else ""
 

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from metaeval.base.errors import DataError, MetaevalError, one_of
-from metaeval.base.records import DataOfKind
+from metaeval.base.records import FIRST, SECOND, DataOfKind
 from metaeval.data.folder import kind_of, set_in
 from metaeval.kinds.explanations.judge.prompt import check_rubric
 from metaeval.kinds.index import kind_named
@@ -116,22 +116,29 @@ def units_of_route(
 ) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Return the units, with their aspects, that a table sends to a person, such as route.csv of a run.
 
-    It has the key columns, and maybe ``aspect``, and ``route``: rows for anybody but `PERSON` are left out.
+    It has the key columns, and maybe ``aspect``, and ``route``: rows for anybody but `PERSON` are left out. A
+    table of pairs may leave out in which ``order`` they are shown.
     """
     try:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (ValueError, pd.errors.ParserError) as error:
         raise DataError(f"{path} is not a CSV file: {error}") from None
-    if lacking := [key for key in data.keys if key not in frame]:
+    shown = "order" in frame and frame["order"].isin([FIRST, SECOND]).all()  # that of a plan is a number
+    keys = [key for key in data.keys if shown or key != "order"]
+    if lacking := [key for key in keys if key not in frame]:
         raise DataError(f"{path} has no column {lacking[0]!r}; it needs {', '.join(data.keys)}")
     if "route" in frame:
         frame = frame[frame["route"] == PERSON]
     found: dict[tuple[str, ...], tuple[str, ...]] = {}
     aspect = frame["aspect"] if "aspect" in frame else [None] * len(frame)
-    for key, name in zip(zip(*(frame[k] for k in data.keys), strict=True), aspect, strict=True):
-        asked = [a for a in units.get(key, ()) if name in (None, a)]
-        if asked:
-            found[key] = tuple(dict.fromkeys((*found.get(key, ()), *asked)))
+    at = [data.keys.index(key) for key in keys]
+    showings: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for unit in units:
+        showings.setdefault(tuple(unit[i] for i in at), []).append(unit)
+    for named, name in zip(zip(*(frame[k] for k in keys), strict=True), aspect, strict=True):
+        for key in showings.get(named, ()):
+            if asked := [a for a in units[key] if name in (None, a)]:
+                found[key] = tuple(dict.fromkeys((*found.get(key, ()), *asked)))
     if not found:
         raise DataError(f"{path} sends no unit of the data set {data.name!r} to a person")
     return found

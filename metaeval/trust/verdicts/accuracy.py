@@ -146,6 +146,15 @@ def against_others(people: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame
 
 def with_gold(verdicts: pd.DataFrame, by: Sequence[str] = ()) -> tuple[pd.DataFrame, int]:
     """Return the comparisons with a gold preference, its code as ``gold``, and how many have none."""
+    compared = against_gold(verdicts, by)
+    known = compared[compared["gold"] != NO_VERDICT]
+    if known.empty:
+        raise DataError("no pair has a gold preference, so no verdict is right or wrong")
+    return known, len(compared) - len(known)
+
+
+def against_gold(verdicts: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
+    """Return all comparisons, the code of the gold preference as ``gold``, with the columns ``by``."""
     if "gold" not in verdicts:
         raise DataError(
             "the verdicts have no column 'gold'; give others' verdicts with --gold, or say in the map where "
@@ -169,10 +178,7 @@ def with_gold(verdicts: pd.DataFrame, by: Sequence[str] = ()) -> tuple[pd.DataFr
         )
     compared = compared.merge(extra, on=names, how="left", validate="one_to_one")
     codes = compared["gold"].map({w: i for i, w in enumerate(WINNERS[:-1])}).fillna(NO_VERDICT)
-    known = compared.assign(gold=codes.astype(np.int64))[codes != NO_VERDICT]
-    if known.empty:
-        raise DataError("no pair has a gold preference, so no verdict is right or wrong")
-    return known, len(compared) - len(known)
+    return compared.assign(gold=codes.astype(np.int64))
 
 
 def _rows(comparisons: pd.DataFrame, orders: Orders, resamples: int, seed: int) -> Iterator[dict[str, Any]]:

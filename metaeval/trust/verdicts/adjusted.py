@@ -14,7 +14,12 @@ from metaeval.data.verdicts import LENGTHS
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import PairFlips, each_order, pair_keys, points_of
 from metaeval.stats.coefficients.tables import Floats, Ints
-from metaeval.stats.ranking.comparisons import Games, graph_strengths, length_controlled_rate
+from metaeval.stats.ranking.comparisons import (
+    Games,
+    difficulties,
+    graph_strengths,
+    length_controlled_rate,
+)
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import jackknife_deviations, jackknife_interval
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS
@@ -34,6 +39,15 @@ def _counted(
         there = ~np.isnan(won)
         if there.any():
             yield {"evaluator": str(evaluator), "aspect": str(aspect)}, own[there], won[there]
+
+
+_HARD = "by_difficulty"
+_OTHERS = 3
+"""How many others must have met an opponent for its instructions' difficulty to be known."""
+_DIFFICULTY = (
+    "And difficulty: with that of each instruction as a term, as the others that met the same opponent fare "
+    "on it (at equal lengths, shrunk; held fixed by the bootstrap); the rate is the mean over instructions."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,10 +94,34 @@ class _EqualLengths:
     won: Floats
     longer: Floats
     cluster: Ints
+    difficulty: Floats | None
 
     def at(self, weights: Floats) -> Floats:
-        """Return the win rate at equal lengths, shape (1, columns)."""
-        return length_controlled_rate(self.won, self.longer, weights[self.cluster])[None]
+        """Return the win rate at equal lengths and, if it is known, by difficulty: shape (rates, columns)."""
+        ways = [None] if self.difficulty is None else [None, self.difficulty]
+        by_pair = weights[self.cluster]
+        return np.stack([length_controlled_rate(self.won, self.longer, by_pair, way) for way in ways])
+
+
+def _by_the_others(part: pd.DataFrame, own: pd.DataFrame) -> Floats | None:
+    """Return the difficulty of each pair in ``own`` for its first side, by the others that met its second.
+
+    Or for its second by those that met its first, turned round. None if there are fewer than `_OTHERS`.
+    """
+    ends = own[["first", "second"]].iloc[0].tolist()
+    for (player, opponent), sign in ((ends, 1.0), (ends[::-1], -1.0)):
+        first, second = (part[side].to_numpy() for side in ("first", "second"))
+        turned = first == opponent
+        who = np.where(turned, second, first)
+        use = (turned | (second == opponent)) & (who != player) & part["pair"].isin(own["pair"]).to_numpy()
+        others, names = pd.factorize(who[use])
+        if len(names) >= _OTHERS:
+            won, gap = (part.loc[use, c].to_numpy(np.float64) for c in ("points", "gap"))
+            at, pairs = pd.factorize(part.loc[use, "pair"])
+            won, gap = np.where(turned[use], 1 - won, won), np.where(turned[use], -gap, gap)
+            known = pd.Series(sign * difficulties(won, gap, others, at), index=pairs)
+            return np.asarray(known.reindex(own["pair"]).fillna(0.0), dtype=np.float64)
+    return None
 
 
 def length_sheet(
@@ -106,27 +144,35 @@ def length_sheet(
     rows: list[dict[str, Any]] = []
     for head, counted, points_won in _counted(comparisons, rules):
         part = counted.assign(points=points_won).merge(known, on=by, how="left", validate="many_to_one")
+        part = part.assign(
+            gap=(part[LENGTHS[0]] - part[LENGTHS[1]]).astype(np.float64),
+            pair=part.groupby(pair_keys(verdicts), sort=False).ngroup(),
+        )
         for (one, other), own in part.groupby(["first", "second"], sort=False, observed=True):
             cluster, n = clusters_of(own)
-            won, longer = own["points"].to_numpy(), (own[LENGTHS[0]] - own[LENGTHS[1]]).to_numpy(np.float64)
-            statistic = _EqualLengths(won, longer, cluster)
+            won, longer = own["points"].to_numpy(), own["gap"].to_numpy()
+            statistic = _EqualLengths(won, longer, cluster, _by_the_others(part, own))
             found = bootstrap(statistic, Resampler(n, resamples, seed), bounds=(0.0, 1.0), stretch=False)
-            rate, low, high = (float(v[0]) for v in (found.value, found.low, found.high))
-            plain, gap = float(won.mean()), float(longer.mean())
-            for names, numbers in (
-                ((one, other), (plain, rate, low, high, gap)),
-                ((other, one), (1 - plain, 1 - rate, 1 - high, 1 - low, -gap)),
-            ):
-                keys = ("win_rate", "controlled", "controlled_low", "controlled_high", "longer")
-                row = {"generator": names[0], "opponent": names[1], "pairs": len(own)}
-                rows.append({**head, **row, **dict(zip(keys, numbers, strict=True))})
-    frame = pd.DataFrame(rows).sort_values(
+            of_way = np.array([found.value, found.low, found.high]).T.tolist()
+            ways = dict(zip(("controlled", _HARD), of_way, strict=False))
+            for (player, opponent), turn in (((one, other), False), ((other, one), True)):
+                row: dict[str, Any] = {"generator": player, "opponent": opponent, "pairs": len(own)}
+                row |= {"win_rate": float(won.mean()), "longer": float(longer.mean()) * (-1 if turn else 1)}
+                row["win_rate"] = 1 - row["win_rate"] if turn else row["win_rate"]
+                for way, (rate, low, high) in ways.items():
+                    values = (1 - rate, 1 - high, 1 - low) if turn else (rate, low, high)
+                    row |= dict(zip((way, f"{way}_low", f"{way}_high"), values, strict=True))
+                rows.append({**head, **row})
+    frame = pd.DataFrame(rows)
+    harder = _HARD in frame
+    frame = frame.sort_values(
         ["evaluator", "aspect", "controlled"], ascending=[True, True, False], kind="stable", ignore_index=True
     )
     columns = (
         *_HEAD,
         Column("opponent", "Against"),
         Column("controlled", "At equal lengths", "share", "controlled_low", "controlled_high"),
+        *([Column(_HARD, "And difficulty", "share", f"{_HARD}_low", f"{_HARD}_high")] if harder else []),
         Column("win_rate", "Win rate", "share"),
         Column("longer", "Longer by", "number"),
         Column("pairs", "Pairs", "count"),
@@ -134,6 +180,7 @@ def length_sheet(
     notes = (
         "At equal lengths: logistic regression of winning on tanh(d / s), d being the difference of lengths.",
         "The rate is that at d = 0; s is the SD of d (AlpacaEval 2, without the difficulty of instructions).",
+        *([_DIFFICULTY] if harder else []),
         intervals_note(verdicts, resamples, seed),
     )
     title = "Win rates at equal lengths"

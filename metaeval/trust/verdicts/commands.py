@@ -13,8 +13,7 @@ from metaeval.analysis.verdict_coherence import coherence, coherence_sheet, orde
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import ScoreTable
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.data.labels import update_labels
-from metaeval.data.verdicts import WinnerOf, import_verdicts, kept_columns, read_verdicts
+from metaeval.data.verdicts import WinnerOf, import_verdicts, kept_columns
 from metaeval.evaluators.verdicts import Orders, PairFlips
 from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Names, Printed, Resamples, Seed, Typed, command
@@ -23,6 +22,7 @@ from metaeval.study.unread import with_unread
 from metaeval.trust.verdicts.accuracies import verdict_families
 from metaeval.trust.verdicts.accuracy import accuracy_sheet, against_others, preferred_by, with_gold
 from metaeval.trust.verdicts.agreement import judges_sheet, systems_sheet
+from metaeval.trust.verdicts.judged import read_file
 from metaeval.trust.verdicts.strengths import pairwise_sheets
 
 
@@ -134,7 +134,7 @@ def accuracy_of(path: Annotated[Path, "FILE|RUN"], how: AccuracyOptions) -> Prin
     verdicts, simulated = _labelled(verdicts, scores)
     people = None
     if how.gold is not None:
-        others = _read(how.gold)
+        others = read_file(how.gold)
         people, verdicts = against_others(others, verdicts), preferred_by(others, verdicts)
     groups = how.by or (() if scores else kept_columns(verdicts))
     draws = {"resamples": how.resamples, "seed": how.seed}
@@ -157,11 +157,6 @@ def _labelled(verdicts: pd.DataFrame, scores: ScoreTable | None) -> tuple[pd.Dat
     return verdicts.assign(evaluator=names.map(simulated.label)), simulated.among(names.unique())
 
 
-def _read(path: Path) -> pd.DataFrame:
-    update_labels(path.parent)  # people's verdicts may be there
-    return read_verdicts(path)
-
-
 def _recorded(
     path: Path,
     map_path: Path | None = None,
@@ -173,7 +168,7 @@ def _recorded(
     if map_path is not None:
         return import_verdicts(path, map_path, winner_of=winner_of, again=again), None
     if not path.is_dir():
-        return _read(path), None
+        return read_file(path), None
     run = open_run(path)
     if run.verdicts is None:
         raise MetaevalError(

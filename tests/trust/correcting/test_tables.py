@@ -11,7 +11,8 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
-from metaeval.trust.correction import correcting_sheets, correction_of, samples_by_cluster
+from metaeval.trust.correction import correcting_sheets, correction_of
+from metaeval.trust.correction_samples import samples_by_cluster
 from tests.study.test_report import payload_of
 
 USERS, PER = 60, 6

@@ -93,6 +93,33 @@ def test_a_planted_effect_of_length_is_taken_out(strength: float) -> None:
     assert other == pytest.approx(1 - found, abs=1e-9)
 
 
+def test_the_difficulty_of_instructions_is_taken_out_too(tmp_path: Path) -> None:
+    """Twelve systems against a base; on easy instructions, new texts are longer, too."""
+    rng, n = np.random.default_rng(11), 800
+    easy, rows, truth = rng.normal(0, 1.5, n), [], {}
+    for k in range(12):
+        strength = -1.5 + 0.2 * k
+        longer = 150 * easy + rng.normal(300, 300, n)
+        share = 1 / (1 + np.exp(-(strength + 1.0 * np.tanh(longer / longer.std()) + easy)))
+        truth[f"m{k:02}"] = (1 / (1 + np.exp(-(strength + easy)))).mean()
+        part = pd.DataFrame({"index": range(n), "generator_1": "base", "generator_2": f"m{k:02}"})
+        won = (rng.random(n) < share).astype(int)
+        rows.append(part.assign(annotator="j", preference=1 + won, length_1=1000, length_2=1000 + longer))
+    pd.concat(rows).to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "map.yaml").write_text(MAP, encoding="utf-8")
+    verdicts = import_verdicts(tmp_path / "a.csv", tmp_path / "map.yaml")
+    found = (
+        pairwise_sheets(verdicts, resamples=50)[2].frame.query("opponent == 'base'").set_index("generator")
+    )
+    off = found[["controlled", "by_difficulty"]].sub(pd.Series(truth), axis=0).abs().mean()
+    assert off["by_difficulty"] < 0.06
+    assert off["by_difficulty"] < 0.6 * off["controlled"]
+    turned = (
+        pairwise_sheets(verdicts, resamples=50)[2].frame.query("generator == 'base'").set_index("opponent")
+    )
+    assert (turned["by_difficulty"] + found["by_difficulty"]).to_numpy() == pytest.approx(1)
+
+
 def test_weights_stand_for_repeated_pairs_and_certain_wins_stay_finite() -> None:
     rng = np.random.default_rng(3)
     won, longer = rng.integers(0, 2, 30) * 1.0, rng.normal(size=30)
