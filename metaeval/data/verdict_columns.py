@@ -57,8 +57,10 @@ class VerdictReader:
             self.problems += found
         return self._texts[column]
 
-    def places(self, column: str) -> Texts:
-        """Return the place of each row by a column of numbers, or else of text such as dates."""
+    def places(self, column: str | Constant) -> Texts:
+        """Return the place of each row by a column of numbers, or of text such as dates, or by the row."""
+        if isinstance(column, Constant):
+            return self.named(column)
         said = pd.Series(self.text(column))
         self.report(said == "", column, lambda _: "is empty")
         numbers = pd.to_numeric(said, errors="coerce")

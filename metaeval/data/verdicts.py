@@ -162,7 +162,8 @@ class VerdictColumns(Strict):
     reply: Names = Field(default_factory=list, max_length=2)
     judge: Names = Field(default_factory=list)
     repeat: Name | None = None
-    order: Name | None = None
+    order: Name | Constant | None = None
+    """When it was played: a column, or ``{row: true}`` for the order of the rows."""
     group: Names = Field(default_factory=list)
     task: Name | None = None
 
