@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from metaeval.base.errors import DataError, Problem, nearest
 from metaeval.base.records import FIRST, SECOND
-from metaeval.data.hub import any_table, in_workbook
+from metaeval.data.hub import any_tables, in_workbook
 from metaeval.data.tables.columns import number_column, text_column
 from metaeval.data.tables.entries import Constant
 from metaeval.data.tables.nested import flattened
@@ -30,11 +31,20 @@ def word(value: object) -> str:
 class VerdictReader:
     """Reads columns of a table as text, and collects their problems."""
 
-    def __init__(self, path: Path) -> None:
-        if not Path(in_workbook(path)[0]).is_file():
+    def __init__(self, path: Path, parts: Mapping[str, str] | None = None) -> None:
+        """Read a file, or those of a pattern such as ``ratings/*.jsonl``; see ``parts`` of `VerdictMap`."""
+        paths = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+        if not paths or not Path(in_workbook(paths[0])[0]).is_file():
             raise DataError(f"there is no file {path}")
-        self.table = flattened(any_table(path))
+        self.table = flattened(any_tables(paths))
         self.given = [str(c) for c in self.table.frame.columns]
+        for column, pattern in (parts or {}).items():
+            self.need(column, f"; it has {', '.join(self.given)}")
+            found = self.table.frame[column].astype(str).str.extract(pattern).fillna("")
+            if twice := [c for c in found if c in self.given]:
+                raise DataError(f"the table has a column {twice[0]!r} already; name the group otherwise")
+            self.table = replace(self.table, frame=self.table.frame.join(found))
+            self.given += map(str, found.columns)
         self.problems: list[Problem] = []
         self._texts: dict[str, Texts] = {}
 

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -182,6 +183,8 @@ class VerdictMap(Strict):
     gold: Gold | None = None
     lengths: list[Name] = Field(default_factory=list, min_length=2, max_length=2)
     keep: list[Name] = Field(default_factory=list)
+    parts: dict[Name, str] = Field(default_factory=dict)
+    """Column → a pattern whose named groups are columns, too; ``file`` is which of several files."""
 
     @model_validator(mode="before")
     @classmethod
@@ -201,6 +204,18 @@ class VerdictMap(Strict):
             rest["choices"] = {**rest.pop("winner")}
             rest["columns"]["winner"] = rest["choices"].pop("column", None)
         return rest
+
+    @field_validator("parts")
+    @classmethod
+    def _have_names(cls, parts: dict[str, str]) -> dict[str, str]:
+        for pattern in parts.values():
+            try:
+                named = re.compile(pattern).groupindex
+            except re.error as error:
+                raise ValueError(f"cannot be read: {error}") from error
+            if not named:
+                raise ValueError("must have groups with names, such as (?P<judge>[a-z]+)")
+        return parts
 
     @field_validator("pair")
     @classmethod
@@ -285,7 +300,7 @@ def import_verdicts(
     verdict, and ``reply``, such a reply.
     """
     source, how = Path(path), sound(read_model(Path(map_path), VerdictMap))
-    reader, of = VerdictReader(source), how.columns
+    reader, of = VerdictReader(source, how.parts), how.columns
     keys = {k: v for k, v in how.units if v} if how.units else {"item_id": of.group}
     columns: dict[str, Any] = {k: reader.named(v) for k, v in keys.items()}
     columns |= {REPEAT: reader.text(of.repeat)} if of.repeat else {}
