@@ -60,6 +60,8 @@ html_show_sphinx = False
 html_last_updated_fmt = None  # the pages are the same whenever they are built
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_extra_path = ["_build/reports"]  # those of the gallery's studies
+(Path(__file__).parent / html_extra_path[0]).mkdir(parents=True, exist_ok=True)
 
 # A page per command, made of the command itself.
 _pages = Path(__file__).parent / "reference" / "commands"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from metaeval.base.records import FIRST, SECOND
 from metaeval.data.hub import any_tables, in_workbook
 from metaeval.data.tables.columns import number_column, text_column
 from metaeval.data.tables.entries import Constant
+from metaeval.data.tables.maps import kept
 from metaeval.data.tables.nested import flattened
 
 Texts: TypeAlias = NDArray[np.object_]  # one per row
@@ -31,14 +33,26 @@ def word(value: object) -> str:
 class VerdictReader:
     """Reads columns of a table as text, and collects their problems."""
 
-    def __init__(self, path: Path, parts: Mapping[str, str] | None = None) -> None:
-        """Read a file, or those of a pattern such as ``ratings/*.jsonl``; see ``parts`` of `VerdictMap`."""
+    def __init__(
+        self,
+        path: Path,
+        where: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        map_name: str = "",
+        parts: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Read a file, or those of a pattern such as ``ratings/*.jsonl``.
+
+        Only rows with the values of ``where`` are kept, by which the map of that name says it; ``parts`` are
+        those of a map of verdicts.
+        """
         paths = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
         if not paths or not Path(in_workbook(paths[0])[0]).is_file():
             raise DataError(f"there is no file {path}")
         self.table = flattened(any_tables(paths))
+        for column, words in where.items():
+            self.table = kept(self.table, column, words, map_name)
         self.given = [str(c) for c in self.table.frame.columns]
-        for column, pattern in (parts or {}).items():
+        for column, pattern in parts.items():
             self.need(column, f"; it has {', '.join(self.given)}")
             found = self.table.frame[column].astype(str).str.extract(pattern).fillna("")
             if twice := [c for c in found if c in self.given]:
@@ -84,10 +98,10 @@ class VerdictReader:
         self.problems += found
         return numbers
 
-    def named(self, columns: Sequence[str] | Constant) -> Texts:
-        """Return what a verdict is about: columns joined, or what the table lacks."""
+    def named(self, columns: Sequence[str] | Constant, separator: str = "/", without: str = ALL) -> Texts:
+        """Return what a verdict is about, or whose it is: columns joined, or what the table lacks."""
         if not isinstance(columns, Constant):
-            return self.joined(columns, "/", ALL)
+            return self.joined(columns, separator, without)
         rows = self.table.rows.astype(str) if columns.row else np.full(len(self.table.rows), columns.constant)
         return rows.astype(object)
 

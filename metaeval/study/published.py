@@ -9,6 +9,7 @@ its steps name. The released files are in its folder ``files`` where they are fe
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -36,6 +37,7 @@ RESULTS = "results/published"
 EQUAL, EXPLAINED, OPEN = "equal", "differs, explained", "differs"
 _NEEDED = ("table", "cell", "file", "row", "column", "value", "digits")
 _EXACT = 1e-9
+_OVER = re.compile(r"(?P<how>mean|std)\((?P<column>.+)\)")
 _CELL_COLUMNS = (
     Column("study", "Study"),
     Column("table", "Table"),
@@ -253,7 +255,8 @@ def _compared(name: str, path: Path, out: Path) -> Iterator[dict[str, Any]]:
             "cell": cell["cell"],
             "published": cell["value"],
             "made": "nothing" if np.isnan(found) else f"{found * times:.{digits}f}",
-            "interval": interval and " to ".join(f"{end * times:.{digits}f}" for end in interval),
+            "interval": interval
+            and " to ".join(f"{end:.{digits}f}" for end in sorted(end * times for end in interval)),
             "state": state,
             "why": why if state == EXPLAINED else "",
         }
@@ -268,23 +271,36 @@ def _table(path: Path) -> pd.DataFrame:
 def _value(
     table: pd.DataFrame, row: str, column: str, cell: dict[Any, Any]
 ) -> tuple[float, tuple[float, float] | None]:
-    """Return the number in a column of the one row with the values ``NAME=VALUE; …``, and its interval."""
+    """Return the number in a column of the row with the values ``NAME=VALUE; …``, and its interval.
+
+    Of several values, ``A|B``, each fits. ``mean(COLUMN)`` and ``std(COLUMN)`` are over all rows that fit.
+    """
     chosen = table
     for part in filter(None, (p.strip() for p in row.split(";"))):
         name, _, value = part.partition("=")
         if name not in chosen:
             raise MetaevalError(f"the cell {cell['cell']!r}: {cell['file']} has no column {name!r}")
-        chosen = chosen[chosen[name].astype(str) == value]
+        chosen = chosen[chosen[name].astype(str).isin(value.split("|"))]
     if column == "count()":
         return float(len(chosen)), None
-    if len(chosen) != 1 or column not in chosen:
+    over = _OVER.fullmatch(column)
+    column = over["column"] if over else column
+    if (len(chosen) != 1 and not (over and len(chosen))) or column not in chosen:
         rows = counted(len(chosen), "row")
         what = f"no column {column!r}" if column not in chosen else f"{rows} with {row}"
         raise MetaevalError(f"the cell {cell['cell']!r}: {cell['file']} has {what}")
-    numbers = pd.to_numeric(chosen.iloc[0], errors="coerce")
-    ends = (float(numbers.get("ci_low", np.nan)), float(numbers.get("ci_high", np.nan)))
-    own = column in {"estimate", "value", "tau"}
-    return float(numbers[column]), ends if own and not np.isnan(ends).any() else None
+    numbers = chosen.apply(pd.to_numeric, errors="coerce")
+    if over:
+        values = numbers[column].to_numpy()
+        return float(values.mean() if over["how"] == "mean" else values.std()), None
+    only = numbers.iloc[0]
+    ends = [f"{column}_{end}" for end in ("low", "high")]
+    if column.endswith("mean"):  # such as ``clarity_mean``, beside ``clarity_ci_low``
+        ends = [f"{column.removesuffix('mean')}ci_{end}" for end in ("low", "high")]
+    elif column in {"estimate", "value", "tau"}:
+        ends = ["ci_low", "ci_high"]
+    low, high = (float(only.get(end, np.nan)) for end in ends)
+    return float(only[column]), None if np.isnan([low, high]).any() else (low, high)
 
 
 def _same(found: float, published: float, digits: int) -> bool:

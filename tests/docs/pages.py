@@ -63,6 +63,12 @@ def blocks(page: str) -> list[Block]:
     return found
 
 
+def opening(page: str) -> Block | None:
+    """Return the command that stands right below the title of a page, with the first line that it prints."""
+    first = re.match(r"#[^\n]*\n\n```console\n", source(page))
+    return blocks(page)[0] if first else None
+
+
 def steps(text: str) -> list[Step]:
     found: list[tuple[str, list[str]]] = []
     for line in text.splitlines():

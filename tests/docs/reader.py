@@ -27,7 +27,7 @@ from metaeval.kinds.reading import make_study, read_study
 from metaeval.kinds.slates.data.imports.table import SlateMap
 from metaeval.trust.labelling.shown_units import Labelling
 from tests.docs.commands import MAKEFILE, check, is_run
-from tests.docs.pages import DOCS, Block, Step, agrees, blocks, source, steps
+from tests.docs.pages import DOCS, Block, Step, agrees, blocks, opening, source, steps
 
 NOT_PRINTED = {"index.md", "how-to/scores-of-other-tools.md", "how-to/relevance.md"}
 """Pages with a block of text that nothing prints, such as a picture, or what a large study costs."""
@@ -40,6 +40,8 @@ class Reader:
         self.page = page
         self.folder = folder
         self.printed = ""
+        self.answers: dict[str, str] = {}
+        """What each command printed, the last time, without its messages."""
         self._said: str | None = None  # by the last Python block
         self.module = types.ModuleType("page_" + re.sub(r"\W", "_", page))
 
@@ -50,9 +52,11 @@ class Reader:
         sys.path.insert(0, str(self.folder))
         try:
             self.download()
-            todo = blocks(self.page)
-            for block in todo:
+            head, todo = opening(self.page), blocks(self.page)
+            for block in todo[head is not None :]:
                 self.take(block)
+            if head is not None:
+                self.begin(head)
             return len(todo)
         finally:
             sys.path.remove(str(self.folder))
@@ -65,6 +69,14 @@ class Reader:
         """Put the example files here that the page links to."""
         for name in re.findall(r"\]\([./]*examples/([\w.-]+)\)", source(self.page)):
             shutil.copyfile(DOCS / "examples" / name, self.folder / name)
+
+    def begin(self, head: Block) -> None:
+        """Hold the first line of a page against what its command printed further down, or prints now."""
+        (step,) = steps(head.text)
+        if step.command not in self.answers:
+            self.type(Step(step.command, ()), head, "0")
+        said = self.answers[step.command]
+        assert agrees(step.printed, said), f"{head}: {step.command} printed\n{said}"
 
     def take(self, block: Block) -> None:
         """Do what one block says."""
@@ -154,10 +166,11 @@ class Reader:
             subprocess.run([sys.executable, "-W", "ignore", *arguments], check=True, capture_output=True)
             return
         assert program == "metaeval", f"{block}: {step.command!r} is neither run nor in NOT_RUN"
-        with capture() as said:
+        with capture() as said, contextlib.redirect_stdout(Answer(said)) as answer:
             code = main(arguments)
         assert str(code) == wanted, f"{block}: {step.command}\n{said.getvalue()}"
         self.printed += said.getvalue()
+        self.answers[step.command] = answer.getvalue()
         if step.printed:
             assert agrees(step.printed, said.getvalue()), (
                 f"{block}: {step.command} printed\n{said.getvalue()}"
@@ -165,6 +178,19 @@ class Reader:
 
     def _is_own(self, module: types.ModuleType) -> bool:
         return str(module.__file__).startswith(str(self.folder))
+
+
+class Answer(io.StringIO):
+    """The answer of a command, which also stands among all that it says."""
+
+    def __init__(self, said: io.StringIO) -> None:
+        super().__init__()
+        self._said = said
+
+    def write(self, text: str) -> int:
+        """Take what is printed."""
+        self._said.write(text)
+        return super().write(text)
 
 
 @contextlib.contextmanager

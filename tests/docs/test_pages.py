@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import os
+import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,14 +23,15 @@ import pytest
 from genai_prices import Usage, calc_price
 
 import metaeval as me
+from metaeval.cli import cli, main
 from metaeval.kinds.index import KINDS
 from metaeval.kinds.registry import COMMON
 from metaeval.llm.providers import PROVIDERS
 from tests.conftest import ROOT
-from tests.docs.commands import NOT_RUN, check
+from tests.docs.commands import NOT_RUN, check, is_run
 from tests.docs.lab import KEY, lab
-from tests.docs.pages import DOCS, PAGES, Block, Step, agrees, fences, steps
-from tests.docs.reader import Reader
+from tests.docs.pages import DOCS, PAGES, Block, Step, agrees, fences, opening, source, steps
+from tests.docs.reader import Answer, Reader, capture
 from tests.kinds.explanations.judge.test_judge import answer
 from tests.llm.batch.server import BatchServer
 from tests.llm.postgres import PASSWORD, USER, Postgres
@@ -72,9 +76,11 @@ PRICED = "0.2.3"
 """The version of genai-prices whose prices the page on scale repeats; those of others may differ."""
 
 ON_PUBLIC_DATA = "how-to/choose-published.md"
+QUESTIONS = "how-to/which-command.md"
 OTHERWISE = {
     "tutorial.md",
     ON_PUBLIC_DATA,
+    QUESTIONS,
     "how-to/batch.md",
     "how-to/own-provider.md",
     "how-to/plugin.md",
@@ -92,6 +98,53 @@ SHUFFLED = (
 @pytest.mark.parametrize("page", SHUFFLED)
 def test_the_page_says_what_is_so(page: str, folder: Path) -> None:
     assert Reader(page, folder).follow() == fences(page)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.startswith("how-to/") and "index" not in p])
+def test_a_how_to_begins_with_a_command_and_its_first_line(page: str) -> None:
+    head = opening(page)
+    assert head is not None, f"{page}: a block of console stands below the title"
+    (step,) = steps(head.text)
+    assert step.printed[0] != "…"
+    assert step.printed[1:] in {(), ("…",)}
+
+
+def questions() -> dict[str, str]:
+    """Return the first line that each command prints, as the page on which command when shows it."""
+    return dict(re.findall(r"^\| [^|]+ \| `(metaeval [^|]+)` \| (.*) \|$", source(QUESTIONS), re.MULTILINE))
+
+
+def leaves(command: click.Command, words: str) -> Iterator[str]:
+    """Yield the words of every command; the forms that `metaeval data import` reads count as one."""
+    if not isinstance(command, click.Group) or words == "metaeval data import":
+        yield words
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        yield from leaves(command.get_command(context, name), f"{words} {name}")
+
+
+def test_no_command_is_forgotten() -> None:
+    asked = questions()
+    forgotten = [
+        w for w in leaves(cli, "metaeval") if not any(c == w or c.startswith(f"{w} ") for c in asked)
+    ]
+    assert not forgotten, f"{QUESTIONS} has no question for them"
+
+
+@pytest.mark.slow
+def test_every_question_has_its_answer(folder: Path) -> None:
+    assert Reader(QUESTIONS, folder).follow() == fences(QUESTIONS)
+    for command, shown in questions().items():
+        if not is_run(command):
+            check(command)
+            assert shown == "–", command
+            continue
+        with capture() as said, contextlib.redirect_stdout(Answer(said)) as answer:
+            code = main(shlex.split(command)[1:])
+        assert code in {0, 1, 4}, f"{command}\n{said.getvalue()}"  # 1 and 4: a gate did not pass
+        first = next(filter(str.strip, answer.getvalue().splitlines())).strip()
+        assert agrees([shown.strip("` ")], first), f"{command} printed\n{first}"
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ import pytest
 import metaeval as me
 from metaeval import stats
 from metaeval.cli import cli
+from metaeval.kinds.index import KINDS
 from metaeval.kinds.registry import known_evaluators
 from tests.conftest import ROOT
 from tests.docs.commands import MAKEFILE
@@ -137,6 +138,15 @@ def test_formulas_are_typeset(site: Path) -> None:
     assert page.count('display="block"') == formulas
     assert page.count("<math") > formulas
     assert "\\frac" not in page
+
+
+def test_the_gallery_has_a_report_of_each_kind_to_be_opened(site: Path) -> None:
+    page = (site / "gallery.html").read_text(encoding="utf-8")
+    reports = re.findall(r'href="(reports/[^"]+)">Open the report', page)
+    assert reports == [f"reports/{kind}.html" for kind in ("explanations", "relevance", "slates", "exposure")]
+    assert {Path(report).stem for report in reports} == {*KINDS}
+    for report in reports:
+        assert "SIMULATED" in (site / report).read_text(encoding="utf-8")
 
 
 def test_the_gallery_shows_every_figure_there_is_data_for(site: Path) -> None:
