@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from metaeval.base.errors import DataError, Problem, nearest
 from metaeval.base.records import FIRST, SECOND
-from metaeval.data.hub import any_table, in_workbook
+from metaeval.data.hub import any_tables, in_workbook
 from metaeval.data.tables.columns import number_column, text_column
 from metaeval.data.tables.entries import Constant
 from metaeval.data.tables.maps import kept
@@ -33,14 +34,31 @@ class VerdictReader:
     """Reads columns of a table as text, and collects their problems."""
 
     def __init__(
-        self, path: Path, where: Mapping[str, Sequence[str]] = MappingProxyType({}), map_name: str = ""
+        self,
+        path: Path,
+        where: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        map_name: str = "",
+        parts: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        if not Path(in_workbook(path)[0]).is_file():
+        """Read a file, or those of a pattern such as ``ratings/*.jsonl``.
+
+        Only rows with the values of ``where`` are kept, by which the map of that name says it; ``parts`` are
+        those of a map of verdicts.
+        """
+        paths = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+        if not paths or not Path(in_workbook(paths[0])[0]).is_file():
             raise DataError(f"there is no file {path}")
-        self.table = flattened(any_table(path))
+        self.table = flattened(any_tables(paths))
         for column, words in where.items():
             self.table = kept(self.table, column, words, map_name)
         self.given = [str(c) for c in self.table.frame.columns]
+        for column, pattern in parts.items():
+            self.need(column, f"; it has {', '.join(self.given)}")
+            found = self.table.frame[column].astype(str).str.extract(pattern).fillna("")
+            if twice := [c for c in found if c in self.given]:
+                raise DataError(f"the table has a column {twice[0]!r} already; name the group otherwise")
+            self.table = replace(self.table, frame=self.table.frame.join(found))
+            self.given += map(str, found.columns)
         self.problems: list[Problem] = []
         self._texts: dict[str, Texts] = {}
 
@@ -63,8 +81,10 @@ class VerdictReader:
             self.problems += found
         return self._texts[column]
 
-    def places(self, column: str) -> Texts:
-        """Return the place of each row by a column of numbers, or else of text such as dates."""
+    def places(self, column: str | Constant) -> Texts:
+        """Return the place of each row by a column of numbers, or of text such as dates, or by the row."""
+        if isinstance(column, Constant):
+            return self.named(column)
         said = pd.Series(self.text(column))
         self.report(said == "", column, lambda _: "is empty")
         numbers = pd.to_numeric(said, errors="coerce")

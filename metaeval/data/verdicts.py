@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -171,7 +172,8 @@ class VerdictColumns(Strict):
     reply: Names = Field(default_factory=list, max_length=2)
     judge: Names | Constant = Field(default_factory=list)
     repeat: Name | None = None
-    order: Name | None = None
+    order: Name | Constant | None = None
+    """When it was played: a column, or ``{row: true}`` for the order of the rows."""
     group: Names = Field(default_factory=list)
     task: Name | None = None
 
@@ -191,6 +193,8 @@ class VerdictMap(Strict):
     gold: Gold | None = None
     lengths: list[Name] = Field(default_factory=list, min_length=2, max_length=2)
     keep: list[Name] = Field(default_factory=list)
+    parts: dict[Name, str] = Field(default_factory=dict)
+    """Column → a pattern whose named groups are columns, too; ``file`` is which of several files."""
 
     @model_validator(mode="before")
     @classmethod
@@ -210,6 +214,18 @@ class VerdictMap(Strict):
             rest["choices"] = {**rest.pop("winner")}
             rest["columns"]["winner"] = rest["choices"].pop("column", None)
         return rest
+
+    @field_validator("parts")
+    @classmethod
+    def _have_names(cls, parts: dict[str, str]) -> dict[str, str]:
+        for pattern in parts.values():
+            try:
+                named = re.compile(pattern).groupindex
+            except re.error as error:
+                raise ValueError(f"cannot be read: {error}") from error
+            if not named:
+                raise ValueError("must have groups with names, such as (?P<judge>[a-z]+)")
+        return parts
 
     @field_validator("pair")
     @classmethod
@@ -294,7 +310,7 @@ def import_verdicts(
     verdict, and ``reply``, such a reply.
     """
     source, how = Path(path), sound(read_model(Path(map_path), VerdictMap))
-    reader, of = VerdictReader(source, how.where, Path(map_path).name), how.columns
+    reader, of = VerdictReader(source, how.where, Path(map_path).name, how.parts), how.columns
     keys = {k: v for k, v in how.units if v} if how.units else {"item_id": of.group}
     columns: dict[str, Any] = {k: reader.named(v) for k, v in keys.items()}
     columns |= {REPEAT: reader.text(of.repeat)} if of.repeat else {}

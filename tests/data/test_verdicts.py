@@ -389,3 +389,34 @@ def test_a_preference_has_two_ends(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("a,b,said\nx,y,1\n", encoding="utf-8")
     with pytest.raises(DataError, match="different numbers"):
         import_verdicts(tmp_path / "v.csv", tmp_path / "map.yaml")
+
+
+def test_the_names_of_several_files_say_who_played(tmp_path: Path) -> None:
+    for name, winners in (("a-vs-b-gpt", "12"), ("b-vs-a-gpt", "31")):
+        rows = [f"q{i},{w}" for i, w in enumerate(winners)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["question,said", *rows, ""]), encoding="utf-8")
+    how = tmp_path / "map.yaml"
+    content = (
+        "units: {item_id: question}\n"
+        "parts: {file: '(?P<one>.+)-vs-(?P<other>.+)-(?P<judge>.+)'}\n"
+        "columns: {judge: judge, first: one, second: other, winner: said, order: {row: true}}\n"
+        "choices: {first: '1', second: '2', tie: '3'}\n"
+    )
+    how.write_text(content, encoding="utf-8")
+    found = import_verdicts(tmp_path / "*-gpt.csv", how, winner_of="shown")
+    assert found["first"].unique().tolist() == ["a"]
+    assert found["order"].tolist() == ["first", "first", "second", "second"]
+    assert found["winner"].tolist() == ["first", "second", "tie", "second"]
+    assert found["played"].astype(int).is_monotonic_increasing
+    assert found["evaluator"].unique().tolist() == ["gpt"]
+    with pytest.raises(DataError, match="there is no file"):
+        import_verdicts(tmp_path / "*-gpt.tsv", how)
+    how.write_text(content.replace("<other>", "<question>"), encoding="utf-8")
+    with pytest.raises(DataError, match="the table has a column 'question' already"):
+        import_verdicts(tmp_path / "*-gpt.csv", how, winner_of="shown")
+    how.write_text(content.replace("file:", "fil:"), encoding="utf-8")
+    with pytest.raises(DataError, match="there is no column 'fil'; did you mean 'file'"):
+        import_verdicts(tmp_path / "*-gpt.csv", how, winner_of="shown")
+    how.write_text(content.replace("<judge>", "<jud ge>"), encoding="utf-8")
+    with pytest.raises(DataError, match="parts: cannot be read: bad character in group name"):
+        import_verdicts(tmp_path / "*-gpt.csv", how, winner_of="shown")

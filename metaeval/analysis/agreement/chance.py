@@ -110,18 +110,28 @@ def annotators_beyond_chance(
     codes = found.keys[known[name]] if name in known else np.arange(found.truth.shape[1])
     rows = []
     for a, aspect in enumerate(found.aspects):
-        used = (~np.isnan(found.scores[:, a])).sum(axis=0) > 1
-        ratings, of_unit = found.scores[:, a, used], np.unique(codes[used], return_inverse=True)[1]
+        there = ~np.isnan(found.scores[:, a])
+        used = there.any(axis=0)
+        ratings = found.scores[:, a][there.any(axis=1)][:, used]
+        of_unit = np.unique(codes[used], return_inverse=True)[1]
         clusters = Clusters(of_unit.astype(np.int64), int(of_unit.max(initial=-1)) + 1)
         measured = beyond_chance(
             ratings, scale.of(aspect), clusters, bootstrap.resampler(), weighing=weighing
         )
         rows.append(
-            {"aspect": aspect, "n_raters": len(ratings), "n_units": ratings.shape[1], **_cells(measured)}
+            {
+                "aspect": aspect,
+                "n_raters": len(ratings),
+                "n_units": int((there.sum(axis=0) > 1).sum()),
+                **_cells(measured),
+            }
         )
     about = (Column("n_raters", "Annotators", "count"),)
     made = f"{bootstrap.resamples:,} bootstrap resamples of {plural_of(name)}, seed {bootstrap.seed}"
-    note = f"Of units that two or more annotators rated. 95 % intervals: {made}."
+    note = (
+        "Of units that two or more annotators rated; what is common of the labels, but for α, also of those "
+        f"that one rated (Gwet 2014). 95 % intervals: {made}."
+    )
     return _sheet(rows, weighing, (Column("aspect", "Aspect"), *about), note)
 
 

@@ -62,12 +62,12 @@ class Games:
         return total.reshape(n_groups, n, n)
 
 
-def bradley_terry(points: ArrayLike, *, tolerance: float = _TOLERANCE) -> Floats:
+def bradley_terry(points: ArrayLike, *, tolerance: float = _TOLERANCE, prior: float = PRIOR) -> Floats:
     """Return the log strengths of Bradley and Terry's model (1952, Biometrika 39, 324).
 
-    The chance that i beats j is 1 / (1 + exp(s_j - s_i)). Each player also has ``PRIOR`` ties with an
-    opponent of strength 0: without it one that always wins has no finite strength. Newton's method, all sets
-    at once, ends at a step below ``tolerance``; the error is about its square.
+    The chance that i beats j is 1 / (1 + exp(s_j - s_i)). Each player also has ``prior`` ties with an
+    opponent of strength 0: without any, one that always wins has no finite strength. Newton's method, all
+    sets at once, ends at a step below ``tolerance``; the error is about its square.
 
     ``points``, shape (…, players, players), are those of the row's player against the column's, a tie half a
     point each; of single precision, strengths are so too. Strengths have shape (…, players) and mean 0; NaN
@@ -78,11 +78,11 @@ def bradley_terry(points: ArrayLike, *, tolerance: float = _TOLERANCE) -> Floats
     n = values.shape[-1]
     flat = values.reshape(-1, n, n)
     step = max(1, _CELLS // max(1, n * n))
-    parts = [_newton(flat[at : at + step], tolerance) for at in range(0, len(flat), step)]
+    parts = [_newton(flat[at : at + step], tolerance, prior) for at in range(0, len(flat), step)]
     return np.concatenate([np.zeros((0, n), values.dtype), *parts]).reshape(values.shape[:-1])
 
 
-def _newton(points: Floats, tolerance: float) -> Floats:
+def _newton(points: Floats, tolerance: float, prior: float) -> Floats:
     """Return strengths, shape (sets, players), for points of shape (sets, players, players)."""
     from scipy.special import expit, logit
 
@@ -90,16 +90,16 @@ def _newton(points: Floats, tolerance: float) -> Floats:
     games = points + np.swapaxes(points, -1, -2)
     gained, played = points.sum(axis=-1), games.sum(axis=-1)
     # The start is right where all opponents have strength 0.
-    found = strengths = logit((gained + PRIOR / 2) / (played + PRIOR))
+    found = strengths = logit((gained + prior / 2) / (played + prior))
     todo, there = np.arange(len(points)), played > 0
     for _ in range(_MOST_STEPS):
         power = np.exp(strengths)
         chance = power[..., None] / (power[..., None] + power[..., None, :])
         expected, prior_expected = games * chance, expit(strengths)
-        gradient = gained - expected.sum(axis=-1) + PRIOR * (0.5 - prior_expected)
+        gradient = gained - expected.sum(axis=-1) + prior * (0.5 - prior_expected)
         chance -= 1
         system = np.multiply(expected, chance, out=chance)
-        system[..., own, own] += PRIOR * prior_expected * (1 - prior_expected) - system.sum(axis=-1)
+        system[..., own, own] += prior * prior_expected * (1 - prior_expected) - system.sum(axis=-1)
         step = np.linalg.solve(system, gradient[..., None])[..., 0]
         longest = np.abs(step).max(axis=-1, initial=0.0)
         strengths = strengths + step * np.minimum(1.0, _STEP / np.maximum(longest, _TOLERANCE))[..., None]
@@ -368,18 +368,24 @@ def _in_cycles(winner: Ints, loser: Ints, n: int) -> Ints:
     return np.flatnonzero(np.bincount(component)[component] > 1)
 
 
-GRAPHS = ("counting", "eigen", "pagerank")
-"""Strengths that evalica makes of the graph of wins: points, an eigenvector, PageRank."""
+LUCE, GRAPHS = "bradley-terry", ("bradley-terry", "counting", "eigen", "newman", "pagerank")
+"""Strengths of the graph of wins: Bradley and Terry's as shares, points, an eigenvector, and others."""
+_NO_PRIOR = 1e-9
 
 
 def graph_strengths(method: str, games: Games, weights: ArrayLike) -> Floats:
-    """Return one of `GRAPHS` by the library evalica, under each column of weights.
+    """Return one of `GRAPHS`, all but the first by the library evalica, under each column of weights.
 
     ``weights`` says how often each game counts, shape (comparisons, columns); the result has shape (columns,
-    n_players), NaN for a player without a game.
+    n_players), NaN for a player without a game. Bradley and Terry's strengths sum to 1, without a prior.
     """
     import pandas as pd
 
+    if method == LUCE:
+        each = games.matrix(np.arange(len(games)), len(games))
+        points = np.tensordot(np.asarray(weights, dtype=np.float64).T, each, axes=1)
+        power = np.exp(bradley_terry(points, prior=_NO_PRIOR))
+        return np.asarray(power / np.nansum(power, axis=-1, keepdims=True))
     evalica = needed("evalica", f"strengths by {method}", "pairs")
     solve = getattr(evalica, method)
     # A part of a point is a win and a loss, each of its weight; those of weight 0 are left out below.

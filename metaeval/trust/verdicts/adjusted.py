@@ -82,8 +82,10 @@ def graph_sheet(comparisons: pd.DataFrame, rules: Mapping[str, PairFlips], metho
         rows += [{**head, **{str(k): v for k, v in row.items()}} for row in table.to_dict("records")]
     columns = (*_HEAD, *(Column(m, m.capitalize(), "number", f"{m}_low", f"{m}_high") for m in methods))
     notes = (
-        "Counting: points won. Eigen: the leading eigenvector of the points won of each other.",
-        "PageRank: of the graph in which who loses points to who wins. By evalica; a tie is half a point.",
+        "Bradley-terry: strengths that sum to 1, without a tie with a fixed opponent. Counting: points won.",
+        "Eigen: the leading eigenvector of the points won of each other. Newman: a model of wins and ties.",
+        "PageRank: of the graph in which who loses points to who wins. A tie is half a point, but Newman's.",
+        "By evalica, all but the first.",
         "Brackets hold 95 % intervals of the jackknife over clusters.",
     )
     return Sheet("graphs", "Strengths of the graph of wins", pd.DataFrame(rows), columns, notes)

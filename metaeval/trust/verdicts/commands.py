@@ -76,8 +76,10 @@ class PairsOptions(Typed):
     flips: PairFlips | None = None
     """How a flip counts: half a point for each side, nothing, or each order by itself.  [default: the
     evaluator's rule]"""
-    graphs: Annotated[tuple[Literal["counting", "eigen", "pagerank"], ...], "--graph"] = ()
-    """Further strengths, by evalica; may be given again."""
+    graphs: Annotated[
+        tuple[Literal["bradley-terry", "counting", "eigen", "newman", "pagerank"], ...], "--graph"
+    ] = ()
+    """Further strengths of the graph of wins; may be given again."""
     resamples: Resamples = 1_000
     seed: Seed = 0
 
