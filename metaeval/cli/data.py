@@ -18,7 +18,6 @@ from metaeval.cli.options import (
     force,
     numbers,
     option,
-    out_folder,
     propensity_source,
     refits,
     resampled,
@@ -42,20 +41,30 @@ def data() -> None:
     """Get, import and check data sets."""
 
 
-@data.group(cls=Group)
-def fetch() -> None:
-    """Download a public study, pinned by commit and SHA-256, and import it."""
-
-
-@fetch.command("recexp")
-@out_folder
+@data.command("fetch")
+@click.argument("name")
+@option("--out", "Folder to write.  [default: that of `reproduce`; of recexp, data/recexp]", PATH)
 @force
-def fetch_recexp(out: Path, force: bool) -> None:
-    """Fetch the explanation study of RecSys 2024."""
-    from metaeval.data.units import summary
-    from metaeval.kinds.explanations.data.imports.recexp import fetch_recexp as run
+@talk
+def fetch(name: str, *, out: Path | None, force: bool) -> None:
+    """Download the released files of the published study NAME, pinned by commit and SHA-256.
 
-    click.echo(summary(run(out, force=force)))
+    A download that broke off goes on where it stopped. The study recexp is imported at once, since its files
+    hold personal data.
+    """
+    begin()
+    if name == "recexp":
+        from metaeval.data.units import summary
+        from metaeval.kinds.explanations.data.imports.recexp import fetch_recexp
+
+        tell(summary(fetch_recexp(out or Path("data/recexp"), force=force)))
+        return
+    from metaeval.study.published import FILES, RESULTS, fetch, source_of
+
+    files = fetch(name, out or Path(RESULTS) / name / FILES)
+    tell(f"{files}: {counted(len(source_of(name).files), 'file')}")
+    tell(f"Next: metaeval reproduce {name}" + (f" --from {out}" if out else ""))
+    tell_json({"folder": str(files)})
 
 
 data.add_command(import_)

@@ -205,7 +205,7 @@ def runs() -> None:
 
 @click.command()
 @click.argument("names", metavar="NAME|all", nargs=-1, required=True)
-@option("--from place", "Folder of the released files.  [default: what `data fetch` brought]", PATH)
+@option("--from place", "Folder of the released files.  [default: shipped, or fetched]", PATH)
 @option("--results", "Folder of what is made.", PATH, default=Path("results/published"))
 @flag("--cells", "Show the cells that are equal, too.")
 @option("--page", "Also write the ledger as a page of Markdown.", PATH, metavar="FILE.md")
@@ -225,7 +225,8 @@ def reproduce(
 
     A cell is equal to the digits printed, differs for a stated reason, or differs: then the exit code is 1.
     Beside it are the interval, and whether the paper's best is better than its second. NAME is a folder of
-    studies/published; all stands for all.
+    studies/published; all stands for all whose files are here: some are shipped, `metaeval data fetch NAME`
+    gets others.
     """
     from metaeval.base.files import write_text
     from metaeval.study.published import OPEN, ledger_page, ledger_sheets, published_studies, reproduce
@@ -235,9 +236,9 @@ def reproduce(
         for name in published_studies():
             click.echo(name)
         return
-    made = reproduce(names, place, results)
+    made, lacking = reproduce(names, place, results)
     if page is not None:
-        write_text(page, ledger_page(made))
-    tell_sheets(ledger_sheets(made, open_only=not cells), suffix, out)
+        write_text(page, ledger_page(made, lacking))
+    tell_sheets(ledger_sheets(made, lacking, open_only=not cells), suffix, out)
     if any(one.count(OPEN) for one in made):
         raise click.exceptions.Exit(1)

@@ -2,12 +2,12 @@
 
 A study is a folder of ``studies/published`` with ``source.yaml`` (paper, repository, files with digests, and
 the steps, which are commands of metaeval), ``published.csv`` (the cells), and the study files and maps that
-its steps name.
+its steps name. The released files are in its folder ``files`` where they are few and their licence allows it;
+`fetch` gets others from their pinned address.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
 import shutil
@@ -27,9 +27,12 @@ from metaeval.base.errors import MetaevalError, one_of, sound
 from metaeval.base.files import bundled, write_text
 from metaeval.base.progress import progress
 from metaeval.base.validation import Strict, read_model
+from metaeval.data.download import download, sha256_of
 from metaeval.engine.sheet import Column, Sheet
 
-FOLDER, SOURCE, CELLS = "studies/published", "source.yaml", "published.csv"
+FOLDER, SOURCE, CELLS, FILES = "studies/published", "source.yaml", "published.csv", "files"
+RESULTS = "results/published"
+"""Where what is made and fetched goes, if nothing else is said."""
 EQUAL, EXPLAINED, OPEN = "equal", "differs, explained", "differs"
 _NEEDED = ("table", "cell", "file", "row", "column", "value", "digits")
 _EXACT = 1e-9
@@ -71,6 +74,8 @@ class PublishedSource(Strict):
     repository: str
     commit: str = ""
     """Empty, where the digests of the files alone pin what was released."""
+    address: str = ""
+    """Where the files lie below, at that commit; empty, if they are shipped, or were renamed or packed."""
     licence: str
     files: dict[str, str]
     """Path → SHA-256."""
@@ -101,44 +106,78 @@ def published_studies() -> dict[str, Path]:
     return {p.parent.name: p.parent for p in sorted(bundled(FOLDER).glob(f"*/{SOURCE}"))}
 
 
+def source_of(name: str) -> PublishedSource:
+    """Return what a study says of its source; `MetaevalError` if there is no such study."""
+    known = published_studies()
+    return sound(
+        read_model(known[one_of(name, known, "there is no study", "there are")] / SOURCE, PublishedSource)
+    )
+
+
+def fetch(name: str, out: str | os.PathLike[str]) -> Path:
+    """Download the released files of a study to a folder, and return it; those that are there are kept.
+
+    `MetaevalError` is raised if there is no such study, it has no pinned address, or a file cannot be had or
+    is not the one that was released. The same call goes on where a download broke off.
+    """
+    source, folder = source_of(name), Path(out)
+    if not source.address or not source.commit or source.commit not in source.address:
+        raise MetaevalError(f"{name} has no pinned address; get its files from {source.repository}")
+    with progress("downloading", len(source.files)) as advance:
+        for file, digest in source.files.items():
+            if not (folder / file).is_file() or sha256_of(folder / file) != digest:
+                download(source.address.rstrip("/") + "/" + file, digest, folder / file)
+            advance()
+    return folder
+
+
 def reproduce(
     names: Sequence[str], place: str | os.PathLike[str] | None, out: str | os.PathLike[str]
-) -> list[Reproduced]:
+) -> tuple[list[Reproduced], list[str]]:
     """Make studies again and compare every published cell.
 
     Parameters
     ----------
     names
-        Of studies, or ``all``.
+        Of studies; ``all`` stands for all whose files are there.
     place
-        The folder of the released files, in a folder per study or as they are; where None, they are looked
-        for in ``out``, to which `metaeval data fetch` brings them.
+        The folder of the released files, in a folder per study or as they are; they are also looked for among
+        those that are shipped, and in ``out``, to which `fetch` brings them.
     out
         Gets a folder per study, with ``cells.csv``.
+
+    Returns
+    -------
+    The studies, and the names of those of ``all`` whose files are not there.
 
     Raises
     ------
     MetaevalError
         If there is no such study, a file is missing or is not the one that was released, or a step fails.
     """
+    if place is not None and not Path(place).is_dir():
+        raise MetaevalError(f"there is no folder {place}")
     known = published_studies()
     wanted = [one_of(n, [*known, "all"], "there is no study", "there are") for n in names]
-    wanted = [*known] if "all" in wanted else wanted
+    given = [n for n in known if "all" in wanted or n in wanted]
+    found = {n: _found(n, source_of(n), place, Path(out) / n) for n in given}
+    lacking = [n for n, files in found.items() if files is None and n not in wanted]
     made = []
-    with progress("studies", len(wanted)) as advance:
-        for name in wanted:
-            made.append(_reproduced(name, known[name], place, Path(out) / name))
-            advance()
-    return made
+    with progress("studies", len(given) - len(lacking)) as advance:
+        for name in given:
+            if name not in lacking:
+                made.append(_reproduced(name, known[name], place, Path(out) / name))
+                advance()
+    return made, lacking
 
 
 def _reproduced(name: str, folder: Path, place: str | os.PathLike[str] | None, out: Path) -> Reproduced:
-    source = sound(read_model(folder / SOURCE, PublishedSource))
+    source = source_of(name)
     files = _files(name, source, place, out)
     since = time.monotonic()
     if out.is_dir():
         for old in out.iterdir():  # so that nothing of an earlier time is compared
-            if old != files:
+            if old.name != FILES:
                 shutil.rmtree(old) if old.is_dir() else old.unlink()
     out.mkdir(parents=True, exist_ok=True)
     for step in source.steps:
@@ -149,22 +188,34 @@ def _reproduced(name: str, folder: Path, place: str | os.PathLike[str] | None, o
     return Reproduced(name, source, cells, _first_two(source, out), time.monotonic() - since)
 
 
+def _places(name: str, place: str | os.PathLike[str] | None, out: Path) -> list[Path]:
+    """Return where the released files may be."""
+    given = (
+        () if place is None else (Path(place) / name, Path(place) / name.replace("_", "/", 1), Path(place))
+    )
+    return [*given, published_studies()[name] / FILES, out / FILES]
+
+
+def _found(
+    name: str, source: PublishedSource, place: str | os.PathLike[str] | None, out: Path
+) -> Path | None:
+    """Return the folder that has all released files."""
+    places = _places(name, place, out)
+    return next((p for p in places if all((p / file).is_file() for file in source.files)), None)
+
+
 def _files(name: str, source: PublishedSource, place: str | os.PathLike[str] | None, out: Path) -> Path:
     """Return where the released files are, each as its digest says."""
-    places = (
-        [out / "files"]
-        if place is None
-        else [Path(place) / name, Path(place) / name.replace("_", "/", 1), Path(place)]
-    )
-    found = next((p for p in places if all((p / file).is_file() for file in source.files)), None)
+    found = _found(name, source, place, out)
     if found is None:
-        lacking = next(file for file in source.files if not (places[-1] / file).is_file())
+        where = out / FILES if place is None else Path(place)
+        lacking = next(file for file in source.files if not (where / file).is_file())
+        get = f"metaeval data fetch {name}" if source.address else f"get the files from {source.repository}"
         raise MetaevalError(
-            f"{name}: there is no {lacking} in {places[-1]}; get the files from {source.repository}, and say "
-            "where they are with --from FOLDER"
+            f"{name}: there is no {lacking} in {where}; {get}, or say where the files are with --from FOLDER"
         )
     for file, digest in source.files.items():
-        if hashlib.sha256((found / file).read_bytes()).hexdigest() != digest:
+        if sha256_of(found / file) != digest:
             raise MetaevalError(f"{name}: {found / file} is not the released file: its SHA-256 differs")
     return found.resolve()
 
@@ -266,9 +317,9 @@ def cell_sheets(results: Path) -> list[Sheet]:
     return [Sheet("cells", "The ledger", cells, _CELL_COLUMNS, (note,))]
 
 
-def ledger_page(made: Sequence[Reproduced]) -> str:
+def ledger_page(made: Sequence[Reproduced], lacking: Sequence[str] = ()) -> str:
     """Return the ledger as a page of Markdown: all studies, and the cells of each."""
-    studies, *_ = ledger_sheets(made)
+    studies, *_ = ledger_sheets(made, lacking)
     again = (
         "`metaeval reproduce NAME --from FOLDER` makes any of them again; [how to add one](how-to/ledger.md)."
     )
@@ -291,8 +342,13 @@ def _markdown(frame: pd.DataFrame) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (names, ["---"] * len(names), *rows)]
 
 
-def ledger_sheets(made: Sequence[Reproduced], *, open_only: bool = False) -> list[Sheet]:
-    """Return the studies with their counts, and the cells; those that are equal are left out on wish."""
+def ledger_sheets(
+    made: Sequence[Reproduced], lacking: Sequence[str] = (), *, open_only: bool = False
+) -> list[Sheet]:
+    """Return the studies with their counts, and the cells; those that are equal are left out on wish.
+
+    ``lacking`` are the names of studies that were not made, since their files are not there.
+    """
     rows = [
         {
             "study": one.name,
@@ -313,10 +369,16 @@ def ledger_sheets(made: Sequence[Reproduced], *, open_only: bool = False) -> lis
         f"printed, {sum(one.count(EXPLAINED) for one in made):,} differ for a reason that was found, and "
         f"{sum(one.count(OPEN) for one in made):,} differ."
     )
+    notes = [note]
+    if lacking:
+        notes.append(
+            f"Not made, since their files are not here: {', '.join(lacking)}. `metaeval data fetch NAME` "
+            "gets those with a pinned address, --from FOLDER says where others are."
+        )
     cells = pd.concat([one.cells for one in made], ignore_index=True)
     if open_only:
         cells = cells[cells["state"] != EQUAL]
-    sheets = [Sheet("ledger", "The ledger", pd.DataFrame(rows), _STUDY_COLUMNS, (note,))]
+    sheets = [Sheet("ledger", "The ledger", pd.DataFrame(rows), _STUDY_COLUMNS, tuple(notes))]
     if len(cells):
         sheets.append(Sheet("cells", "Cells", cells.reset_index(drop=True), _CELL_COLUMNS, ()))
     return sheets

@@ -33,7 +33,7 @@ FURTHER = {
     "init": [["--yes", "--out", "started"]],
 }
 """Options of a command → others to try it with."""
-ELSEWHERE = ("demo", "providers", "data fetch recexp", "store prune", "store info")
+ELSEWHERE = ("demo", "providers", "data fetch", "store prune", "store info")
 """Commands that take no folder, or ask the net."""
 
 

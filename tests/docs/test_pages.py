@@ -253,7 +253,7 @@ def test_what_a_page_shows_is_held_against_what_was_printed() -> None:
     [
         ("make cake", AssertionError),
         ("pip install 'metaeval[cake]'", AssertionError),
-        ("metaeval data fetch recexp", click.MissingParameter),
+        ("metaeval data fetch", click.MissingParameter),
         ("metaeval view RUN --colour red", click.NoSuchOption),
         ("metaeval cake", click.UsageError),
     ],

@@ -23,7 +23,7 @@ EXPLAINED_CELLS = {"llmbar": 12, "llmjudge": 10, "position_bias": 2}
     "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in STUDIES]
 )
 def test_every_cell_is_equal_or_explained(name: str, real_data: Path, tmp_path: Path) -> None:
-    [made] = reproduce([name], real_data, tmp_path)
+    [made], _ = reproduce([name], real_data, tmp_path)
     explained = EXPLAINED_CELLS.get(name, 0)
     assert made.count(OPEN) == 0
     assert made.count(EXPLAINED) == explained
@@ -66,7 +66,8 @@ def test_files_that_are_not_there_or_not_the_released_ones(
     real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(
-        MetaevalError, match=r"coat: there is no train.ascii in .*; get the files from https://"
+        MetaevalError,
+        match=r"coat: there is no train.ascii in .*; get the files from https://.*--from FOLDER",
     ):
         reproduce(["coat"], tmp_path, tmp_path / "out")
     shutil.copytree(real_data / "llmbar", tmp_path / "llmbar")
@@ -102,7 +103,7 @@ def test_a_study_of_ones_own_is_four_files(studies: Path, tmp_path: Path) -> Non
     files = tmp_path / "files" / "mine"
     files.mkdir(parents=True)
     (files / "t.csv").write_text(table, encoding="utf-8")
-    digest = published.hashlib.sha256((files / "t.csv").read_bytes()).hexdigest()
+    digest = published.sha256_of(files / "t.csv")
     (own / "map.yaml").write_text(
         "name: mine\naspects: [clear]\nscale: {min: 1, max: 5}\nunits: {item_id: story, generator: system}\n"
         "ratings: [{columns: points, rater: {column: who}, aspect: clear}]\n",
@@ -128,5 +129,5 @@ def test_a_study_of_ones_own_is_four_files(studies: Path, tmp_path: Path) -> Non
         encoding="utf-8",
     )
     assert "mine" in published_studies()
-    [made] = reproduce(["mine"], tmp_path / "files", tmp_path / "out")
+    [made], _ = reproduce(["mine"], tmp_path / "files", tmp_path / "out")
     assert made.count(EQUAL) == 1

@@ -10,20 +10,18 @@ from __future__ import annotations
 import hashlib
 import html
 import io
-import logging
 import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
-import pooch
-import requests
 from bs4 import BeautifulSoup
 
 from metaeval.base.errors import DataError, Problem, sound
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER
+from metaeval.data.download import download
 from metaeval.data.manifest import RatingScale
 from metaeval.data.tables.columns import number_column
 from metaeval.data.tables.maps import KEYS
@@ -47,8 +45,6 @@ DIGESTS: Mapping[str, str] = {
     ANNOTATED: "bd03812b80a440bd7b9f3d3304247fc366e7c423f93d6ce984c772d4ea5f8751",
     PROFILES: "1ab75811ac0244ac8e24d36ec15404290591f2b4125e35ba792ed36721cd950a",
 }
-_TIMEOUT = 30.0  # seconds without a byte
-_CHUNK = 1 << 16  # bytes
 _IDS_REPLACED = "e8190df6e151ac81a1e272dc9eadca4aad9b22b4e382dddd119e7b05baf729ec"
 """SHA-256 of a copy of the pickle that has the ids of the selected explanations."""
 
@@ -86,32 +82,6 @@ def fetch_recexp(
                 download(base_url + name, digest, Path(folder) / name)
                 advance()
         return import_recexp(folder, out, force=force, digests=digests)
-
-
-def download(url: str, sha256: str, path: Path) -> None:
-    """Download one file and check its digest; ``path`` is written in full or not at all.
-
-    `DataError` is raised if there is no connection, the server refuses, the download breaks off or the digest
-    differs.
-    """
-    pooch.get_logger().setLevel(logging.WARNING)
-    try:
-        pooch.retrieve(url, f"sha256:{sha256}", path.name, path.parent, downloader=_stream)
-    except requests.RequestException as error:
-        said = "cannot be downloaded; check the network and try again, or import files you have"
-        raise DataError(f"{url} {said} ({type(error).__name__})") from error
-    except ValueError as error:
-        raise DataError(
-            f"{url} is not the file that was released: its SHA-256 is not {sha256[:12]}…; it was not used"
-        ) from error
-
-
-def _stream(url: str, target: str, _: object) -> None:
-    """Download ``url`` to the file ``target``; pooch's downloader leaves the connection open on errors."""
-    with requests.get(url, stream=True, timeout=_TIMEOUT) as response, Path(target).open("wb") as file:
-        response.raise_for_status()
-        for chunk in response.iter_content(_CHUNK):
-            file.write(chunk)
 
 
 def import_recexp(

@@ -10,7 +10,7 @@ import pytest
 
 from metaeval.base.errors import DataError
 from metaeval.kinds.explanations.data import loading
-from metaeval.kinds.explanations.data.imports.recexp import DIGESTS, download, fetch_recexp
+from metaeval.kinds.explanations.data.imports.recexp import DIGESTS, fetch_recexp
 from tests.kinds.explanations.data import released
 
 
@@ -101,17 +101,6 @@ def test_a_failed_download_leaves_nothing(server, digests, tmp_path, kind, part,
     assert "\n" not in str(caught.value)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["released"]
     assert capfd.readouterr() == ("", "")
-
-
-def test_a_single_file_is_whole_or_not_there(server, digests, tmp_path):
-    name = "user_demo.csv"
-    server.cut.add(name)
-    with pytest.raises(DataError, match="cannot be downloaded"):
-        download(server.url + name, digests[name], tmp_path / "one" / name)
-    assert [p for p in (tmp_path / "one").rglob("*") if p.is_file()] == []
-    server.cut.clear()
-    download(server.url + name, digests[name], tmp_path / "one" / name)
-    assert (tmp_path / "one" / name).read_bytes() == server.files[name]
 
 
 def test_a_target_in_the_way_is_refused_before_any_download(server, digests, tmp_path):
