@@ -184,7 +184,7 @@ def site(folders: tuple[Path, ...], *, out: Path, ledger: Path | None, **options
     """
     begin()
     from metaeval.runs.site import studies_of, write_site
-    from metaeval.study.published import cell_sheets
+    from metaeval.study.ledger import cell_sheets
 
     before = studies_of(out)
     first = write_site(folders, out, ledger=cell_sheets(ledger) if ledger else (), **options)
@@ -229,7 +229,8 @@ def reproduce(
     gets others.
     """
     from metaeval.base.files import write_text
-    from metaeval.study.published import OPEN, ledger_page, ledger_sheets, published_studies, reproduce
+    from metaeval.study.ledger import ledger_page, ledger_sheets
+    from metaeval.study.published import OPEN, published_studies, reproduce
 
     begin()
     if names == ("list",):

@@ -28,34 +28,15 @@ from metaeval.base.files import bundled, write_text
 from metaeval.base.progress import progress
 from metaeval.base.validation import Strict, read_model
 from metaeval.data.download import download, sha256_of
-from metaeval.engine.sheet import Column, Sheet
 
 FOLDER, SOURCE, CELLS, FILES = "studies/published", "source.yaml", "published.csv", "files"
 RESULTS = "results/published"
 """Where what is made and fetched goes, if nothing else is said."""
 EQUAL, EXPLAINED, OPEN = "equal", "differs, explained", "differs"
 _NEEDED = ("table", "cell", "file", "row", "column", "value", "digits")
+_ABOUT = ("evaluator", "generator", "system", "policy", "estimator", "mean")
+"""Names in a cell's ``row`` of what the paper compares, the first that is there."""
 _EXACT = 1e-9
-_CELL_COLUMNS = (
-    Column("study", "Study"),
-    Column("table", "Table"),
-    Column("cell", "Cell"),
-    Column("published", "Published"),
-    Column("made", "Made again"),
-    Column("interval", "Interval"),
-    Column("state", "State"),
-    Column("why", "Why"),
-)
-_STUDY_COLUMNS = (
-    Column("study", "Study"),
-    Column("paper", "Paper"),
-    Column("cells", "Cells", "count"),
-    Column("equal", "Equal", "count"),
-    Column("explained", "Explained", "count"),
-    Column("open", "Open", "count"),
-    Column("first_two", "Is its best better than its second?"),
-    Column("seconds", "Seconds", "count"),
-)
 
 
 class FirstTwo(Strict):
@@ -92,7 +73,8 @@ class Reproduced:
     name: str
     source: PublishedSource
     cells: pd.DataFrame
-    """A row per cell: the columns of the sheet."""
+    """A row per cell: the columns of the sheet; whom it is about (``about``), in which column of the paper's
+    table (``series``), and the numbers of its row (``low``, ``high``, ``unread``)."""
     first_two: str
     seconds: float
 
@@ -241,7 +223,8 @@ def _compared(name: str, path: Path, out: Path) -> Iterator[dict[str, Any]]:
         file = str(cell["file"])
         if file not in tables:
             tables[file] = _table(out / file)
-        found, interval = _value(tables[file], str(cell["row"]), str(cell["column"]), cell)
+        found, numbers = _value(tables[file], str(cell["row"]), str(cell["column"]), cell)
+        low, high = _ends(numbers, str(cell["column"]))
         digits, times = int(cell["digits"]), float(cell.get("times") or 1)
         published, why = float(cell["value"]), str(cell.get("why", ""))
         state = EQUAL if _same(found * times, published, digits) else OPEN
@@ -253,9 +236,13 @@ def _compared(name: str, path: Path, out: Path) -> Iterator[dict[str, Any]]:
             "cell": cell["cell"],
             "published": cell["value"],
             "made": "nothing" if np.isnan(found) else f"{found * times:.{digits}f}",
-            "interval": interval and " to ".join(f"{end * times:.{digits}f}" for end in interval),
+            "interval": None if np.isnan(low) else f"{low * times:.{digits}f} to {high * times:.{digits}f}",
             "state": state,
             "why": why if state == EXPLAINED else "",
+            **_place(str(cell["row"]), str(cell["column"])),
+            "low": low * times,
+            "high": high * times,
+            "unread": float(numbers.get("unread", np.nan)),
         }
 
 
@@ -267,24 +254,45 @@ def _table(path: Path) -> pd.DataFrame:
 
 def _value(
     table: pd.DataFrame, row: str, column: str, cell: dict[Any, Any]
-) -> tuple[float, tuple[float, float] | None]:
-    """Return the number in a column of the one row with the values ``NAME=VALUE; …``, and its interval."""
+) -> tuple[float, pd.Series[float]]:
+    """Return the number in a column of the one row with the values ``NAME=VALUE; …``, and all of the row."""
     chosen = table
-    for part in filter(None, (p.strip() for p in row.split(";"))):
-        name, _, value = part.partition("=")
+    for name, value in _selected(row).items():
         if name not in chosen:
             raise MetaevalError(f"the cell {cell['cell']!r}: {cell['file']} has no column {name!r}")
         chosen = chosen[chosen[name].astype(str) == value]
     if column == "count()":
-        return float(len(chosen)), None
+        return float(len(chosen)), pd.Series(dtype=float)
     if len(chosen) != 1 or column not in chosen:
         rows = counted(len(chosen), "row")
         what = f"no column {column!r}" if column not in chosen else f"{rows} with {row}"
         raise MetaevalError(f"the cell {cell['cell']!r}: {cell['file']} has {what}")
     numbers = pd.to_numeric(chosen.iloc[0], errors="coerce")
-    ends = (float(numbers.get("ci_low", np.nan)), float(numbers.get("ci_high", np.nan)))
+    return float(numbers[column]), numbers
+
+
+def _selected(row: str) -> dict[str, str]:
+    """Return the values of ``NAME=VALUE; …``."""
+    parts = (part.strip().partition("=") for part in row.split(";") if part.strip())
+    return {name: value for name, _, value in parts}
+
+
+def _place(row: str, column: str) -> dict[str, str]:
+    """Return who a cell is about, and the column of the paper's table in which it stands with the others."""
+    chosen = _selected(row)
+    by = next((name for name in _ABOUT if name in chosen), None)
+    rest = "; ".join(f"{name}={value}" for name, value in chosen.items() if name != by)
+    return {"about": chosen[by] if by else "", "series": f"{column} of {rest}" if rest else column}
+
+
+def _ends(numbers: pd.Series[float], column: str) -> tuple[float, float]:
+    """Return the ends of the interval of a number, which stand in its row; NaN without any."""
     own = column in {"estimate", "value", "tau"}
-    return float(numbers[column]), ends if own and not np.isnan(ends).any() else None
+    for stem in (f"{column}_", f"{column.removesuffix('mean')}ci_", *(["ci_"] if own else [])):
+        low, high = (float(numbers.get(f"{stem}{end}", np.nan)) for end in ("low", "high"))
+        if not np.isnan([low, high]).any():
+            return low, high
+    return np.nan, np.nan
 
 
 def _same(found: float, published: float, digits: int) -> bool:
@@ -304,81 +312,3 @@ def _first_two(source: PublishedSource, out: Path) -> str:
             p = float(row["p"].iloc[0])
             return f"{'yes' if p < 0.05 else 'not shown'}: {best} over {second}, p = {p:.2g}"
     raise MetaevalError(f"{source.first_two.tests} has no test of {best} and {second}")
-
-
-def cell_sheets(results: Path) -> list[Sheet]:
-    """Return the cells of the studies that were made again into a folder; `MetaevalError` without any."""
-    files = sorted(results.glob("*/cells.csv"))
-    if not files:
-        raise MetaevalError(f"{results} holds no study that was made again: metaeval reproduce all")
-    cells = pd.concat([pd.read_csv(f, dtype=str, keep_default_na=False) for f in files], ignore_index=True)
-    counts = [f"{int((cells['state'] == state).sum()):,} {state}" for state in (EQUAL, EXPLAINED, OPEN)]
-    note = f"{counted(len(cells), 'published cell')} of {len(files)} studies made again: {'; '.join(counts)}."
-    return [Sheet("cells", "The ledger", cells, _CELL_COLUMNS, (note,))]
-
-
-def ledger_page(made: Sequence[Reproduced], lacking: Sequence[str] = ()) -> str:
-    """Return the ledger as a page of Markdown: all studies, and the cells of each."""
-    studies, *_ = ledger_sheets(made, lacking)
-    again = (
-        "`metaeval reproduce NAME --from FOLDER` makes any of them again; [how to add one](how-to/ledger.md)."
-    )
-    lines = ["# The ledger", "", *studies.notes, "", again, ""]
-    lines += _markdown(studies.frame.drop(columns="seconds"))
-    for one in made:
-        source = one.source
-        at = f" at {source.commit}" if source.commit else ", pinned by the digests of its files"
-        told = f"{source.paper}. <{source.repository}>{at}. Licence: {source.licence}."
-        lines += ["", f"## {one.name}", "", f"{source.title}.", told, *filter(None, [source.notes])]
-        lines += [f"Is its best better than its second? {one.first_two}."] if one.first_two else []
-        lines += ["", *_markdown(one.cells.drop(columns="study").fillna(""))]
-    return "\n".join([*lines, ""])
-
-
-def _markdown(frame: pd.DataFrame) -> list[str]:
-    """Return the lines of a table."""
-    names = [str(c).replace("_", " ") for c in frame.columns]
-    rows = [[str(v).replace("|", "\\|") for v in row] for row in frame.itertuples(index=False, name=None)]
-    return [f"| {' | '.join(row)} |" for row in (names, ["---"] * len(names), *rows)]
-
-
-def ledger_sheets(
-    made: Sequence[Reproduced], lacking: Sequence[str] = (), *, open_only: bool = False
-) -> list[Sheet]:
-    """Return the studies with their counts, and the cells; those that are equal are left out on wish.
-
-    ``lacking`` are the names of studies that were not made, since their files are not there.
-    """
-    rows = [
-        {
-            "study": one.name,
-            "paper": one.source.paper,
-            "cells": len(one.cells),
-            "equal": one.count(EQUAL),
-            "explained": one.count(EXPLAINED),
-            "open": one.count(OPEN),
-            "first_two": one.first_two,
-            "seconds": one.seconds,
-        }
-        for one in made
-    ]
-    total = sum(len(one.cells) for one in made)
-    alike = sum(one.count(EQUAL) for one in made)
-    note = (
-        f"{total:,} published cells made again from the files as released: {alike:,} are equal to the digits "
-        f"printed, {sum(one.count(EXPLAINED) for one in made):,} differ for a reason that was found, and "
-        f"{sum(one.count(OPEN) for one in made):,} differ."
-    )
-    notes = [note]
-    if lacking:
-        notes.append(
-            f"Not made, since their files are not here: {', '.join(lacking)}. `metaeval data fetch NAME` "
-            "gets those with a pinned address, --from FOLDER says where others are."
-        )
-    cells = pd.concat([one.cells for one in made], ignore_index=True)
-    if open_only:
-        cells = cells[cells["state"] != EQUAL]
-    sheets = [Sheet("ledger", "The ledger", pd.DataFrame(rows), _STUDY_COLUMNS, tuple(notes))]
-    if len(cells):
-        sheets.append(Sheet("cells", "Cells", cells.reset_index(drop=True), _CELL_COLUMNS, ()))
-    return sheets
