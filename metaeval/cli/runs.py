@@ -204,7 +204,7 @@ def runs() -> None:
 
 
 @click.command()
-@click.argument("names", metavar="NAME|all", nargs=-1, required=True)
+@click.argument("names", metavar="NAME|FOLDER|all", nargs=-1, required=True)
 @option("--from place", "Folder of the released files.  [default: shipped, or fetched]", PATH)
 @option("--results", "Folder of what is made.", PATH, default=Path("results/published"))
 @flag("--cells", "Show the cells that are equal, too.")
@@ -225,8 +225,8 @@ def reproduce(
 
     A cell is equal to the digits printed, differs for a stated reason, or differs: then the exit code is 1.
     Beside it are the interval, and whether the paper's best is better than its second. NAME is a folder of
-    studies/published; all stands for all whose files are here: some are shipped, `metaeval data fetch NAME`
-    gets others.
+    studies/published, or one of your own; all stands for all whose files are here: some are shipped,
+    `metaeval data fetch NAME` gets others.
     """
     from metaeval.base.files import write_text
     from metaeval.study.ledger import ledger_page, ledger_sheets

@@ -88,12 +88,17 @@ def published_studies() -> dict[str, Path]:
     return {p.parent.name: p.parent for p in sorted(bundled(FOLDER).glob(f"*/{SOURCE}"))}
 
 
-def source_of(name: str) -> PublishedSource:
-    """Return what a study says of its source; `MetaevalError` if there is no such study."""
+def folder_of(study: str) -> Path:
+    """Return the folder of a study, given its name or that folder; `MetaevalError` if there is none."""
+    if (Path(study) / SOURCE).is_file():
+        return Path(study).resolve()
     known = published_studies()
-    return sound(
-        read_model(known[one_of(name, known, "there is no study", "there are")] / SOURCE, PublishedSource)
-    )
+    return known[one_of(study, known, "there is no study", "there are")]
+
+
+def source_of(study: str) -> PublishedSource:
+    """Return what a study says of its source, given its name or folder; `MetaevalError` if there is none."""
+    return sound(read_model(folder_of(study) / SOURCE, PublishedSource))
 
 
 def fetch(name: str, out: str | os.PathLike[str]) -> Path:
@@ -121,7 +126,7 @@ def reproduce(
     Parameters
     ----------
     names
-        Of studies; ``all`` stands for all whose files are there.
+        Of studies, or their folders; ``all`` stands for all named ones whose files are there.
     place
         The folder of the released files, in a folder per study or as they are; they are also looked for among
         those that are shipped, and in ``out``, to which `fetch` brings them.
@@ -139,23 +144,23 @@ def reproduce(
     """
     if place is not None and not Path(place).is_dir():
         raise MetaevalError(f"there is no folder {place}")
-    known = published_studies()
-    wanted = [one_of(n, [*known, "all"], "there is no study", "there are") for n in names]
-    given = [n for n in known if "all" in wanted or n in wanted]
-    found = {n: _found(n, source_of(n), place, Path(out) / n) for n in given}
-    lacking = [n for n, files in found.items() if files is None and n not in wanted]
+    named = [folder_of(n) for n in names if n != "all"]
+    rest = [f for f in published_studies().values() if f not in named] if "all" in names else []
+    given = sorted({*named, *rest}, key=lambda folder: folder.name)
+    found = {f: _found(f, source_of(str(f)), place, Path(out) / f.name) for f in rest}
+    lacking = [f for f, files in found.items() if files is None]
     made = []
     with progress("studies", len(given) - len(lacking)) as advance:
-        for name in given:
-            if name not in lacking:
-                made.append(_reproduced(name, known[name], place, Path(out) / name))
+        for folder in given:
+            if folder not in lacking:
+                made.append(_reproduced(folder, place, Path(out) / folder.name))
                 advance()
-    return made, lacking
+    return made, [f.name for f in lacking]
 
 
-def _reproduced(name: str, folder: Path, place: str | os.PathLike[str] | None, out: Path) -> Reproduced:
-    source = source_of(name)
-    files = _files(name, source, place, out)
+def _reproduced(folder: Path, place: str | os.PathLike[str] | None, out: Path) -> Reproduced:
+    name, source = folder.name, source_of(str(folder))
+    files = _files(folder, source, place, out)
     since = time.monotonic()
     if out.is_dir():
         for old in out.iterdir():  # so that nothing of an earlier time is compared
@@ -170,25 +175,24 @@ def _reproduced(name: str, folder: Path, place: str | os.PathLike[str] | None, o
     return Reproduced(name, source, cells, _first_two(source, out), time.monotonic() - since)
 
 
-def _places(name: str, place: str | os.PathLike[str] | None, out: Path) -> list[Path]:
+def _places(folder: Path, place: str | os.PathLike[str] | None, out: Path) -> list[Path]:
     """Return where the released files may be."""
-    given = (
-        () if place is None else (Path(place) / name, Path(place) / name.replace("_", "/", 1), Path(place))
-    )
-    return [*given, published_studies()[name] / FILES, out / FILES]
+    name, given = folder.name, [] if place is None else [Path(place)]
+    below = [Path(p) / n for p in given for n in (name, name.replace("_", "/", 1))]
+    return [*below, *given, folder / FILES, out / FILES]
 
 
 def _found(
-    name: str, source: PublishedSource, place: str | os.PathLike[str] | None, out: Path
+    folder: Path, source: PublishedSource, place: str | os.PathLike[str] | None, out: Path
 ) -> Path | None:
     """Return the folder that has all released files."""
-    places = _places(name, place, out)
+    places = _places(folder, place, out)
     return next((p for p in places if all((p / file).is_file() for file in source.files)), None)
 
 
-def _files(name: str, source: PublishedSource, place: str | os.PathLike[str] | None, out: Path) -> Path:
+def _files(folder: Path, source: PublishedSource, place: str | os.PathLike[str] | None, out: Path) -> Path:
     """Return where the released files are, each as its digest says."""
-    found = _found(name, source, place, out)
+    name, found = folder.name, _found(folder, source, place, out)
     if found is None:
         where = out / FILES if place is None else Path(place)
         lacking = next(file for file in source.files if not (where / file).is_file())
@@ -197,8 +201,10 @@ def _files(name: str, source: PublishedSource, place: str | os.PathLike[str] | N
             f"{name}: there is no {lacking} in {where}; {get}, or say where the files are with --from FOLDER"
         )
     for file, digest in source.files.items():
-        if sha256_of(found / file) != digest:
-            raise MetaevalError(f"{name}: {found / file} is not the released file: its SHA-256 differs")
+        if (own := sha256_of(found / file)) != digest:
+            raise MetaevalError(
+                f"{name}: {found / file} is not the released file: its SHA-256 differs (it is {own})"
+            )
     return found.resolve()
 
 
@@ -264,8 +270,13 @@ def _value(
     if column == "count()":
         return float(len(chosen)), pd.Series(dtype=float)
     if len(chosen) != 1 or column not in chosen:
-        rows = counted(len(chosen), "row")
-        what = f"no column {column!r}" if column not in chosen else f"{rows} with {row}"
+        what = f"{counted(len(chosen), 'row')} with {row}"
+        if column not in chosen:
+            what = f"no column {column!r}, but {', '.join(map(str, table.columns))}"
+        elif len(chosen):
+            texts = chosen.select_dtypes(exclude="number").columns
+            parts = next(([f"{c}={v}" for v in chosen[c]] for c in texts if len(set(chosen[c])) > 1), [])
+            what += f"; add to it {' or '.join(parts)}" if parts else ""
         raise MetaevalError(f"the cell {cell['cell']!r}: {cell['file']} has {what}")
     numbers = pd.to_numeric(chosen.iloc[0], errors="coerce")
     return float(numbers[column]), numbers

@@ -165,3 +165,6 @@ def test_a_study_of_ones_own_is_four_files(studies: Path, tmp_path: Path) -> Non
     assert "mine" in published_studies()
     [made], _ = reproduce(["mine"], tmp_path / "files", tmp_path / "out")
     assert made.count(EQUAL) == 1
+    changed(own / "published.csv", "; aspect=clear", "")
+    with pytest.raises(MetaevalError, match="2 rows with .*; add to it aspect=clear or aspect=average"):
+        reproduce([str(own)], tmp_path / "files", tmp_path / "out")
