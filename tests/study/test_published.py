@@ -166,5 +166,5 @@ def test_a_study_of_ones_own_is_four_files(studies: Path, tmp_path: Path) -> Non
     [made], _ = reproduce(["mine"], tmp_path / "files", tmp_path / "out")
     assert made.count(EQUAL) == 1
     changed(own / "published.csv", "; aspect=clear", "")
-    with pytest.raises(MetaevalError, match="2 rows with .*; add to it aspect=clear or aspect=average"):
+    with pytest.raises(MetaevalError, match=r"2 rows with .*; add to it aspect=clear or aspect=average"):
         reproduce([str(own)], tmp_path / "files", tmp_path / "out")
