@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -124,6 +125,7 @@ def _ranked(ranking: Ranking, found: GeneratorRankings, aspect: int, prefix: str
         f"{prefix}mean": ranking.mean[aspect],
         f"{prefix}ci_low": ranking.low[aspect],
         f"{prefix}ci_high": ranking.high[aspect],
+        f"{prefix}rank": pd.Series(-ranking.mean[aspect]).rank(method="min"),
         f"{prefix}rank_range": [
             *map(range_text, ranking.rank_low[aspect].tolist(), ranking.rank_high[aspect].tolist())
         ],
@@ -167,19 +169,20 @@ def _ratings_sheet(
 
 def _evaluators_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulated: Simulation) -> Sheet:
     blocks = []
-    for compared in found.evaluators:
+    for a, compared in itertools.product(range(len(found.aspects)), found.evaluators):
         block = pd.DataFrame(
             {
-                "aspect": found.aspects[0],
+                "aspect": found.aspects[a],
                 "evaluator": compared.evaluator,
                 "generator": found.generators,
-                **_ranked(compared.ranking, found, 0),
+                **_ranked(compared.ranking, found, a),
             }
         )
-        of_ratings = _ranked(compared.ratings, found, 0, "ratings_")
+        of_ratings = _ranked(compared.ratings, found, a, "ratings_")
         block = block.assign(**{k: v for k, v in of_ratings.items() if "_n_" not in k})
         blocks.append(block.sort_values("mean", ascending=False, kind="stable"))
     columns = (
+        *([Column("aspect", "Aspect")] if len(found.aspects) > 1 else []),
         Column("evaluator", "Evaluator"),
         Column("generator", "Generator"),
         Column("mean", "Mean score", "number", "ci_low", "ci_high"),
@@ -192,7 +195,8 @@ def _evaluators_sheet(found: GeneratorRankings, data: Prepared, whose: str, simu
         "Both use the same units; means and tests are those of the table by ratings.",
         *_score_policy(data, found),
     )
-    title = f"Generators by each evaluator, beside {whose}: {found.aspects[0]}"
+    named = "" if len(found.aspects) > 1 else f": {found.aspects[0]}"
+    title = f"Generators by each evaluator, beside {whose}{named}"
     return Sheet("evaluators", title, pd.concat(blocks, ignore_index=True), columns, notes, simulated)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from metaeval.base.counts import counted
@@ -23,6 +24,9 @@ USER_RATER = "user"
 
 AVERAGE = "average"
 """The name under which the mean over aspects is reported; no aspect may have it."""
+
+SHARE = "p("
+"""What the names of columns with probabilities begin with; `Scale.share_columns` has them."""
 
 FIRST, SECOND, TIE = "first", "second", "tie"
 """The sides of a pair of generators, in the order of their names as text, and neither of them."""
@@ -111,6 +115,16 @@ class Scale:
                     f"the ratings of {aspect!r} are words without an order, so there is no {what}; for κ and "
                     "nominal α: metaeval calibrate DATA"
                 )
+
+    @property
+    def steps(self) -> list[float]:
+        """The values that a rating can have, in order; empty if these are not whole numbers or words."""
+        return [float(v) for v in range(ceil(self.min), floor(self.max) + 1)] if self.integer else []
+
+    @property
+    def share_columns(self) -> list[str]:
+        """The columns of scores with the probability of each of the ``steps``: ``p(1)``, ``p(yes)``."""
+        return [f"{SHARE}{value})" for value in self.labels or (f"{v:g}" for v in self.steps)]
 
     @property
     def averaged(self) -> list[str]:
@@ -216,7 +230,8 @@ class ScoreTable:
 
     ``frame`` has the key columns, ``evaluator``, ``aspect``, ``score`` (NaN unless ``status`` is ``ok``),
     ``status`` and, where an evaluator has them, ``tokens``, ``usd`` and ``seconds``, and ``sample_values``,
-    with blanks between them, of which a score is the mean. A unit that has no row counts as ``missing``.
+    with blanks between them, of which a score is the mean, and the probability of each value of the scale
+    (``Scale.share_columns``). A unit that has no row counts as ``missing``.
     ``signatures`` says of each evaluator what a number of it depends on (versions, tokenizer, seed, …),
     ``kinds`` in which block of a table it stands.
     """

@@ -146,6 +146,14 @@ def _names(given: Sequence[str]) -> dict[int, str]:
     return {int(match[1]): match[2] for match in matches.values() if match}
 
 
+def _questions(given: Sequence[str]) -> dict[str, str]:
+    """Return questions given as ``familiarity="How well do you know it?"``."""
+    pairs = [one.partition("=") for one in given]
+    if wrong := [name for name, _, said in pairs if not (name.strip() and said.strip())]:
+        raise ValueError(f"{wrong[0]!r} has no question; give ASPECT=QUESTION")
+    return {name.strip(): said.strip() for name, _, said in pairs}
+
+
 def _columns(given: Sequence[str]) -> dict[str, str]:
     """Return columns given as ``FIELD=COLUMN``."""
     pairs = [one.partition("=") for one in given]
@@ -188,7 +196,20 @@ _importer(
         default=0,
         show_default=False,
     ),
+    option(
+        "--drawn",
+        "Number of items of a user's lists, drawn at random, that are judged, too.",
+        click.IntRange(0),
+        default=0,
+        show_default=False,
+    ),
     option("--statement", "Question to the raters."),
+    several(
+        "--aspect aspects",
+        "Further aspect; --qrels NAME:ASPECT=FILE has its labels.",
+        read=_questions,
+        metavar="ASPECT=QUESTION",
+    ),
     several(
         "--columns",
         "Column of a field, where labels or runs are tables: query, document, label; user_id, item_id, rank, "

@@ -11,6 +11,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "run": "run",
         "reparse": "run",
         "loop": "run",
+        "memory": "memory",
         "score": "steps",
         "correlate": "steps",
         "off-policy": "data",
@@ -34,6 +35,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "replace": "trust.replacement_tables:replacing_of",
         "biases": "trust.bias.biases:biases_of",
         "choose": "trust.choice:choose",
+        "criteria": "trust.criteria_weights:criteria_of_run",
         "improve": "trust",
         "drift": "trust.gate.drift:drift_of",
         "gate": "trust",
@@ -88,6 +90,9 @@ SENTENCES: Mapping[str, str] = {
     ),
     "choose": (
         "Choose the best of the candidates of the finished runs RUN, and say what the choice is worth."
+    ),
+    "criteria": (
+        "Fit weights of a judge's criteria to people's labels in the finished run in the folder RUN."
     ),
     "improve": (
         "Look for a better prompt of a judge of the study in the file STUDY, and say what it is worth."

@@ -140,10 +140,12 @@ def any_tables(
     split: str | None = None,
     cache: Path | None = None,
     quote: Quote | None = None,
+    *,
+    below: bool = False,
 ) -> Table:
     """Return one or several tables as one; see `any_table` and `metaeval.data.tables.several`."""
     names = [Path(file).stem if sheet is None else sheet for file, sheet in map(in_workbook, sources)]
-    return as_one([any_table(source, split, cache, quote) for source in sources], names)
+    return as_one([any_table(source, split, cache, quote) for source in sources], names, below=below)
 
 
 def any_table(

@@ -115,7 +115,7 @@ def read_plain(sources: Sequence[str], score_map: ScoreMap, aspects: Mapping[str
 
     See `metaeval.kinds.explanations.data.recorded.Reader`. The map says of which aspect a column is.
     """
-    table = any_tables(sources, score_map.split, quote=score_map.quote)
+    table = any_tables(sources, score_map.split, quote=score_map.quote, below=score_map.below)
     columns = [str(c) for c in table.frame.columns]
     if score_map.scores:
         return Recording(table, ())

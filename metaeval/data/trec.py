@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from metaeval.base.errors import DataError, Problem
+from metaeval.data.run_tables import SUFFIXES, read_run_table
 from metaeval.data.tables.table import read_table, suffix_of
 
 Ints: TypeAlias = NDArray[np.int64] | NDArray[np.intp]
@@ -27,7 +28,7 @@ Ints: TypeAlias = NDArray[np.int64] | NDArray[np.intp]
 KEYS = ["query", "document"]
 _QRELS = ["query", "iteration", "document", "label"]
 _RUN = ["user_id", "q0", "item_id", "rank", "score", "system"]
-_IDLE = {"iteration", "q0"}
+_IDLE = {"iteration"}
 _NUMBERS = {"rank": "a whole number", "score": "a finite number"}
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
@@ -76,7 +77,7 @@ def read_fields(
 def _of_table(
     path: Path, fields: Sequence[str], what: str, columns: Mapping[str, str]
 ) -> tuple[pd.DataFrame, list[Problem]]:
-    """Read the fields of a table; those that say nothing may be absent."""
+    """Read the fields of a table of labels or values; those that say nothing may be absent."""
     if not path.is_file():
         raise DataError(f"there is no {what} {str(path)!r}")
     table, problems = read_table(path)
@@ -140,6 +141,8 @@ class SystemRuns(NamedTuple):
     """System → items that have the score of the one before them."""
     contradicting: pd.Series[int]
     """System → users whose list is in another order by the scores than by the ranks of the file."""
+    masked: pd.Series[int]
+    """System → items with the score −∞, which are left out: a recommender's padding, or items it excluded."""
 
 
 def run_files(places: Iterable[str | os.PathLike[str]]) -> list[Path]:
@@ -164,10 +167,17 @@ def read_runs(
     """
     frames, problems = [], []
     for at, path in enumerate(files):
-        frame, found = read_fields(path, _RUN, "run file", columns)
+        if suffix_of(path) in SUFFIXES:
+            frame, found = read_run_table(path, columns or {})
+        else:
+            frame, found = read_fields(path, _RUN, "run file")
         problems += found or ([] if len(frame) else [Problem(path.name, None, None, "has no lines")])
-        frames.append(frame.drop(columns="q0").assign(file=at))
+        frames.append(frame.drop(columns="q0", errors="ignore").assign(file=at))
     rows = pd.concat(frames, ignore_index=True)
+    if problems:
+        return None, problems
+    below = rows["score"].str.lower() == "-inf"
+    masked, rows = rows.loc[below, "system"].value_counts(), rows[~below].reset_index(drop=True)
     names = [path.name for path in files]
     problems += _number(rows, names)
     if problems:
@@ -175,7 +185,8 @@ def read_runs(
     system, systems = pd.factorize(rows["system"])
     lists = system.astype(np.int64) * len(rows) + pd.factorize(rows["user_id"])[0]
     problems = [*_twice(rows, lists, names), *_of_two_files(rows, names)]
-    return (None, problems) if problems else (_ordered(rows, lists, system, systems, names), [])
+    runs = None if problems else _ordered(rows, lists, system, systems, names)._replace(masked=masked)
+    return runs, problems
 
 
 def _number(rows: pd.DataFrame, names: Sequence[str]) -> list[Problem]:
@@ -239,7 +250,8 @@ def _ordered(
     by_rank = np.lexsort((ranks, -scores, lists))
     back = by_rank[_same(lists[by_rank]) & np.append(False, np.diff(ranks[by_rank]) < 0)]
     contradicting = back[np.unique(lists[back], return_index=True)[1]]
-    return SystemRuns(frame, _counted(systems, system[order][tied]), _counted(systems, system[contradicting]))
+    counts = (_counted(systems, system[one]) for one in (order[tied], contradicting, order[:0]))
+    return SystemRuns(frame, *counts)
 
 
 def _same(lists: Ints) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from metaeval.base.records import FIRST, SECOND
 from metaeval.data.hub import any_table, in_workbook
 from metaeval.data.tables.columns import number_column, text_column
 from metaeval.data.tables.entries import Constant
+from metaeval.data.tables.maps import kept
 from metaeval.data.tables.nested import flattened
 
 Texts: TypeAlias = NDArray[np.object_]  # one per row
@@ -30,10 +32,14 @@ def word(value: object) -> str:
 class VerdictReader:
     """Reads columns of a table as text, and collects their problems."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, path: Path, where: Mapping[str, Sequence[str]] = MappingProxyType({}), map_name: str = ""
+    ) -> None:
         if not Path(in_workbook(path)[0]).is_file():
             raise DataError(f"there is no file {path}")
         self.table = flattened(any_table(path))
+        for column, words in where.items():
+            self.table = kept(self.table, column, words, map_name)
         self.given = [str(c) for c in self.table.frame.columns]
         self.problems: list[Problem] = []
         self._texts: dict[str, Texts] = {}
@@ -72,10 +78,10 @@ class VerdictReader:
         self.problems += found
         return numbers
 
-    def named(self, columns: Sequence[str] | Constant) -> Texts:
-        """Return what a verdict is about: columns joined, or what the table lacks."""
+    def named(self, columns: Sequence[str] | Constant, separator: str = "/", without: str = ALL) -> Texts:
+        """Return what a verdict is about, or whose it is: columns joined, or what the table lacks."""
         if not isinstance(columns, Constant):
-            return self.joined(columns, "/", ALL)
+            return self.joined(columns, separator, without)
         rows = self.table.rows.astype(str) if columns.row else np.full(len(self.table.rows), columns.constant)
         return rows.astype(object)
 

@@ -9,7 +9,8 @@ What was shown first and second, and who won, one verdict per row::
 scores of the two sides: the greater wins, equal ones tie. Of two columns, the second has
 the verdicts with the sides swapped. ``judge`` and ``group`` may be several columns, or none.
 ``order: time`` names a column by which the verdicts came one after the other, as Elo takes them.
-``preference: {column: chance, first: 0, second: 1}`` is a number between two ends: the nearer one wins.
+``preference: {column: chance, first: 0, second: 1}`` is a number between two ends: the nearer one wins, and
+``share`` is what ``first`` has of the verdict. ``where: {judge: [gpt-4, o3]}`` keeps rows with these values.
 ``reply: mt-bench`` in place of ``choices`` reads replies by a pattern that has verdicts;
 ``reply: {pattern: 'Winner: (?P<value>A|B)', take: last}``, beside ``choices``, by one of your own; one with
 the groups ``first`` and ``second`` gives two numbers, of which the greater wins.
@@ -17,7 +18,7 @@ the groups ``first`` and ``second`` gives two numbers, of which the greater wins
 A pair whose sides have one name in all rows, and a column that says which was shown first::
 
     units: {item_id: [subset, pair_id]}       # our key ← a column, or several, joined by `/`; or {row: true}
-    evaluator: [judge, prompt]                # as `columns: {judge: …}`
+    evaluator: [judge, prompt]                # as `columns: {judge: …}`; or {constant: gpt}
     pair: [output 1, output 2]                # names of the sides; or {first: model_a, second: model_b}
     order: {column: swapped, first: "False", second: "True"}       # whose text was shown first
     winner: {column: winner, first: "1", second: "2", tie: [tie, C], missing: [error]}
@@ -60,9 +61,11 @@ PLAYED = "played"
 """The column that numbers verdicts as they came one after the other."""
 LENGTHS = ("length_first", "length_second")
 """The columns with the lengths of both texts."""
+SHARE = "share"
+"""The column with what ``first`` has of a verdict, 0 to 1, of verdicts that say how sure they are."""
 LONG = (
     *(*KEYS, REPEAT, PLAYED, FIRST, SECOND, *LENGTHS, "aspect", "evaluator", "order"),
-    *("winner", "status", "call", "gold", "reason", "reply"),
+    *("winner", SHARE, "status", "call", "gold", "reason", "reply"),
 )
 """The columns of verdicts; the last two of those read from replies: why there is none, and such a reply."""
 
@@ -134,7 +137,7 @@ class UnitColumns(Strict):
 
 
 class PreferenceColumn(Strict):
-    """A column of numbers between two ends, such as 1 to 2 or the chance of a side: the nearer end wins."""
+    """A column of numbers between two ends, such as 1 to 2 or the chance of a side."""
 
     column: Name
     first: float
@@ -146,10 +149,16 @@ class PreferenceColumn(Strict):
             raise ValueError("first and second must be different numbers")
         return self
 
-    def winner(self, numbers: NDArray[np.float64]) -> Texts:
-        """Return the side that each number is nearer to; the middle is a tie, NaN is none."""
-        share = (numbers - self.first) / (self.second - self.first)
-        return np.select([share < 0.5, share > 0.5, share == 0.5], [FIRST, SECOND, TIE], "").astype(object)
+    def shares(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the first side has of each verdict, 0 to 1; NaN where there is none."""
+        return (self.second - numbers) / (self.second - self.first)
+
+
+def _named(share: NDArray[np.float64]) -> Texts:
+    """Return the side with the greater share; the middle is a tie, NaN or a number beyond the ends none."""
+    within = (share >= 0) & (share <= 1)
+    sides = [within & (share > 0.5), within & (share < 0.5), share == 0.5]
+    return np.select(sides, [FIRST, SECOND, TIE], "").astype(object)
 
 
 class VerdictColumns(Strict):
@@ -160,7 +169,7 @@ class VerdictColumns(Strict):
     winner: Names = Field(default_factory=list, max_length=2)
     scores: list[Name] = Field(default_factory=list, min_length=2, max_length=2)
     reply: Names = Field(default_factory=list, max_length=2)
-    judge: Names = Field(default_factory=list)
+    judge: Names | Constant = Field(default_factory=list)
     repeat: Name | None = None
     order: Name | None = None
     group: Names = Field(default_factory=list)
@@ -173,6 +182,7 @@ class VerdictMap(Strict):
     columns: VerdictColumns = Field(default_factory=VerdictColumns)
     choices: Choices = Field(default_factory=Choices)
     preference: PreferenceColumn | None = None
+    where: dict[Name, Words] = Field(default_factory=dict)
     reply: ReplyPattern | None = None
     units: UnitColumns | None = None
     pair: list[Name] = Field(default_factory=list)
@@ -284,7 +294,7 @@ def import_verdicts(
     verdict, and ``reply``, such a reply.
     """
     source, how = Path(path), sound(read_model(Path(map_path), VerdictMap))
-    reader, of = VerdictReader(source), how.columns
+    reader, of = VerdictReader(source, how.where, Path(map_path).name), how.columns
     keys = {k: v for k, v in how.units if v} if how.units else {"item_id": of.group}
     columns: dict[str, Any] = {k: reader.named(v) for k, v in keys.items()}
     columns |= {REPEAT: reader.text(of.repeat)} if of.repeat else {}
@@ -293,7 +303,7 @@ def import_verdicts(
     columns |= {of: reader.text(name) for of, name in zip(LENGTHS, how.lengths, strict=False)}
     columns["aspect"] = how.aspect if isinstance(how.aspect, str) else reader.text(how.aspect.column)
     columns |= {"aspect": reader.text(of.task)} if of.task else {}
-    columns["evaluator"] = reader.joined(of.judge, " ", JUDGE)
+    columns["evaluator"] = reader.named(of.judge, " ", JUDGE)
     columns |= {PLAYED: reader.places(of.order)} if of.order else {}
     frame = sides = pd.DataFrame(columns, index=range(len(reader.table.frame)))
     if not again:
@@ -342,7 +352,12 @@ def _with_verdicts(
         by_word = np.full(len(said), True)
     elif how.columns.scores or how.preference:
         if how.preference:
-            winner = how.preference.winner(reader.numbers(column))
+            numbers = reader.numbers(column)
+            told[SHARE] = share = how.preference.shares(numbers)
+            winner, ends = _named(share), sorted([how.preference.first, how.preference.second])
+            beyond = (winner == "") & ~np.isnan(share)
+            says = "is {:g}; a preference goes from {:g} to {:g}".format
+            reader.report(beyond, column, lambda i: says(numbers[i], *ends))
         else:
             one, other = (reader.numbers(name) for name in how.columns.scores)
             winner = np.select([one > other, one < other, one == other], [FIRST, SECOND, TIE], "").astype(
@@ -380,6 +395,10 @@ def read_verdicts(path: str | os.PathLike[str]) -> pd.DataFrame:
             words = ", ".join(w or "empty" for w in allowed)
             said = [f"is {value!r}; it may be {words}" for value in frame[name]]
             reader.report(~frame[name].isin(allowed), name, said.__getitem__)
+    if SHARE in frame:
+        frame[SHARE] = share = reader.numbers(SHARE)
+        message = "does not go with the winner; it is what `first` has of the verdict, 0 to 1"
+        reader.report(_named(share) != frame["winner"], SHARE, lambda _: message)
     ordered = [k for k in (*KEYS, REPEAT, FIRST, SECOND) if k in reader.given]
     frame = sound((frame, reader.problems))[[*ordered, *(c for c in reader.given if c not in ordered)]]
     return frame if "aspect" in frame else frame.assign(aspect="")
@@ -427,6 +446,8 @@ def _in_order_of_names(frame: pd.DataFrame) -> pd.DataFrame:
                 frame.loc[turned, sides] = frame.loc[turned, sides[::-1]].to_numpy()
         for column in _ALLOWED.keys() & frame.columns:
             frame.loc[turned, column] = _turned(frame.loc[turned, column])
+        if SHARE in frame:
+            frame.loc[turned, SHARE] = 1 - frame.loc[turned, SHARE]
     return frame
 
 

@@ -17,7 +17,7 @@ from metaeval.engine.cells import Cells, Estimated
 from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.engine.paired_tests import Comparisons, Tested, Tests, comparisons
 from metaeval.engine.sentences import interval_sentence
-from metaeval.stats.coefficients.tables import Floats
+from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import Estimate, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, Statistic, ratio
 from metaeval.stats.resampling.paired import paired_test
@@ -164,6 +164,13 @@ class MeasuredCells(Cells):
         use = np.zeros(self.matched.aligned.truth.shape[1], dtype=bool)
         use[units] = self.matched.prepared.entering[:, aspect, units].any(axis=0)
         return use
+
+    def missing(self, value: str) -> Ints:
+        """Return how many scores of each evaluator are missing, of the units with a truth, shape (E,)."""
+        aspect, rated = self.parts[value]
+        asked = ~np.isnan(self.matched.aligned.truth[aspect, rated])
+        found: Ints = np.isnan(self.matched.aligned.scores[:, aspect, rated][:, asked]).sum(axis=1)
+        return found
 
     def said(self, value: str) -> str:
         """Return what a sentence says for a value of a dimension."""
@@ -329,12 +336,10 @@ class MeasuredCells(Cells):
         return self.matched.prepared.clusters(self.matched.prepared.cluster_name())
 
     def _rows(self, value: str, measures: Sequence[Measure], *, intervals: bool) -> Iterator[dict[str, Any]]:
-        units, (aspect, rated), names = self.units(value), self.parts[value], self.evaluators
+        units, names, missing = self.units(value), self.evaluators, self.missing(value)
         statistic = Stack([ClusterSums(units.sums(m), m.of_sums) for m in measures])
         bounds = [m.bounds for m in measures for _ in names]
         found = each(self.estimate(statistic, units.clusters.n, bounds, intervals=intervals))
-        asked = ~np.isnan(self.matched.aligned.truth[aspect, rated])
-        missing = np.isnan(self.matched.aligned.scores[:, aspect, rated][:, asked]).sum(axis=1)
         for (measure, e), estimate in zip(product(measures, range(len(names))), found, strict=True):
             yield {
                 "evaluator": names[e],

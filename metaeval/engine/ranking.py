@@ -194,6 +194,8 @@ class PeopleLine:
     """Whether people are compared with each other, and not with the truth."""
     again: bool = False
     """Whether people are compared with themselves, asked again."""
+    said: str = ""
+    """What is said in place of how far people come, if the kind of study knows more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

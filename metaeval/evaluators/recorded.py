@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, nearest
-from metaeval.base.records import DataSet, Kind, ScoreTable
+from metaeval.base.errors import DataError, SpecError, nearest
+from metaeval.base.records import SAMPLES, SHARE, DataSet, Kind, ScoreTable
 from metaeval.evaluators.base import BaseEvaluator, text
-from metaeval.evaluators.grid import NO_ROW, Grid, grid_of
+from metaeval.evaluators.grid import NO_ROW, FloatArray, Grid, grid_of
+from metaeval.evaluators.people import Shared, check_shares, middle_of, shares_of
 
 ORIGINS = "recorded_from"
 """The key under `extra` of a data set that says of recorded evaluators where their scores come from."""
@@ -26,7 +27,9 @@ class Recorded(BaseEvaluator):
 
     There is a row for each unit and aspect that has one in the data; NaN is ``missing``. A score with an
     empty aspect holds for every aspect that has no score of its own. A column ``confidence`` (0 … 1) says how
-    sure the tool was: `metaeval calibrate` and `metaeval escalate` use it.
+    sure the tool was: `metaeval calibrate` and `metaeval escalate` use it. Columns ``p(1)``, ``p(2)``, … have
+    the probability of each value, and ``sample_values`` several draws with blanks between them: the
+    distribution that `truth: People()` compares; a score that is empty is then its mean.
 
     Parameters
     ----------
@@ -54,16 +57,21 @@ class Recorded(BaseEvaluator):
         return Grid(np.where(own.codes == NO_ROW, for_all.scores, own.scores), codes)
 
     def score(self, data: DataSet, aspects: Sequence[str]) -> ScoreTable:
-        """Return the recorded scores, with the column ``confidence`` if they have one."""
+        """Return the recorded scores, with confidence, draws and probabilities if they have any."""
         table, recorded = super().score(data, aspects), self.rows(data, aspects)
-        if "confidence" not in recorded:
-            return table
         keys = [*data.keys, "aspect"]
-        of_unit = pd.to_numeric(recorded.set_index(keys)["confidence"], errors="coerce")
         wanted = pd.MultiIndex.from_frame(table.frame[keys])
         for_all = pd.MultiIndex.from_frame(table.frame[keys].assign(aspect=_ALL_ASPECTS))
-        sure = of_unit.reindex(wanted).fillna(pd.Series(of_unit.reindex(for_all).to_numpy(), index=wanted))
-        return replace(table, frame=table.frame.assign(confidence=sure.to_numpy(np.float64)))
+        beside = [c for c in map(str, recorded) if c in ("confidence", SAMPLES) or c.startswith(SHARE)]
+        for column in beside:
+            of_unit = recorded.set_index(keys)[column]
+            if column != SAMPLES:
+                of_unit = pd.to_numeric(of_unit, errors="coerce").astype(np.float64)
+            found = of_unit.reindex(wanted).fillna(
+                pd.Series(of_unit.reindex(for_all).to_numpy(), index=wanted)
+            )
+            table.frame[column] = found.to_numpy()
+        return table
 
     def rows(self, data: DataSet, aspects: Sequence[str]) -> pd.DataFrame:
         """Return the rows of the evaluator; `DataError` if there are none for these aspects."""
@@ -80,11 +88,72 @@ class Recorded(BaseEvaluator):
         if not frame["aspect"].isin([_ALL_ASPECTS, *aspects]).any():
             scored = ", ".join(map(repr, frame["aspect"].unique()))
             raise DataError(f"{self} has scores for {scored}, not for {', '.join(map(repr, aspects))}")
+        if not any(str(c).startswith(SHARE) for c in frame):
+            return frame
+        frame = frame.copy()
+        for aspect in {*frame["aspect"]} & {_ALL_ASPECTS, *aspects}:
+            rows, scale = frame["aspect"] == aspect, data.scale.of(aspect)
+            check_shares(frame[rows], scale, f"{self}, {aspect}" if aspect else str(self))
+            of_shares = pd.Series(middle_of(shares_of(frame[rows], scale), scale), index=frame.index[rows])
+            frame.loc[rows, "score"] = frame.loc[rows, "score"].fillna(of_shares)
         return frame
 
     def signature(self, data: DataSet) -> Mapping[str, Any]:
         """Return where the scores come from: the data set, and the tool and file if they were added to it."""
         return {**origin(data, self.name), "recorded_in": data.name, "name": self.name}
+
+
+@dataclass(frozen=True, repr=False)
+class Probabilities(Shared):
+    """The distribution whose probabilities are recorded as scores, a name for each value of the scale.
+
+    So a map of a table brings them: ``columns: "p_{value}"`` and ``evaluator: "gpt p({value})"``. A value
+    that is not recorded has none.
+
+    Parameters
+    ----------
+    name
+        The names, with ``{value}`` in place of the value or word: ``Probabilities('gpt p({value})')``.
+    """
+
+    kind: ClassVar[Kind] = Kind.RECORDED
+    needs: ClassVar[str] = "probabilities in the data set"
+
+    name: str = text()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if _VALUE not in self.name:
+            raise SpecError(
+                f"{self}: write {_VALUE} where the names have the value, such as 'gpt p({_VALUE})'"
+            )
+
+    def shares(self, data: DataSet, aspect: str) -> FloatArray:
+        """Return the recorded probabilities; `DataError` if there are none, or they do not sum up to 1."""
+        scale, known = data.scale.of(aspect), Recorded.found_in(data)
+        columns = dict(zip(scale.share_columns, scale.labels or (f"{v:g}" for v in scale.steps), strict=True))
+        named = {column: self.name.replace(_VALUE, value) for column, value in columns.items()}
+        none = np.full(len(data), np.nan)
+        frame = pd.DataFrame(
+            {
+                column: Recorded(name).grid(data, [aspect]).scores[:, 0] if name in known else none
+                for column, name in named.items()
+            }
+        )
+        if frame.isna().to_numpy().all():
+            near = nearest(next(iter(named.values()), ""), known)
+            raise DataError(
+                f"{self}: data set {data.name!r} has no scores called {', '.join(named.values())}{near}"
+            )
+        check_shares(frame, scale, f"{self}, {aspect}")
+        return shares_of(frame.assign(score=np.nan), scale)
+
+    def signature(self, data: DataSet) -> Mapping[str, Any]:
+        """Return where they are recorded."""
+        return {"recorded_in": data.name, "name": self.name}
+
+
+_VALUE = "{value}"
 
 
 def origin(data: DataSet, evaluator: str) -> dict[str, Any]:

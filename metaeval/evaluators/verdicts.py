@@ -3,7 +3,8 @@
 A row is one order of one pair. First come the keys that both texts have in common, then ``first`` and
 ``second`` (generators, in the order of their names as text), ``aspect``, ``evaluator``, ``order`` (whose text
 was shown first), ``winner`` (``first``, ``second`` or ``tie``, whatever the order shown; empty without a
-verdict), ``status`` as of scores, and ``call``, the key of the reply in the store.
+verdict), ``status`` as of scores, and ``call``, the key of the reply in the store. Verdicts that say how sure
+they are have ``share``, what ``first`` has of each, 0 to 1: that counts where points are counted.
 
 A judge is asked in both orders. An evaluator without any pair in both was asked once about each, as people
 are, in an order that was drawn: its one verdict is what becomes of the pair.
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike
 from metaeval.base.errors import DataError, nearest, shown
 from metaeval.base.frames import row_text
 from metaeval.base.records import FIRST, SECOND, TIE
-from metaeval.data.verdicts import PLAYED
+from metaeval.data.verdicts import PLAYED, SHARE
 from metaeval.evaluators.grid import CodeArray, FloatArray
 from metaeval.stats.coefficients.tables import Ints
 from metaeval.stats.ranking import comparisons
@@ -43,6 +44,8 @@ OUTCOMES = (TIE, FIRST, SECOND, "flip", "failed")
 NO_VERDICT, FLIP, FAILED = -1, 3, -1
 FLIPS: tuple[Flips, ...] = ("tie", "drop")
 """What a flip is for an aggregation: half a point for each side, or nothing."""
+SHARES = ("share_first", "share_second")
+"""Of comparisons: what ``first`` has of the verdict where first's, or second's, text was shown first."""
 
 
 def pair_keys(frame: pd.DataFrame) -> list[str]:
@@ -67,6 +70,28 @@ def points(codes: ArrayLike, flips: Flips = "tie") -> FloatArray:
     """Return the points of ``first`` for outcomes: 1, 0, or 0.5 for a tie; NaN where nothing counts."""
     of_code = np.array([0.5, 1.0, 0.0, 0.5 if flips == "tie" else np.nan, np.nan])
     found: FloatArray = of_code[np.asarray(codes, dtype=np.intp)]
+    return found
+
+
+def points_of(comparisons: pd.DataFrame, flips: PairFlips = "tie") -> FloatArray:
+    """Return the points of ``first`` in rows of `comparisons_of`, 0 to 1; NaN where nothing counts.
+
+    Of verdicts that have shares it is their mean over both orders.
+    """
+    won = points(comparisons["outcome"].to_numpy(), "drop" if flips == "drop" else "tie")
+    return np.where(np.isnan(won), np.nan, mean_points(comparisons)) if set(SHARES) <= {*comparisons} else won
+
+
+def mean_points(comparisons: pd.DataFrame) -> FloatArray:
+    """Return the mean points, or share, of ``first`` over the verdicts that there are; NaN for none."""
+    if set(SHARES) <= {*comparisons}:
+        of_orders = comparisons[[*SHARES]].to_numpy(dtype=np.float64).T
+    else:
+        of_orders = np.stack([points(comparisons[shown]) for shown in ("shown_first", "shown_second")])
+    there = ~np.isnan(of_orders)
+    found: FloatArray = np.where(there, of_orders, 0).sum(axis=0) / np.where(
+        there.any(axis=0), there.sum(axis=0), np.nan
+    )
     return found
 
 
@@ -95,6 +120,11 @@ def each_order(comparisons: pd.DataFrame) -> pd.DataFrame:
     """Return comparisons of one verdict each: those in both orders count twice, each by itself."""
     votes = votes_of(comparisons, "each")
     codes = votes.pop("code").to_numpy()
+    if set(SHARES) <= {*votes}:
+        again = votes.index.duplicated()
+        twice = (votes["due"] == 2).to_numpy()
+        votes[SHARES[0]] = votes[SHARES[0]].mask(again)
+        votes[SHARES[1]] = votes[SHARES[1]].mask(twice & ~again)
     return votes.assign(outcome=np.where(codes == len(WINNERS) - 1, FAILED, codes).astype(np.int8))
 
 
@@ -104,8 +134,8 @@ def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:
     The columns are those that name a pair, ``aspect`` and ``evaluator``; ``shown_first`` and
     ``shown_second``, the codes of the winners (`WINNERS`) where first's, or second's, text was shown first;
     ``due``, how many verdicts there should be (1 of an evaluator that was asked once, else 2); ``outcome``, a
-    position in `OUTCOMES`; and ``played``, if verdicts came in an order. `DataError` is raised if a column is
-    missing, a word is not known, or an order of a pair stands twice.
+    position in `OUTCOMES`; `SHARES`, if verdicts have them; and ``played``, if verdicts came in an order.
+    `DataError` is raised if a column is missing, a word is not known, or an order of a pair stands twice.
     """
     by = [*pair_keys(verdicts), "first", "second", "aspect", "evaluator"]
     check_columns(verdicts, [*by, "order", "winner"])
@@ -126,6 +156,10 @@ def comparisons_of(verdicts: pd.DataFrame) -> pd.DataFrame:
     one, two = found["shown_first"], found["shown_second"] = shown[0::2], shown[1::2]
     twice = pd.Series(asked[0::2] & asked[1::2]).groupby(found["evaluator"].to_numpy()).transform("any")
     found["due"] = np.where(twice, 2, 1)
+    if SHARE in verdicts:
+        shares = np.full(2 * n, np.nan)
+        shares[cell] = verdicts[SHARE].to_numpy(dtype=np.float64)
+        found[SHARES[0]], found[SHARES[1]] = shares[0::2], shares[1::2]
     if PLAYED in verdicts:
         found[PLAYED] = pd.to_numeric(verdicts[PLAYED].iloc[head]).to_numpy()
     only = np.where(asked[0::2], one, two)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import exp
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +34,8 @@ class Expectation(NamedTuple):
     value: float
     confidence: float
     """Probability of the values within half a point of it: of the one that it is rounded to."""
+    shares: Mapping[float, float]
+    """Value → its probability among those of the scale."""
 
 
 def expectation(
@@ -71,7 +73,8 @@ def expectation(
         return f"the server lists {known + other:.0%} of the probability at the value's place"
     mean = sum(number * weight for number, weight in walk.weights.items()) / known
     near = sum(weight for number, weight in walk.weights.items() if mean - 0.5 < number <= mean + 0.5)
-    return Expectation(mean, min(1.0, near / known))
+    shares = {number: weight / known for number, weight in walk.weights.items()}
+    return Expectation(mean, min(1.0, near / known), shares)
 
 
 def _carriers(text: str, value: float, scale: Scale, read: Callable[[str], object]) -> list[tuple[int, int]]:

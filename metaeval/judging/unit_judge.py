@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from metaeval.base.errors import SpecError
-from metaeval.base.records import ScoreTable, Status
+from metaeval.base.records import SHARE, ScoreTable, Status
 from metaeval.evaluators.base import flag, integer, texts
 from metaeval.evaluators.grid import CODES, frame_of
 from metaeval.judging.expectation import expectation
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from metaeval.llm.replies.fields import Given
 
 Messages: TypeAlias = "Sequence[tuple[str, str]]"
+CRITERION = "criterion: "
+"""Begins the name of a column of scores that has what a judge said of a part of the whole."""
 _PROBABILITY = "the probability of the score"
 """What is read of the probabilities beside the field; no aspect is called so."""
 
@@ -137,7 +139,13 @@ class UnitJudge(ModelEvaluator):
         mean = expectation(reply.text, value, field.scale, places_in(reply.raw), read)
         if isinstance(mean, str):
             return Parsed(None, Status.UNWEIGHED, mean)
-        weighed = {field.name: mean.value, _PROBABILITY: mean.confidence}
+        scale = field.scale
+        shares = zip(scale.share_columns, map(mean.shares.get, scale.steps), strict=True)
+        weighed = {
+            field.name: mean.value,
+            _PROBABILITY: mean.confidence,
+            **{column: share or 0.0 for column, share in shares},
+        }
         return replace(parsed, values={**parsed.values, **weighed})
 
     def shown(self, data: DataOfKind, aspects: Sequence[str]) -> Shown:
@@ -177,10 +185,14 @@ class UnitJudge(ModelEvaluator):
     def beside(self, found: QuestionResult) -> Mapping[str, Given]:
         """Return what is kept of what a question brought beside the scores: column → number or text.
 
-        With ``expected``, that is ``confidence``: the probability of the score, among those of the scale.
+        With ``expected``, that is ``confidence``: the probability of the score, among those of the scale;
+        and the probability of each value.
         """
         read = found.read or {}
-        return {"confidence": read[_PROBABILITY]} if _PROBABILITY in read else {}
+        if _PROBABILITY not in read:
+            return {}
+        shares = {name: value for name, value in read.items() if name.startswith(SHARE)}
+        return {"confidence": read[_PROBABILITY], **shares}
 
     def questions(self, data: DataOfKind, aspects: Sequence[str]) -> Iterator[Question]:
         """Yield what is to be asked, unit by unit; nothing is sent."""

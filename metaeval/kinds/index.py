@@ -20,6 +20,7 @@ KINDS = Registry(
     "kind",
     {
         "explanations": "metaeval.kinds.explanations.kind:EXPLANATIONS",
+        "people": "metaeval.kinds.explanations.people.kind:PEOPLE",
         "relevance": "metaeval.kinds.relevance.kind:RELEVANCE",
         "slates": "metaeval.kinds.slates.kind:SLATES",
         "exposure": "metaeval.kinds.exposure.kind:EXPOSURE",

@@ -290,6 +290,11 @@ class StudyKind(ABC):
     """The table of a data set that people's labels stand in."""
 
     @property
+    def data_kind(self) -> str:
+        """What ``kind`` is in the data sets of its studies."""
+        return self.name
+
+    @property
     def tables(self) -> Sequence[KindTable]:
         """What only this kind finds out, in the order in which it is shown; see ``metaeval.kinds.kind``."""
         return ()

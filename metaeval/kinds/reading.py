@@ -68,6 +68,8 @@ def make_study(content: Mapping[str, Any], lines: Lines | None = None) -> Study:
     """
     lines = lines or Lines()
     content, held = _objects_apart(content)
+    if content.get("kind", _USUAL) == _USUAL and str(content.get("truth")).startswith("People("):
+        content["kind"] = "people"  # the truth says it
     try:
         model = kind_named(content.get("kind")).study
     except MetaevalError as error:
@@ -95,8 +97,8 @@ def _objects_apart(content: Mapping[str, Any]) -> tuple[dict[str, Any], Held]:
         content["dataset"] = os.fspath(given)
     elif hasattr(given, "units") or hasattr(given, "columns") or hasattr(given, "column_names"):
         data = load(given)
-        kind = content.setdefault("kind", getattr(data, "kind", "explanations"))
-        if kind != getattr(data, "kind", kind):
+        kind = content.setdefault("kind", getattr(data, "kind", _USUAL))
+        if kind_named(kind).data_kind != getattr(data, "kind", kind):
             raise StudyError(f"study: kind is {kind!r}, and the data set is one of {data.kind}; leave it out")
         content["dataset"] = IN_MEMORY
     found: dict[str, Evaluator] = {}

@@ -351,6 +351,8 @@ class _Found:
     def _people(self, best: str, line: PeopleLine | None) -> str:
         """Say whether the best tool reaches people."""
         label = self.board.label
+        if line and line.said:
+            return line.said
         if not self.people:
             return f"People reach {self.interval(line)} ({line.label})." if line else ""
         who = self.people[0]

@@ -9,6 +9,7 @@ its steps name. The released files are in its folder ``files`` where they are fe
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -37,6 +38,7 @@ _NEEDED = ("table", "cell", "file", "row", "column", "value", "digits")
 _ABOUT = ("evaluator", "generator", "system", "policy", "estimator", "mean")
 """Names in a cell's ``row`` of what the paper compares, the first that is there."""
 _EXACT = 1e-9
+_OVER = re.compile(r"(?P<how>mean|std)\((?P<column>.+)\)")
 
 
 class FirstTwo(Strict):
@@ -230,8 +232,8 @@ def _compared(name: str, path: Path, out: Path) -> Iterator[dict[str, Any]]:
         if file not in tables:
             tables[file] = _table(out / file)
         found, numbers = _value(tables[file], str(cell["row"]), str(cell["column"]), cell)
-        low, high = _ends(numbers, str(cell["column"]))
         digits, times = int(cell["digits"]), float(cell.get("times") or 1)
+        low, high = sorted(end * times for end in _ends(numbers, str(cell["column"])))
         published, why = float(cell["value"]), str(cell.get("why", ""))
         state = EQUAL if _same(found * times, published, digits) else OPEN
         if state == OPEN and why and _same(found * times, float(cell["instead"] or "nan"), digits):
@@ -242,12 +244,12 @@ def _compared(name: str, path: Path, out: Path) -> Iterator[dict[str, Any]]:
             "cell": cell["cell"],
             "published": cell["value"],
             "made": "nothing" if np.isnan(found) else f"{found * times:.{digits}f}",
-            "interval": None if np.isnan(low) else f"{low * times:.{digits}f} to {high * times:.{digits}f}",
+            "interval": None if np.isnan(low) else f"{low:.{digits}f} to {high:.{digits}f}",
             "state": state,
             "why": why if state == EXPLAINED else "",
             **_place(str(cell["row"]), str(cell["column"])),
-            "low": low * times,
-            "high": high * times,
+            "low": low,
+            "high": high,
             "unread": float(numbers.get("unread", np.nan)),
         }
 
@@ -261,15 +263,20 @@ def _table(path: Path) -> pd.DataFrame:
 def _value(
     table: pd.DataFrame, row: str, column: str, cell: dict[Any, Any]
 ) -> tuple[float, pd.Series[float]]:
-    """Return the number in a column of the one row with the values ``NAME=VALUE; …``, and all of the row."""
+    """Return the number in a column of the row with the values ``NAME=VALUE; …``, and all of the row.
+
+    Of several values, ``A|B``, each fits. ``mean(COLUMN)`` and ``std(COLUMN)`` are over all rows that fit.
+    """
     chosen = table
     for name, value in _selected(row).items():
         if name not in chosen:
             raise MetaevalError(f"the cell {cell['cell']!r}: {cell['file']} has no column {name!r}")
-        chosen = chosen[chosen[name].astype(str) == value]
+        chosen = chosen[chosen[name].astype(str).isin(value.split("|"))]
     if column == "count()":
         return float(len(chosen)), pd.Series(dtype=float)
-    if len(chosen) != 1 or column not in chosen:
+    over = _OVER.fullmatch(column)
+    column = over["column"] if over else column
+    if (len(chosen) != 1 and not (over and len(chosen))) or column not in chosen:
         what = f"{counted(len(chosen), 'row')} with {row}"
         if column not in chosen:
             what = f"no column {column!r}, but {', '.join(map(str, table.columns))}"
@@ -278,8 +285,11 @@ def _value(
             parts = next(([f"{c}={v}" for v in chosen[c]] for c in texts if len(set(chosen[c])) > 1), [])
             what += f"; add to it {' or '.join(parts)}" if parts else ""
         raise MetaevalError(f"the cell {cell['cell']!r}: {cell['file']} has {what}")
-    numbers = pd.to_numeric(chosen.iloc[0], errors="coerce")
-    return float(numbers[column]), numbers
+    numbers = chosen.apply(pd.to_numeric, errors="coerce")
+    if over:
+        values = numbers[column].to_numpy()
+        return float(values.mean() if over["how"] == "mean" else values.std()), pd.Series(dtype=float)
+    return float(numbers[column].iloc[0]), numbers.iloc[0]
 
 
 def _selected(row: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from metaeval.base.errors import DataError, MetaevalError, sound
 from metaeval.base.records import USER_RATER
 from metaeval.base.validation import read_model
 from metaeval.data.exports.export import OWN, Export
-from metaeval.data.exports.known import recognised
+from metaeval.data.exports.known import TRUTH, recognised
 from metaeval.data.hub import any_tables, in_workbook, is_data_set
 from metaeval.data.proposals.asking import propose
 from metaeval.data.proposals.map_text import map_text, quoted, yaml_text
@@ -223,8 +223,28 @@ def _lacking(data: ExplanationSet, people: Sequence[str]) -> int:
     return len(data) - whole
 
 
+def _of_people(data: ExplanationSet, name: str, place: str, dataset: str) -> str:
+    """Return the text of a study of data that say themselves that its truth is what each person said."""
+    stem = re.sub(r"[^\w.-]", "-", name).lstrip(".") or "study"
+    judge = "Judge('openai/gpt-5-mini', temperature=1, samples=5)"
+    lines = [
+        f"# Which evaluators come near to what people said, all of them? Run it again: metaeval run {place}",
+        "kind: people",
+        f"name: {stem}   # the run goes to results/{stem}",
+        f"dataset: {quoted(dataset)}   # as seen from this file",
+        f"truth: {quoted(str(data.extra[TRUTH]))}   # their distribution, not their mean",
+        "evaluators:",
+        *(f"  - {quoted(e)}" for e in ("Random(seed=0)", "SameForAll()")),
+        *(f"  - {quoted(f'Recorded({e!r})')}" for e in recorded_names(data)),
+        f"  # - {quoted(judge)}   # a language model, asked five times; needs OPENAI_API_KEY",
+    ]
+    return yaml_text(lines)
+
+
 def study_text(data: ExplanationSet, name: str, place: str, dataset: str = DATA) -> str:
     """Return the text of a study of the data that runs offline, with what more it may have as comments."""
+    if TRUTH in data.extra:
+        return _of_people(data, name, place, dataset)
     rated = data.ratings["rater"].where(data.ratings["rating"].notna()).value_counts()
     enough = _MOST * len(data) * len(data.aspects)
     people = [r for r in data.raters if r != USER_RATER]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
+import pandas as pd
 from pydantic import Field
 
 from metaeval.analysis.agreement.chance import Weighing, annotators_beyond_chance
+from metaeval.analysis.agreement.reliability import annotators_sheet
 from metaeval.analysis.ensemble_frontier import Choosing
 from metaeval.analysis.ensemble_sheets import ensemble_sheets
 from metaeval.analysis.ensemble_subsets import Costs, Unit, ensembles
@@ -23,9 +25,10 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.files import replacing, write_text
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
 from metaeval.base.simulation import REAL
-from metaeval.engine.correlation import correlated_by
+from metaeval.engine.correlation import BY, among, correlated_by
 from metaeval.engine.figure import Figure
 from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.sheet import Column, Sheet
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.index import kind_named
 from metaeval.reports.cells import points_of
@@ -204,21 +207,47 @@ def details_of(run: OpenRun, how: Detailing) -> Printed:
     """
     sheets = [*kind_named(run.scored.study.kind).details(run.scored)]
     drawn = Bootstrap.read(run.record.study.bootstrap) or Bootstrap()
+    simulated, policy = run.scores.simulation, run.record.study.policy()
+    of_people: list[Callable[[pd.DataFrame], Sheet | None]] = []
     if how.weights is not None:
         weighing, scale = Weighing.read(how.weights), run.record.data.scale
-        sheets.append(annotators_beyond_chance(run.truth, run.raters, scale, weighing, drawn))
+        of_people = [lambda part: annotators_beyond_chance(part, run.raters, scale, weighing, drawn)]
+        whole = of_people[0](run.truth)
+        if whole is None:
+            raise MetaevalError("the run has no two annotators, so --weights has nothing to weigh")
+        sheets.append(whole)
     if how.by or how.given:
         refuse_unrated(run.folder, run.record.study.kind)
-    simulated, policy = run.scores.simulation, run.record.study.policy()
     if how.by is not None:
         categories = column_of(run, how.by, how.data)
         frame = correlated_by(run.scores, run.truth, policy, drawn, categories)
         sheets.append(by_sheet(frame, how.by, run.record.order, simulated))
+        of_people.append(lambda part: annotators_sheet(part, run.raters, simulated.among(())))
+        sheets += [s for make in of_people if (s := _by(make, run.truth, categories, how.by))]
     if how.given is not None:
         categories = column_of(run, how.given, how.data)
         given = given_sheet(run.prepared(), categories, how.given, how.threshold, cluster=drawn.cluster)
         sheets.append(replace(given, simulated=simulated))
     return Printed(sheets, REAL)
+
+
+def _by(
+    make: Callable[[pd.DataFrame], Sheet | None], truth: pd.DataFrame, categories: pd.DataFrame, column: str
+) -> Sheet | None:
+    """Return the rows of a sheet of the truth, made of the units of each value of a column; None without."""
+    made = {
+        str(value): make(among(truth, units.drop(columns="category")))
+        for value, units in categories.groupby("category", sort=True)
+    }
+    sheets = {value: sheet for value, sheet in made.items() if sheet is not None}
+    if not sheets:
+        return None
+    first = next(iter(sheets.values()))
+    frame = pd.concat([sheet.frame.assign(**{BY: v}) for v, sheet in sheets.items()], ignore_index=True)
+    columns = (Column(BY, column), *first.columns)
+    return replace(
+        first, name=f"{first.name}-by", title=f"{first.title}, by {column}", frame=frame, columns=columns
+    )
 
 
 def figures_of_run(

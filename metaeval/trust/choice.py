@@ -81,7 +81,7 @@ class Contest:
         self.left_out = [name for i, name in enumerate(names) if i not in there]
         if len(there) < 2:
             raise MetaevalError(
-                f"there are {len(there)} candidates with a value of {words}; choosing takes two"
+                f"{counted(len(there), 'candidate')} with a value of {words}; choosing takes two"
             )
         self.estimates = np.array([known[i][0] for i in there])
         self.psi = np.stack([known[i][1] for i in there])

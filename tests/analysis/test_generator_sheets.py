@@ -216,10 +216,11 @@ def test_sheets_are_in_order_and_say_what_was_done():
     assert [c.title for c in ratings.columns if c.low] == [AVERAGE, "fit", "trust"]
     assert "1 unanswered question is counted as 3." in ratings.notes
     assert "Student's t" in " ".join(ratings.notes)  # of which 100 resamples are enough for 6 pairs
-    assert evaluators.frame.groupby("evaluator")["generator"].first().to_dict() == {
-        "judge": "g1",
-        "other": "g2",
-    }
+    firsts = evaluators.frame.groupby(["evaluator", "aspect"])["generator"].first()
+    assert [firsts["judge", a] for a in (AVERAGE, "fit", "trust")] == ["g1"] * 3
+    assert firsts["other", AVERAGE] == "g2"
+    assert evaluators.frame["rank"].tolist() == [1, 2, 3] * 6
+    assert ratings.frame[f"{AVERAGE}_rank"].tolist() == [1, 2, 3]
     assert len(agreement.frame) == 6
     assert [bool(s.simulated) for s in (ratings, evaluators, agreement)] == [False, True, True]
     alone = ranking_sheets(rank_generators(data, aspects=["trust"], bootstrap=Bootstrap(resamples=100)), data)

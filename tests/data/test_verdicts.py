@@ -6,6 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -347,6 +348,38 @@ def test_numbers_name_a_winner(tmp_path: Path, how: str, cells: list[str], winne
     assert set(found["first"]) == {"w"}
     assert found["length_second"].tolist() == ["0", "1", "2", "3"]
     assert set(found["length_first"]) == {"9"}
+    if how.startswith("preference"):
+        chances = [0.8, 0.0, 0.5, np.nan] if "second: 2" in how else [0.9, 0.0, 0.5, np.nan]
+        np.testing.assert_allclose(found["share"], 1 - np.array(chances))
+        found.to_csv(tmp_path / "found.csv", index=False)
+        pd.testing.assert_series_equal(read_verdicts(tmp_path / "found.csv")["share"], found["share"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "where", "message"),
+    [
+        ("1.2", "{a: x}", "v.csv, row 2, column 'said': is 2.5; a preference goes from 1 to 2"),
+        ("1.2", "{a: y}", "no row of the table has in 'a' the value 'y'"),
+        ("1.2", "{c: y}", "the column 'c' is not in the table"),
+    ],
+)
+def test_a_preference_beyond_its_ends_is_refused(
+    tmp_path: Path, cells: str, where: str, message: str
+) -> None:
+    how = "columns: {first: a, second: b, group: id}\npreference: {column: said, first: 1, second: 2}\n"
+    (tmp_path / "map.yaml").write_text(f"{how}where: {where}\n", encoding="utf-8")
+    (tmp_path / "v.csv").write_text(f"id,a,b,said\n1,x,w,2.5\n2,x,w,{cells}\n3,z,w,7\n", encoding="utf-8")
+    with pytest.raises(DataError, match=message) as raised:
+        import_verdicts(tmp_path / "v.csv", tmp_path / "map.yaml")
+    assert "row 4" not in str(raised.value)  # which `where` leaves out
+
+
+@pytest.mark.parametrize("share", ["1.5", "0.2", ""])
+def test_a_share_goes_with_its_winner(tmp_path: Path, share: str) -> None:
+    rows = f"item_id,first,second,evaluator,order,winner,share\n1,a,b,j,first,first,{share}\n"
+    (tmp_path / "v.csv").write_text(rows, encoding="utf-8")
+    with pytest.raises(DataError, match="row 2, column 'share': does not go with the winner"):
+        read_verdicts(tmp_path / "v.csv")
 
 
 def test_a_preference_has_two_ends(tmp_path: Path) -> None:

@@ -7,7 +7,15 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError
-from metaeval.evaluators.verdicts import OUTCOMES, comparisons_of, outcomes, points
+from metaeval.evaluators.verdicts import (
+    OUTCOMES,
+    comparisons_of,
+    each_order,
+    mean_points,
+    outcomes,
+    points,
+    points_of,
+)
 
 
 def verdicts(*rows: tuple[str, str, str]) -> pd.DataFrame:
@@ -58,6 +66,21 @@ def test_points_of_first() -> None:
     codes = outcomes([1, 2, 0, 1, -1], [1, 2, 0, 2, 1])
     np.testing.assert_equal(points(codes), [1, 0, 0.5, 0.5, np.nan])
     np.testing.assert_equal(points(codes, "drop"), [1, 0, 0.5, np.nan, np.nan])
+
+
+def test_the_share_of_a_verdict_counts_where_points_do() -> None:
+    rows = [
+        ("i1", "first", "first"),
+        ("i1", "second", "second"),
+        ("i2", "first", "first"),
+        ("i3", "first", ""),
+    ]
+    frame = verdicts(*rows, ("i2", "second", "first")).assign(share=[0.9, 0.4, 0.8, np.nan, 1.0])
+    both = comparisons_of(frame)
+    np.testing.assert_allclose(points_of(both), [0.65, 0.9, np.nan])
+    np.testing.assert_allclose(points_of(both, "drop"), [np.nan, 0.9, np.nan])
+    np.testing.assert_allclose(points_of(each_order(both)), [0.9, 0.8, np.nan, 0.4, 1.0, np.nan])
+    np.testing.assert_allclose(mean_points(both), [0.65, 0.9, np.nan])
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 
 QUICK = ("coat", "position_bias")
 STUDIES = sorted(path.parent.name for path in (ROOT / "studies" / "published").glob("*/source.yaml"))
-EXPLAINED_CELLS = {"llmbar": 12, "llmjudge": 10, "position_bias": 2}
+EXPLAINED_CELLS = {"llmbar": 12, "llmjudge": 10, "mqm": 5, "face": 2, "alpaca": 9, "position_bias": 2}
 
 
 @pytest.mark.parametrize(
@@ -159,12 +159,14 @@ def test_a_study_of_ones_own_is_four_files(studies: Path, tmp_path: Path) -> Non
     r = frame["a"].corr(frame["b"])
     row = "evaluator=Annotator('b'); aspect=clear; level=dataset; coefficient=pearson"
     (own / "published.csv").write_text(
-        f"table,cell,file,row,column,value,digits\n1,r,run/correlations.csv,{row},estimate,{r:.3f},3\n",
+        f"table,cell,file,row,column,value,digits\n1,r,run/correlations.csv,{row},estimate,{r:.3f},3\n"
+        f"1,mean,run/truth.parquet,item_id=s1|s2,mean(rating),{frame['a'].iloc[:2].mean()},9\n"
+        f"1,std,run/truth.parquet,,std(rating),{frame['a'].std(ddof=0)},9\n",
         encoding="utf-8",
     )
     assert "mine" in published_studies()
     [made], _ = reproduce(["mine"], tmp_path / "files", tmp_path / "out")
-    assert made.count(EQUAL) == 1
+    assert made.count(EQUAL) == 3
     changed(own / "published.csv", "; aspect=clear", "")
     with pytest.raises(MetaevalError, match=r"2 rows with .*; add to it aspect=clear or aspect=average"):
         reproduce([str(own)], tmp_path / "files", tmp_path / "out")

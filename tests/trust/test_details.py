@@ -10,6 +10,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import StudyError
 from metaeval.kinds.details import made_of
+from metaeval.stats.agreement import krippendorff_alpha
 from metaeval.trust.analyses import details_of
 from tests.tiny import write_study
 
@@ -124,6 +125,13 @@ def test_correlations_by_a_column_and_given_one(tiny: Path) -> None:
     sheets = {s.name: s for s in details_of(folder, by="generator", given="generator", weights="linear")}
     assert sheets["by"].frame["estimate"].notna().any()
     assert sheets["chance"].frame["conger"].notna().all()
+    ratings = pd.read_parquet(folder / "raters.parquet").query("rater != 'user' and aspect == 'clear'")
+    people, weighed = (sheets[n].frame.set_index(["by", "aspect"]) for n in ("annotators-by", "chance-by"))
+    for value, part in ratings.groupby("generator", observed=True):
+        table = part.pivot_table("rating", "rater", ["user_id", "item_id"], observed=True)
+        own = krippendorff_alpha(table, "ordinal")
+        assert people.loc[(str(value), "clear"), "alpha"] == pytest.approx(own)
+        assert weighed.loc[(str(value), "clear"), "n_units"] == table.notna().all().sum()
     given = sheets["given"].frame.set_index(["evaluator", "aspect"])
     deviations = both.groupby(["generator", "aspect"], observed=True)[["rating", "score"]].transform(
         lambda v: v - v.mean()

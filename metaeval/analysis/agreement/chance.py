@@ -96,15 +96,14 @@ def annotators_beyond_chance(
     scale: Scale,
     weighing: Weighing,
     bootstrap: Bootstrap,
-) -> Sheet:
-    """Return the agreement of annotators on the truth's units, by aspect.
+) -> Sheet | None:
+    """Return the agreement of annotators on the truth's units, by aspect; None if no two rated.
 
-    Truth and raters are those of `metaeval.analysis.agreement.people.people`; `MetaevalError` is raised if no
-    two annotators rated.
+    Truth and raters are those of `metaeval.analysis.agreement.people.people`.
     """
     asked = annotator_ratings(truth, raters)
     if asked is None or asked["rater"].nunique() < 2:
-        raise MetaevalError("the run has no two annotators, so --weights has nothing to weigh")
+        return None
     found = align(asked.rename(columns={"rater": "evaluator", "rating": "score"}), truth, ["dataset"])
     known = cluster_columns(tuple(found.keys))
     name = bootstrap.cluster or next(iter(known))

@@ -270,6 +270,12 @@ def _mean_pearson(table: Floats) -> float:
     return float(np.mean(found))
 
 
+def annotators_sheet(truth: pd.DataFrame, raters: pd.DataFrame | None, simulated: Simulation) -> Sheet | None:
+    """Return the reliability of annotators on the truth's units; None with fewer than two."""
+    people = annotators_of(truth, raters)
+    return None if people is None else _annotators_sheet(people, simulated=simulated)
+
+
 def _annotators_sheet(people: Annotators, *, simulated: Simulation) -> Sheet:
     k = len(people.names)
     rows: dict[str, Any] = {"aspect": [*people.aspects, AVERAGE], "n_raters": k}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -35,6 +35,10 @@ class Mark:
     """Why there is no score, whatever the value: a `Status`, or the tool's error, which is `transport`."""
     word: object = None
     """The word that the tool has for a value that is a number."""
+    scale: tuple[float, float] | None = None
+    """The ends of the scale, of whole numbers, if the file states it."""
+    beside: Mapping[str, str] = field(default_factory=dict)
+    """Further columns of a person's rating: what was written, or is known of the person."""
 
     @classmethod
     def by(
@@ -68,6 +72,8 @@ class Judged:
     """What the text answers: the item, where no field says so and several records have the same."""
     unread: Sequence[str] = ()
     """What is said of it that is nobody's score, and why."""
+    truth: str = ""
+    """The truth of a study of it, if that is stated."""
 
 
 @dataclass(frozen=True, slots=True)

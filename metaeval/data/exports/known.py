@@ -18,6 +18,7 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import DataError
 from metaeval.base.records import Status
 from metaeval.data.exports.annotations import argilla, doccano, label_studio, mturk, prodigy
+from metaeval.data.exports.disagreements import lewidi
 from metaeval.data.exports.export import OWN, Export, Judged, Mark, number_of
 from metaeval.data.exports.inspect_logs import inspect
 from metaeval.data.exports.promptfoo import promptfoo
@@ -32,7 +33,7 @@ from metaeval.data.proposals.roles import order_in
 EXPORTS: tuple[Export, ...] = (
     *(argilla, label_studio, langsmith, langfuse, mlflow, phoenix),
     *(trulens, deepeval, promptfoo, opentelemetry, inspect, weave),
-    *(mturk, prodigy, doccano, ragas, harness, helm, alpaca, openai, prometheus),
+    *(mturk, prodigy, doccano, ragas, harness, helm, alpaca, openai, prometheus, lewidi),
 )
 
 
@@ -52,6 +53,8 @@ def recognised(*places: str) -> tuple[Export, list[Any]] | None:
     return None
 
 
+TRUTH = "truth"
+"""The key under `extra` of a data set that says which truth a study of it has."""
 _INPUTS = {"question", "prompt", "input", "instruction", "user_input"}
 """Fields that are what a text answers, where another text stands beside them."""
 _LONG_NAME = 60
@@ -132,6 +135,7 @@ def files_of(
         "name": name,
         "source": f"{export.name} export",
         "aspects": {name: {"statement": name, "scale": scale} for name, scale in aspects.items()},
+        **({"extra": {TRUTH: truth}} if (truth := judged[0].truth) else {}),
     }
     return Files(told, tables | ({"scores": scored} if len(scored) else {}), notes)
 
@@ -161,7 +165,7 @@ def _rows(
             who = f"{who} {n}"
         row = key_of[at] | {"at": at, "aspect": mark.aspect if same else ""}
         if person:
-            ratings.append(row | {"rater": who, "rating": value})
+            ratings.append(row | {"rater": who, "rating": value, **mark.beside})
             continue
         failed = mark.failed or judged[at].failed
         word = Status.MISSING if value is None else Status.OK
@@ -349,8 +353,11 @@ def _text_field(unit: Judged, fields: Mapping[str, str]) -> str:
 def _numbered(marks: Iterable[Mark], notes: list[str]) -> dict[str, dict[str, Any]]:
     """Return the scale of each aspect that people rated in numbers; words among these are missing ratings."""
     values: dict[str, list[object]] = {}
+    stated: dict[str, tuple[float, float]] = {}
     for mark in marks:
         values.setdefault(mark.aspect, []).append(mark.value)
+        if mark.scale:
+            stated[mark.aspect] = mark.scale
     found: dict[str, dict[str, Any]] = {}
     for aspect, given in values.items():
         numbers = [n for n in map(number_of, given) if n is not None]
@@ -360,10 +367,12 @@ def _numbered(marks: Iterable[Mark], notes: list[str]) -> dict[str, dict[str, An
             continue
         if words:
             notes.append(f"Ratings of {aspect!r} that are words without a number are missing: {words}.")
-        low, high = (0.0, 1.0) if {*numbers} <= {0.0, 1.0} or max(numbers) <= 1 else scale_of(numbers)
+        seen = (0.0, 1.0) if {*numbers} <= {0.0, 1.0} or max(numbers) <= 1 else scale_of(numbers)
+        low, high = stated.get(aspect, seen)
         whole = all(n.is_integer() for n in numbers)
         found[aspect] = {"min": min(low, *numbers), "max": max(high, *numbers), "integer": whole}
-        notes.append(f"{aspect!r}: {min(low, *numbers):g} to {max(high, *numbers):g}, by the values seen.")
+        by = "file" if aspect in stated else "values seen"
+        notes.append(f"{aspect!r}: {min(low, *numbers):g} to {max(high, *numbers):g}, by the {by}.")
     return found
 
 

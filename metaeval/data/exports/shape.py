@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import gzip
 import json
 import math
 import re
@@ -23,7 +24,7 @@ from pydantic import BeforeValidator, ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from metaeval.base.errors import DataError, MissingExtraError, Problem
-from metaeval.data.tables.table import check_text
+from metaeval.data.tables.table import check_text, suffix_of
 
 _LINES, _DELIMITERS = (".jsonl", ".ndjson"), {".csv": ",", ".tsv": "\t"}
 _MANY = (".json", *_LINES, ".eval")
@@ -114,14 +115,15 @@ def content_of(path: Path, most: int | None = None) -> list[Any]:
 
 
 def _file(path: Path, most: int | None) -> list[Any]:
-    suffix = path.suffix.lower()
+    suffix = suffix_of(path)
     if suffix == ".eval":
         return [log_of(path)]
     if suffix == ".parquet":
         return _parquet(path, most)
     if suffix not in (*_MANY, *_DELIMITERS):
         return []
-    text = path.read_text(encoding="utf-8-sig")
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix.lower() == ".gz" else content).decode("utf-8-sig")
     if suffix in _DELIMITERS:
         return _rows(text, _DELIMITERS[suffix], most)
     lines = text.splitlines() if suffix in _LINES else [text]

@@ -14,6 +14,7 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem, nearest, one_of
 from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.data.origin import asks_people, looks_like, people_among
+from metaeval.data.proposals.pairs import refuse_pairs
 from metaeval.data.proposals.proposal import (
     Proposal,
     ProposedAspect,
@@ -102,6 +103,7 @@ def propose(
         made = by_names(Proposal(flat, explode, texts), said)
         for line in made.lines():
             tell(line)
+        refuse_pairs(made)
         if made.unknown or (made.undecided and not unrated):
             said = said | ask(_what_are(made), "", partial(_known, made), proposal="yes")
         elif not made.people and not unrated:

@@ -370,7 +370,8 @@ def _of_aspect(cell: Cell, rated: Collection[str]) -> Cell:
 def _inputs(made: Proposal, roles: dict[str, str], said: Mapping[str, str]) -> None:
     """Take back the role of an aspect or item that the cells do not bear out.
 
-    An aspect differs between rows of one text, else it is the input; an item is not the same in every row.
+    An aspect differs between rows of one text, else it is the input; an item is not the same in every row,
+    unless its column has the name of the role itself.
     """
     by = {role: column for column, role in roles.items()}
     text, frame = by.get("explanation"), made.table.frame.astype(str)
@@ -379,7 +380,7 @@ def _inputs(made: Proposal, roles: dict[str, str], said: Mapping[str, str]) -> N
         roles[column] = "ignore" if "item_title" in by else "item_title"
     for role in ("item_id", "item_title"):
         column = by.get(role)
-        if column and column not in said and len(frame) > 1 and frame[column].nunique() == 1:
+        if column and column not in {*said, role} and len(frame) > 1 and frame[column].nunique() == 1:
             roles[column] = "ignore"
     if "item_id" in roles.values() or "item_title" in roles.values():
         return

@@ -177,7 +177,7 @@ def converted(table: Table, table_map: TableMap, map_name: str) -> Converted:
     given = [str(c) for c in table.frame.columns]
     ratings = [s for e in table_map.ratings for s in sources_of(e, table_map, given, map_name)]
     scores = [s for e in table_map.scores for s in sources_of(e, table_map, given, map_name)]
-    named = {*of_units.values(), *table_map.users.values(), *table_map.where}
+    named = {*of_units.values(), *table_map.users.values(), *table_map.where, *table_map.made_of}
     absent = [not_there(c, given, map_name) for c in sorted(named) if c not in given]
     if absent:
         raise DataError(absent)

@@ -70,7 +70,7 @@ def read_any(
         return read_content(path.name, content, suffix.replace("ndjson", "jsonl"))
     if stated := _STATED.match(content):
         content, separator = content[stated.end() :], stated[1].decode("latin-1")
-    elif suffix == ".txt" and (cells := _between_blanks(content)):
+    elif suffix in (".txt", ".tsv") and (cells := _between_blanks(content)):
         content, separator = cells, " "
     else:
         separator = _separator(content, "\t" if suffix == ".tsv" else ",")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from metaeval.base.errors import DataError, Problem, nearest, sound, unknown
 from metaeval.base.validation import Strict
 from metaeval.data.manifest import About, OnScale, RatedAspect, RatingScale, about
-from metaeval.data.tables.columns import text_column
+from metaeval.data.tables.columns import number_column, text_column
 from metaeval.data.tables.entries import (
     Constant,
     Name,
@@ -47,15 +47,41 @@ def _said(aspects: object) -> object:
     return aspects
 
 
+_COMBINED: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "mean": lambda numbers: numbers.mean(axis=0),
+    "geometric mean": lambda numbers: numbers.prod(axis=0) ** (1 / len(numbers)),
+    "min": lambda numbers: numbers.min(axis=0),
+    "max": lambda numbers: numbers.max(axis=0),
+    "sum": lambda numbers: numbers.sum(axis=0),
+}
+
+
+class Combined(Strict):
+    """Several columns of numbers as one; empty where one of them is."""
+
+    columns: Names
+    by: Literal["mean", "geometric mean", "min", "max", "sum"]
+
+
 class Preparation(Strict):
     """How a table is read, and what is done to it before its columns are looked at."""
 
     split: Name | None = None
     quote: Quote | None = None
+    below: bool = False
+    parts: dict[Name, Name] = Field(default_factory=dict)
+    join: dict[Name, Names] = Field(default_factory=dict)
+    combine: dict[Name, Combined] = Field(default_factory=dict)
     missing: list[str] = Field(default_factory=list)
     explode: Names = Field(default_factory=list)
     where: dict[Name, Words] = Field(default_factory=dict)
     rename: dict[Name, dict[Word, Word | None]] = Field(default_factory=dict)
+
+    @property
+    def made_of(self) -> set[str]:
+        """The columns of which others are made."""
+        lists = [*self.join.values(), *(how.columns for how in self.combine.values())]
+        return {*self.parts, *(column for columns in lists for column in columns)}
 
 
 class TableMap(Preparation, About, OnScale):
@@ -128,9 +154,9 @@ def prepared(table: Table, table_map: TableMap, map_name: str) -> tuple[Table, d
 
     `DataError` is raised if the map names a column or value that the table does not have.
     """
-    table = flattened(table, table_map.explode, table_map.where)
+    table = _with_made(flattened(table, table_map.explode, table_map.where), table_map, map_name)
     for column, words in table_map.where.items():
-        table = _kept(table, column, words, map_name)
+        table = kept(table, column, words, map_name)
     frame = table.frame.copy(deep=False)
     given = [str(c) for c in frame.columns]
     for columns, renamed in table_map.rename.items():
@@ -143,6 +169,39 @@ def prepared(table: Table, table_map: TableMap, map_name: str) -> tuple[Table, d
         if isinstance(source, Constant):
             frame[units[key]] = table.rows.astype(str) if source.row else source.constant
     return replace(table, frame=frame), units
+
+
+def _with_made(table: Table, table_map: TableMap, map_name: str) -> Table:
+    """Return the table with the columns that the map makes: parts of texts, texts joined, numbers."""
+    frame = table.frame.copy(deep=False)
+
+    def known(columns: Sequence[str]) -> Sequence[str]:
+        there = [str(c) for c in frame.columns]
+        if absent := [not_there(c, there, map_name) for c in columns if c not in there]:
+            raise DataError(absent)
+        return columns
+
+    def add(name: str, values: NDArray[Any]) -> None:
+        if name in frame.columns:
+            raise DataError([Problem(map_name, None, None, f"makes the column {name!r}, which is there")])
+        frame[name] = values
+
+    for column, pattern in table_map.parts.items():
+        texts = _texts(table, *known([column]))
+        found = [pattern_of(pattern, table_map.where).fullmatch(text) for text in texts]
+        if None in found:
+            problem = table.problem(found.index(None), column, f"does not fit the pattern {pattern!r}")
+            raise DataError([problem])
+        for name in placeholders(pattern):
+            add(name, np.array([match and match[name] for match in found], dtype=object))
+    made = replace(table, frame=frame)
+    for name, columns in table_map.join.items():
+        cells = [_texts(made, column) for column in known(columns)]
+        add(name, np.array([" ".join(row) for row in zip(*cells, strict=True)], dtype=object))
+    for name, how in table_map.combine.items():
+        numbers = [sound(number_column(made, c, table_map.missing)) for c in known(how.columns)]
+        add(name, _COMBINED[how.by](np.stack(numbers)))
+    return made
 
 
 def matching(
@@ -180,7 +239,7 @@ def few(given: Sequence[str]) -> str:
     return f"{', '.join(given[:_MOST_SHOWN])}{more}"
 
 
-def _kept(table: Table, column: str, words: Collection[str], map_name: str) -> Table:
+def kept(table: Table, column: str, words: Collection[str], map_name: str) -> Table:
     """Return the rows of the table that have one of these values."""
     if column not in table.frame.columns:
         raise DataError([not_there(column, [str(c) for c in table.frame.columns], map_name)])
@@ -191,8 +250,8 @@ def _kept(table: Table, column: str, words: Collection[str], map_name: str) -> T
             few = there[:_MOST_SHOWN] + ["…"] * (len(there) > _MOST_SHOWN)
             message = unknown(f"no row of the table has in {column!r} the value", word, few, "there are")
             raise DataError([Problem(map_name, None, None, message)])
-    kept = np.flatnonzero(np.isin(texts.astype(str), list(words)))
-    return replace(table, frame=table.frame.iloc[kept].reset_index(drop=True), rows=table.rows[kept])
+    rows = np.flatnonzero(np.isin(texts.astype(str), list(words)))
+    return replace(table, frame=table.frame.iloc[rows].reset_index(drop=True), rows=table.rows[rows])
 
 
 def _texts(table: Table, column: str) -> NDArray[np.object_]:

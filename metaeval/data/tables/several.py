@@ -17,8 +17,10 @@ OF = "file"
 """The column that says from which of several files a row is."""
 
 
-def as_one(tables: Sequence[Table], names: Sequence[str]) -> Table:
+def as_one(tables: Sequence[Table], names: Sequence[str], *, below: bool = False) -> Table:
     """Return tables of the same columns below each other, ``names`` in the column `OF`; others side by side.
+
+    With ``below``, tables of other columns are below each other, too, and empty where they lack one.
 
     Side by side stand rows that agree in all columns that two tables share; a row without a counterpart
     stays. Where several rows of both agree, those of the second become one, if one column tells them apart,
@@ -27,7 +29,7 @@ def as_one(tables: Sequence[Table], names: Sequence[str]) -> Table:
     belong together.
     """
     first, *others = tables
-    if all({*table.frame.columns} == {*first.frame.columns} for table in others):
+    if below or all({*table.frame.columns} == {*first.frame.columns} for table in others):
         return _below(tables, names) if others else first
     return reduce(_beside, others, first)
 

@@ -21,6 +21,7 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet, value_text
 from metaeval.kinds.kind import INTERVALS, KindTable
+from metaeval.kinds.relevance.data.collection import RELEVANCE
 from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.study import Ablation
 from metaeval.stats.coefficients.tables import Floats
@@ -300,7 +301,7 @@ def overrating(scored: RelevanceScored) -> pd.DataFrame:
     for e, evaluator in enumerate(data.evaluators):
         units = np.flatnonzero(data.entering[e, 0])
         scores, truth, user = data.scores[e, 0, units], data.truth[0, units], clusters.of_unit[units]
-        if not are_ratings(scores, scored.scale):
+        if not are_ratings(scores, scored.scale.of(RELEVANCE)):
             continue
         for label in np.unique(truth).tolist():
             of_label = truth == label

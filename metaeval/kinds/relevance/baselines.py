@@ -4,20 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.annotator import ratings_of
-from metaeval.evaluators.base import BaseEvaluator, argument, text, texts
+from metaeval.evaluators.base import BaseEvaluator, argument, text, texts, word
 from metaeval.evaluators.grid import CODES, NO_ROW, OK, Grid
 from metaeval.kinds.known_items import cosines, fields_of, histories_of, items_of, text_vectors, unit_length
-from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Collection
+from metaeval.kinds.relevance.data.collection import ITEM, KEYS, RELEVANCE, USER, Collection, Split, newest_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OWN_SCALE = "own_scale"
 """What a signature calls the lowest and the highest label of a scale that is not the collection's."""
+
+
+def _share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
+
+
+def _cuts(evaluator: object, cuts: Sequence[float], data: Collection) -> Sequence[float]:
+    """Return cuts that map to the labels of relevance; raise `DataError` if they are too few or too many."""
+    scale = data.scale.of(RELEVANCE)
+    if len(cuts) != scale.max - scale.min:
+        raise DataError(f"{evaluator}: {scale} need {scale.max - scale.min:g} cuts")
+    return cuts
 
 
 def _rising(cuts: object) -> bool:
@@ -56,13 +71,13 @@ class Labels(BaseEvaluator):
         """Return the rater's labels."""
         ratings = ratings_of(data, aspects, self.name, self)
         scores, codes = ratings.scores.copy(), ratings.codes.copy()
-        off, own = codes == OK, data.scales.get(self.name, data.scale)
-        off[off] = [label not in own for label in scores[off]]
+        off, relevance = codes == OK, data.scale.of(RELEVANCE)
+        for a, aspect in enumerate(aspects):
+            own = data.scales.get(self.name, relevance) if aspect == RELEVANCE else data.scale.of(aspect)
+            off[off[:, a], a] = [label not in own for label in scores[off[:, a], a]]
         scores[off], codes[off] = np.nan, CODES[Status.OUT_OF_RANGE]
         if self.cuts:
-            if len(self.cuts) != data.scale.max - data.scale.min:
-                raise DataError(f"{self}: {data.scale} need {data.scale.max - data.scale.min:g} cuts")
-            mapped = np.searchsorted(self.cuts, scores, side="right") + data.scale.min
+            mapped = np.searchsorted(_cuts(self, self.cuts, data), scores, side="right") + relevance.min
             scores = np.where(np.isnan(scores), np.nan, mapped)
         labelled, models = data.ratings, list(data.models)
         by_people = labelled.loc[~labelled["rater"].isin(models), [*KEYS]]
@@ -74,10 +89,68 @@ class Labels(BaseEvaluator):
     def signature(self, data: Collection) -> Mapping[str, Any]:
         """Return the rater, the scale of its labels, whether it is its own, and the map to the other one."""
         own = data.scales.get(self.name)
-        signature = {"rater": self.name, "scale": str(own or data.scale)}
+        signature = {"rater": self.name, "scale": str(own or data.scale.of(RELEVANCE))}
         if self.cuts:
             return signature | {"cuts": list(self.cuts)}
         return signature | ({OWN_SCALE: [own.min, own.max]} if own else {})
+
+
+@dataclass(frozen=True, repr=False)
+class History(BaseEvaluator):
+    """Labels taken from the users' histories, as offline evaluation takes them: what a user chose later.
+
+    An item that a user chose is relevant, with a 1 on a scale of its own; every other has no label. Systems
+    are measured by all such items, also by those that are no units of the collection. They have to be made
+    without this part of the histories.
+
+    Parameters
+    ----------
+    newest
+        The share of the histories that gives labels, the last by their ``timestamp``; 1 for all.
+    split
+        ``user``: the newest of each user; ``time``: the newest of all, after one date.
+    cuts
+        A map from ratings to labels of the collection, as that of `Labels`: the rising ratings at which the
+        second label begins, the third, and so on.
+    """
+
+    kind: ClassVar[Kind] = Kind.BASELINE
+    needs: ClassVar[str] = "histories"
+
+    newest: float = argument(1.0, (_share, " is a share above 0, such as 0.2, not {value!r}"))
+    split: Split = word("user", get_args(Split))  # noqa: RUF009 - a field
+    cuts: Sequence[float] = argument((), (_rising, " are rising numbers such as [2, 4, 5], not {value!r}"))
+
+    def labels(self, data: Collection) -> pd.DataFrame:
+        """Return ``user_id``, ``item_id`` and ``score`` of what users chose; `DataError` if nobody knows."""
+        past = data.histories
+        needed = [*(["timestamp"] if self.newest < 1 else []), *(["rating"] if self.cuts else [])]
+        if past is None or (lacking := [column for column in needed if column not in past]):
+            what = "histories of users" if past is None else f"column {lacking[0]!r} in its histories"
+            raise DataError(f"{self}: data set {data.name!r} has no {what}; add it")
+        cuts = _cuts(self, self.cuts, data) if self.cuts else ()
+        if self.newest < 1:
+            past = past.sort_values(["timestamp", *KEYS], kind="stable", ignore_index=True)
+            past = past[newest_of(past, self.newest, self.split)]
+        past = past.drop_duplicates([*KEYS], keep="last")
+        past = past[past[USER].isin(data.units[USER].unique())]
+        if not self.cuts:
+            return past[[*KEYS]].assign(score=1.0).reset_index(drop=True)
+        past = past[past["rating"].notna()]
+        labels = np.searchsorted(cuts, past["rating"], side="right") + data.scale.of(RELEVANCE).min
+        return past[[*KEYS]].assign(score=labels).reset_index(drop=True)
+
+    def grid(self, data: Collection, aspects: Sequence[str]) -> Grid:
+        """Return the labels of units; a unit that the user did not choose is ``missing``."""
+        scores = data.units[[*KEYS]].merge(self.labels(data), how="left")["score"]
+        grid = Grid.repeated(scores.to_numpy(np.float64), len(aspects))
+        of_relevance = np.array(aspects) == RELEVANCE
+        return Grid(np.where(of_relevance, grid.scores, np.nan), np.where(of_relevance, grid.codes, NO_ROW))
+
+    def signature(self, data: Collection) -> Mapping[str, Any]:
+        """Return the share, and how it is mapped or what scale it has."""
+        of = {"newest": self.newest, "split": self.split}
+        return {**of, **({"cuts": [*self.cuts]} if self.cuts else {OWN_SCALE: [0.0, 1.0]})}
 
 
 @dataclass(frozen=True, repr=False)

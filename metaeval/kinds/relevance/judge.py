@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,9 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, SpecError, nearest
 from metaeval.base.records import Status
-from metaeval.evaluators.base import integer, word
+from metaeval.evaluators.base import argument, integer, word
 from metaeval.judging.prompts import Asks
-from metaeval.judging.unit_judge import HistoryJudge, Shown
+from metaeval.judging.unit_judge import CRITERION, HistoryJudge, Shown
 from metaeval.kinds.known_items import (
     ITEM,
     USER,
@@ -32,11 +32,15 @@ from metaeval.llm.calls.price import reply_limit
 from metaeval.llm.replies.fields import Field, Given, Number, Text
 from metaeval.stats.resampling.weights import permutation
 
+if TYPE_CHECKING:
+    from metaeval.judging.outcome import QuestionResult
+
 _ALIASES = ("interest", "label", "rating", "score", "answer")
 _log = logging.getLogger("metaeval")
 
 
 RANDOM, RECENT = ORDERS = ("random", "recent")
+DEPTH, _ = POOLS = ("depth", RANDOM)
 
 
 def profiles_of(
@@ -75,19 +79,23 @@ def _ordered(data: Collection, order: str, *, needed: bool) -> pd.DataFrame:
     return past.sort_values("timestamp", ascending=False, kind="stable")
 
 
-def sampled(data: Collection, labels: int | None, seed: int) -> list[int]:
+def sampled(data: Collection, labels: int | None, seed: int, pool: str = DEPTH) -> list[int]:
     """Return the positions of so many units of each user, all if None; those of a user come together.
 
-    The sample of a user depends on the seed and on the user's units alone. The units are sorted by pool
-    depth, the best rank that any run gives them, those of no run last, equal ones in drawn order. The sample
-    is spread evenly over them, whatever its size, and a smaller one is part of a larger one: with more
-    labels, nothing is asked again.
+    The sample of a user depends on the seed and on the user's units alone. A ``pool`` that is ``random`` is
+    drawn, each unit as likely as another. Else the units are sorted by pool depth, the best rank that any run
+    gives them, those of no run last, equal ones in drawn order, and the sample is spread evenly over them,
+    whatever its size. In both, a smaller one is part of a larger one: with more labels, nothing is asked
+    again.
     """
     best = data.runs.groupby(list(KEYS))["rank"].min().reset_index()
     depths = data.units.merge(best, on=list(KEYS), how="left")["rank"].fillna(np.inf).to_numpy()
     chosen: list[int] = []
     for user, positions in data.units.groupby(USER, sort=False).indices.items():
         drawn = np.asarray(positions)[permutation(len(positions), seed, "labels", str(user))]
+        if pool == RANDOM:
+            chosen += sorted(drawn[:labels].tolist())
+            continue
         by_depth = drawn[np.argsort(depths[drawn], kind="stable")]
         (shift,) = permutation(len(positions), seed, "shift", str(user))[:1]
         chosen += sorted(by_depth[spread(len(positions), shift)[:labels]].tolist())
@@ -156,6 +164,12 @@ def criteria_of(criteria: str | Sequence[str] | None) -> Criteria:
     return Criteria(way, questions)
 
 
+def _numbers(weights: object) -> bool:
+    return isinstance(weights, tuple) and all(
+        isinstance(weight, int | float) and not isinstance(weight, bool) and weight >= 0 for weight in weights
+    )
+
+
 def _wrong(why: str) -> SpecError:
     return SpecError(
         f"Relevance: criteria: {why}; write 'cot', 'sum', or a list such as ['sum', 'genre', 'host: does it "
@@ -211,9 +225,13 @@ class Relevance(HistoryJudge):
         None; ``cot``: the model rates eleven criteria, then the whole; ``sum``: the score is the sum of the
         criteria; or a list of known names and of your own with a question, which may begin with ``sum``:
         ``['sum', 'genre', 'host: does it match the hosts that they like?']``.
+    weights
+        Of the criteria of a sum, in their order, such as those that ``metaeval criteria`` fits; all 1, if
+        left out.
     labels
-        How many items of each user are asked about, drawn over all depths of the pool; None for all. The
-        others are ``missing``.
+        How many items of each user are asked about; None for all. The others are ``missing``.
+    pool
+        How these are drawn: ``depth``, spread over all depths of the pool; or ``random``, each as likely.
     model, prompt, temperature, replicate, reply, base_url, attempts, max_tokens, seed
         As for `metaeval.judging.model_evaluator.ModelEvaluator`; ``seed`` is of both draws.
 
@@ -230,36 +248,66 @@ class Relevance(HistoryJudge):
     history: int = integer(1000, 0)
     order: str = word(RANDOM, ORDERS)
     criteria: str | Sequence[str] | None = None
+    weights: Sequence[float] = argument((), (_numbers, " are numbers of at least 0, not {value!r}"))
     labels: int | None = integer(100, 1, none=True)
+    pool: str = word(DEPTH, POOLS)
     asks: ClassVar[Asks] = ASKS
 
     def __post_init__(self) -> None:
         """Raise `MetaevalError` for an argument that cannot be used."""
         super().__post_init__()
-        criteria_of(self.criteria)
+        way, questions = criteria_of(self.criteria)
+        if self.weights and (way != SUM or len(self.weights) != len(questions) or not any(self.weights)):
+            raise SpecError(
+                f"Relevance: weights are of the criteria of a sum, one for each, not all 0; there are "
+                f"{len(questions) if way == SUM else 0} criteria and {len(self.weights)} weights"
+            )
 
     def signature(self, data: Collection) -> Mapping[str, Any]:
         """Return the judge's settings, and what it is told; of sums, the scale that they are on."""
         (way, questions), signature = self._criteria, dict(super().signature(data))
         signature["fields"] = fields_of(data, self.fields)
         del signature["criteria"]
+        if not self.weights:
+            del signature["weights"]
+        if self.pool == DEPTH:
+            del signature["pool"]
         if questions:
             signature |= {"criteria": dict(questions), "put_together": way}
         if way == SUM:
-            signature[SCORE_SCALE] = [len(questions) * end for end in (data.scale.min, data.scale.max)]
+            scale = data.scale.of(RELEVANCE)
+            signature[SCORE_SCALE] = [
+                (sum(self.weights) or len(questions)) * end for end in (scale.min, scale.max)
+            ]
         return signature
 
     def reply_fields(self, data: Collection, aspects: Sequence[str]) -> list[Field]:
         """Return a reason, a number for each criterion, and the label, unless it is a sum."""
-        names = list(self._criteria.questions)
-        ratings = [Number(name, data.scale) for name in names]
-        wanted = aspects if self._criteria.way == COT else ()
-        return [Text(REASON, required=False), *ratings, *(Number(a, data.scale, _ALIASES) for a in wanted)]
+        (aspect,) = aspects
+        scale = data.scale.of(aspect)
+        ratings = [Number(name, scale) for name in self._criteria.questions]
+        wanted = [Number(RELEVANCE, scale, _ALIASES)] if self._criteria.way == COT else []
+        return [Text(REASON, required=False), *ratings, *wanted]
+
+    def parts(self, data: Collection, aspects: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return a call for each aspect; raise `DataError` if another than relevance has criteria."""
+        if self._criteria.questions and [*aspects] != [RELEVANCE]:
+            raise DataError(f"{self.spec}: criteria are of relevance alone; write aspects: [{RELEVANCE}]")
+        return [(a,) for a in range(len(aspects))]
 
     def value(self, read: Mapping[str, Given], aspect: str) -> float:
         """Return the label, or the sum of the criteria."""
+        del aspect  # a call asks for one, whatever it is called
         parts = self._criteria
-        return sum(float(read[n]) for n in parts.questions) if parts.way == SUM else float(read[aspect])
+        if parts.way != SUM:
+            return float(read[RELEVANCE])
+        weights = self.weights or [1] * len(parts.questions)
+        return sum(weight * float(read[n]) for weight, n in zip(weights, parts.questions, strict=True))
+
+    def beside(self, found: QuestionResult) -> Mapping[str, Given]:
+        """Keep the rating of each criterion, so that weights can be fitted."""
+        read = found.read or {}
+        return {**super().beside(found), **{CRITERION + n: read[n] for n in self._criteria.questions}}
 
     @property
     def simulation(self) -> Mapping[str, object]:
@@ -268,13 +316,15 @@ class Relevance(HistoryJudge):
 
     def fixed(self, data: Collection, aspects: Sequence[str]) -> Mapping[str, object]:
         """Return what is the same for all users."""
-        labels = [{"label": str(n), "name": " ".join(of.split())} for n, of in sorted(data.labels.items())]
+        (aspect,), scale = aspects, data.scale.of(aspects[0])
+        named = sorted(data.labels.items()) if aspect == RELEVANCE else ()
+        labels = [{"label": str(n), "name": " ".join(of.split())} for n, of in named]
         way, questions = self._criteria
         return {
-            "question": " ".join(data.aspects[aspects[0]].split()),
-            "scale_min": f"{data.scale.min:g}",
-            "scale_max": f"{data.scale.max:g}",
-            "integer": data.scale.integer,
+            "question": " ".join(data.aspects[aspect].split()),
+            "scale_min": f"{scale.min:g}",
+            "scale_max": f"{scale.max:g}",
+            "integer": scale.integer,
             "labels": labels or None,
             "criteria": [{"name": n, "question": q} for n, q in questions.items()] or None,
             "overall": way == COT,
@@ -309,7 +359,7 @@ class Relevance(HistoryJudge):
             own=own,
             groups=data.units[USER].tolist(),
             shared=profiles.of,
-            order=sampled(data, self.labels, self.seed),
+            order=sampled(data, self.labels, self.seed, self.pool),
             facts={"users": users, "users_cut": len(profiles.cut)},
         )
 

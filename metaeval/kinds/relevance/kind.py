@@ -22,6 +22,7 @@ from metaeval.kinds.kind import KindTable
 from metaeval.kinds.known_items import TITLE, fields_text, histories_text, titles_of
 from metaeval.kinds.registry import variants_of
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Collection
+from metaeval.kinds.relevance.data.collection import RELEVANCE as ASPECT
 from metaeval.kinds.relevance.data.loading import load
 from metaeval.kinds.relevance.scored import RelevanceScored, RelevanceStudy
 
@@ -32,6 +33,7 @@ class RelevanceKind(CorrelatedKind):
     name = "relevance"
     study = RelevanceStudy
     evaluators = {  # noqa: RUF012 - as a reader would write it
+        "History": "metaeval.kinds.relevance.baselines:History",
         "ItemSimilarity": "metaeval.kinds.relevance.baselines:ItemSimilarity",
         "Labels": "metaeval.kinds.relevance.baselines:Labels",
         "Popularity": "metaeval.kinds.relevance.baselines:Popularity",
@@ -47,6 +49,10 @@ class RelevanceKind(CorrelatedKind):
     def resolve(self, study: RelevanceStudy, data: Collection) -> RelevanceStudy:
         """Fill in levels and order, the raters behind ``Labels('*')``, and the variants of ablations."""
         evaluators = {**dict(_labels(study, data)), **dict(variants_of(study, study.ablations))}
+        if next(iter(study.aspects or data.aspects)) != ASPECT:
+            raise study.error(f"the first aspect is {ASPECT!r}, which measures systems", "aspects")
+        first = study.order_by.model_copy(update={"aspect": study.order_by.aspect or ASPECT})
+        study = study.model_copy(update={"order_by": first})
         levels = study.levels or ["dataset", "user"]
         filled: RelevanceStudy = super().resolve(
             study.model_copy(update={"levels": levels, "evaluators": evaluators}), data

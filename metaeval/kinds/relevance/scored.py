@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.spec import EvaluatorSpec
 from metaeval.base.validation import Line, Strict
 from metaeval.engine.alignment.policy import Coefficient
 from metaeval.kinds.correlated import CorrelatedStudy
@@ -81,4 +82,6 @@ class RelevanceScored(Scored[RelevanceStudy]):
         raters = self.data.scales if self.data is not None else {}
         own = {f"Labels({rater!r})": scale.min for rater, scale in raters.items()}
         spec = self.study.specs.get(truth, truth)
+        if spec.startswith("History(") and "cuts" not in EvaluatorSpec.parse(spec).kwargs:
+            own[spec] = 0.0
         return lowest | ({truth: own[spec]} if spec in own else {})

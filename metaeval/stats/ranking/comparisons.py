@@ -343,10 +343,14 @@ def graph_strengths(method: str, games: Games, weights: ArrayLike) -> Floats:
 
     evalica = needed("evalica", f"strengths by {method}", "pairs")
     solve = getattr(evalica, method)
-    winner = np.select([games.points > 0.5, games.points < 0.5], [0, 1], 2)
-    winners = [(evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw)[w] for w in winner]
+    # A part of a point is a win and a loss, each of its weight; those of weight 0 are left out below.
+    even, times = games.points == 0.5, np.asarray(weights, dtype=np.float64)
+    shares = np.concatenate([np.where(even, 1.0, games.points), np.where(even, 0.0, 1 - games.points)])
+    winners = [evalica.Winner.Draw if e else evalica.Winner.X for e in even]
+    winners += [evalica.Winner.Y] * len(games)
+    games, times = games.take(np.tile(np.arange(len(games)), 2)), shares[:, None] * np.tile(times, (2, 1))
     found = []
-    for column in np.asarray(weights, dtype=np.float64).T:
+    for column in times.T:
         use = np.flatnonzero(column)
         sides = games.first[use].tolist(), games.second[use].tolist()
         made = solve(*sides, [winners[i] for i in use], weights=column[use].tolist()) if len(use) else None

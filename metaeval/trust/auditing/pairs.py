@@ -10,7 +10,7 @@ import pandas as pd
 
 from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND
-from metaeval.evaluators.verdicts import NO_VERDICT, pair_keys, points
+from metaeval.evaluators.verdicts import NO_VERDICT, mean_points, pair_keys, points
 from metaeval.runs.judge_trust import Finding
 from metaeval.runs.record import MUCH
 from metaeval.stats.regression.correction import LabelledSample
@@ -136,9 +136,7 @@ def _found(row: pd.Series[Any], of: str, more: str, n_clusters: int) -> Iterator
 
 def _case(known: pd.DataFrame, aspect: str, clusters: Clusters, cluster: str) -> Correcting:
     """Return pairs with a verdict: the gold preference, and what the verdicts come to, in points."""
-    shown = [points(known[column]) for column in ("shown_first", "shown_second")]
-    there = ~np.isnan(shown)
-    score = np.where(there, shown, 0).sum(axis=0) / there.sum(axis=0)
+    score = mean_points(known)
     gold = np.asarray(points(known["gold"]), dtype=np.float64)
     sample = LabelledSample(gold, score[None], np.zeros(len(gold), np.int64), 1, clusters)
     return Correcting(aspect, (str(known["evaluator"].iloc[0]),), sample, ("",), "system", cluster)

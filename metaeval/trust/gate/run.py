@@ -15,7 +15,7 @@ from pydantic import Field
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import author_key
 from metaeval.base.records import Kind, Status
-from metaeval.evaluators.verdicts import Flips, comparisons_of, points
+from metaeval.evaluators.verdicts import Flips, comparisons_of, points_of
 from metaeval.runs.answer import read_answer
 from metaeval.runs.command import Names, Typed
 from metaeval.runs.finished import OpenRun, open_run
@@ -263,7 +263,7 @@ def _wins(run: OpenRun, frame: pd.DataFrame, name: str, author: str, request: Ga
     pairs = comparisons_of(verdicts)
     sides = pairs[["first", "second"]].astype(str)
     pairs = pairs[sides.isin([ours, theirs]).all(axis=1)]
-    won = points(pairs["outcome"], flips)
+    won = points_of(pairs, flips)
     pairs = pairs.assign(score=np.where(pairs["first"].astype(str) == ours, won, 1 - won))
     by = [*(key for key in run.scores.keys if key != author), "aspect"]
     return frame.drop(columns="score").merge(pairs[[*by, "score"]], how="inner", on=by)

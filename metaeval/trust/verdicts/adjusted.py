@@ -12,7 +12,7 @@ import pandas as pd
 from metaeval.base.errors import DataError
 from metaeval.data.verdicts import LENGTHS
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.evaluators.verdicts import PairFlips, each_order, pair_keys, points
+from metaeval.evaluators.verdicts import PairFlips, each_order, pair_keys, points_of
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking.comparisons import Games, graph_strengths, length_controlled_rate
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
@@ -30,7 +30,7 @@ def _counted(
     for (evaluator, aspect), part in comparisons.groupby(["evaluator", "aspect"], sort=False, observed=True):
         rule = rules[str(evaluator)]
         own = each_order(part) if rule == "each" else part
-        won = points(own["outcome"].to_numpy(), "drop" if rule == "drop" else "tie")
+        won = points_of(own, rule)
         there = ~np.isnan(won)
         if there.any():
             yield {"evaluator": str(evaluator), "aspect": str(aspect)}, own[there], won[there]

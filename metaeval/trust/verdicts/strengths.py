@@ -26,7 +26,7 @@ from metaeval.evaluators.verdicts import (
     comparisons_of,
     each_order,
     elo_order,
-    points,
+    points_of,
 )
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking import comparisons as numbers
@@ -84,7 +84,7 @@ def rank_by_verdicts(
     names = np.unique(comparisons[["first", "second"]].to_numpy(str))
     first, second = (np.searchsorted(names, comparisons[c].to_numpy(str)) for c in ("first", "second"))
     aspect_of = comparisons["aspect"].to_numpy(str)
-    won = points(comparisons["outcome"].to_numpy(), "drop" if flips == "drop" else "tie")
+    won = points_of(comparisons, flips)
     aspects = [str(a) for a in comparisons["aspect"].unique()]
     of_aspects: list[_Strengths] = []
     groups, spreads = [], []

@@ -137,6 +137,17 @@ def test_an_identifier_that_repeats_is_the_item(name: str) -> None:
     assert "item_id" not in proposed({name: ["a", "b", "c", "d"], **rated}).roles
 
 
+def test_one_item_for_all_is_an_item_only_where_its_column_says_item_id() -> None:
+    rows = {
+        "user_id": ["u", "u", "v", "v"],
+        "generator": [*"abab"],
+        "explanation": [*"stuv"],
+        "rating": [1, 2, 3, 4],
+    }
+    assert proposed({**rows, "item_id": ["film"] * 4}).roles["item_id"] == "item_id"
+    assert "item_id" not in proposed({**rows, "task": ["films"] * 4}).roles
+
+
 def test_who_stands_beside_the_same_texts_wrote_none_of_them() -> None:
     rows = {"item": ["a", "a", "b", "b"], "model": ["x", "y", "x", "y"], "human": [1, 2, 1, 1]}
     wrote = proposed({**rows, "text": [*"stuv"]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import openpyxl
@@ -231,9 +232,11 @@ def test_a_separator_that_the_first_line_states(tmp_path, text) -> None:
     assert read_any(tmp_path / "t.csv")[1][0].row == 4
 
 
-def test_fields_between_blanks(tmp_path) -> None:
-    (tmp_path / "t.txt").write_text("item  rating\n a    1\nbc 22  \n", encoding="utf-8")
-    table, _ = read_any(tmp_path / "t.txt")
+@pytest.mark.parametrize("name", ["t.txt", "t.tsv.gz"])
+def test_fields_between_blanks(tmp_path, name) -> None:
+    pack = gzip.compress if name.endswith("gz") else bytes
+    (tmp_path / name).write_bytes(pack(b"item  rating\n a\t 1\nbc 22  \n"))
+    table, _ = read_any(tmp_path / name)
     assert table.frame.to_numpy().tolist() == [["a", "1"], ["bc", "22"]]
     assert table.read_as == "separated by blanks"
     (tmp_path / "t.txt").write_text("some text\none\n", encoding="utf-8")

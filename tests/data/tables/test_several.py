@@ -35,6 +35,13 @@ def test_rows_of_the_same_columns_are_below_each_other_and_counted_on(tmp_path: 
     assert table.problem(6, "id", "is wrong").file == "ann.csv + ben.csv"
 
 
+def test_tables_of_other_columns_are_below_each_other_if_the_map_says_so() -> None:
+    more = from_frame(pd.DataFrame({"id": ["i9"], "score": [4]}), "more")
+    table = as_one([from_frame(WORK, "work"), more], ["work", "more"], below=True)
+    assert table.frame["file"].tolist() == ["work"] * 6 + ["more"]
+    assert table.frame.isna().sum().to_dict() == {"id": 0, "system": 1, "text": 1, "file": 0, "score": 6}
+
+
 def test_rows_that_agree_are_side_by_side_whatever_their_order() -> None:
     labels = from_frame(WORK.assign(id=range(6)), "labels")
     judges = pd.DataFrame([(str(n), j, n) for j in "xy" for n in (8, 3, 2)], columns=["id", "judge", "score"])

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from metaeval.base.errors import DataError, SpecError
 from metaeval.base.records import Kind, Scale
 from metaeval.judging.settings import judging
-from metaeval.kinds.relevance.baselines import ItemSimilarity, Labels, Popularity
+from metaeval.kinds.relevance.baselines import History, ItemSimilarity, Labels, Popularity
 from metaeval.kinds.relevance.data.imports.coat import import_coat
 from metaeval.kinds.relevance.data.loading import load
 from metaeval.kinds.relevance.judge import Relevance
@@ -38,6 +38,29 @@ def test_popularity_is_the_number_of_other_users() -> None:
     assert own > 5
     with pytest.raises(DataError, match="has no histories"):
         Popularity().score(dataclasses.replace(data, histories=None), ASPECTS)
+
+
+def test_the_newest_of_a_history_are_labels() -> None:
+    data = films(users=4)
+    past = data.histories.sort_values("timestamp")
+    for split in ("user", "time"):
+        rows = past.groupby("user_id").tail(3) if split == "user" else past.tail(12)
+        found = History(newest=0.25, split=split).labels(data)
+        assert set(map(tuple, found[["user_id", "item_id"]].to_numpy())) == set(
+            map(tuple, rows[["user_id", "item_id"]].to_numpy())
+        )
+        assert (found["score"] == 1).all()
+    cut = History(cuts=[2, 3, 5]).labels(data).merge(data.histories, on=["user_id", "item_id"])
+    assert dict(zip(cut["rating"], cut["score"], strict=True)) == {1: 0, 2: 1, 3: 2, 4: 2, 5: 3}
+    frame = History().score(data, ASPECTS).frame
+    assert frame["score"].notna().sum() == len(data.units.merge(History().labels(data)))
+    assert set(frame["status"]) == {"ok", "missing"}
+    bare = data.histories.drop(columns="timestamp")
+    with pytest.raises(DataError, match="no column 'timestamp' in its histories"):
+        History(newest=0.5).score(dataclasses.replace(data, histories=bare), ASPECTS)
+    for wrong in (0, 1.5, True):
+        with pytest.raises(SpecError, match="is a share above 0"):
+            History(newest=wrong)
 
 
 def test_similarity_is_the_cosine_with_the_mean_of_the_history() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from metaeval.base.errors import DataError, PromptError, SpecError
-from metaeval.base.records import Kind
+from metaeval.base.records import Kind, Scale
 from metaeval.judging.estimate import estimates
 from metaeval.judging.models import models_of
 from metaeval.judging.settings import JudgingOptions, judging
@@ -267,3 +267,26 @@ def test_a_prompt_of_ones_own_is_checked(tmp_path: Path, before: str, after: str
     assert re.search(says, "\n".join(p.message for p in check_judge_prompt(own)))
     with pytest.raises(PromptError):
         next(Relevance("openai/m", prompt=str(own)).questions(films(), ASPECTS))
+
+
+def test_each_aspect_is_a_call_with_its_question_and_scale() -> None:
+    two = {"relevance": "How interested are you?", "familiar": "How well do you know it?"}
+    data = replace(
+        films(), aspects=two, scale=Scale.over({"relevance": Scale(0, 3), "familiar": Scale(1, 7)})
+    )
+
+    def reply(body: dict[str, Any], _before: int = 0) -> Act:
+        knows = "How well do you know it?" in body["messages"][0]["content"]
+        assert knows == ("from 1 to 7" in body["messages"][0]["content"])
+        assert knows != ("very interested" in body["messages"][0]["content"])
+        return Act(text=json.dumps({"reason": "So.", "relevance": 7 if knows else number_of(body) % 4}))
+
+    with serving(reply) as server, judging():
+        judge = Relevance("openai/m", labels=4, base_url=server.openai)
+        frame = judge.score(data, [*two]).frame
+        assert len(server.log) == 24
+        scores = frame[frame["status"] == "ok"].groupby("aspect")["score"]
+        assert (scores.get_group("familiar") == 7).all()
+        assert scores.get_group("relevance").max() <= 3
+        with pytest.raises(DataError, match="criteria are of relevance alone"):
+            Relevance("openai/m", criteria="sum", base_url=server.openai).score(data, [*two])

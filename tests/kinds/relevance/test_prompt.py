@@ -153,3 +153,13 @@ def test_what_no_run_has_is_the_deepest() -> None:
     data = dataclasses.replace(data, runs=data.runs[data.runs["rank"] <= 20])
     in_runs = [unit < 20 for unit in sampled(data, 10, 0)]
     assert sum(in_runs) == 5
+
+
+def test_a_random_pool_has_every_unit_as_likely() -> None:
+    data = films(users=1, items=60, judged=40)
+    data = dataclasses.replace(data, runs=data.runs[data.runs["rank"] <= 5])  # few units have a depth
+    counts = np.zeros(40)
+    for seed in range(400):
+        counts[sampled(data, 10, seed, "random")] += 1
+    assert np.abs(counts / 400 - 10 / 40).max() < 0.1
+    assert set(sampled(data, 10, 3, "random")) < set(sampled(data, 20, 3, "random"))

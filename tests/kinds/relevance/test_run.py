@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -130,3 +131,75 @@ def test_scores_of_a_collection_alone(folder: Path, tmp_path: Path) -> None:
     assert main(["score", str(data), "Labels('judge')", "Popularity()", "--out", str(out)]) == 0
     assert set(pd.read_csv(out)["evaluator"]) == {"Labels('judge')", "Popularity()"}
     assert main(["correlate", str(data), str(out), "--truth", "Labels('human')"]) == 0
+
+
+SPLITS = """\
+kind: relevance
+dataset: {data}
+truth: Labels('user')
+evaluators:
+  80-20: "History(newest=0.2)"
+  50-50: "History(newest=0.5)"
+measures: [Judged@100, nDCG@10, "RR@10"]
+bootstrap: null
+tests: null
+"""
+
+
+def test_split_ratios_of_histories_beside_a_pool(real_data: Path, tmp_path: Path) -> None:
+    """Table 1 of Penha et al. (2025) on MovieLens: how much of lists a split labels, and a pool.
+
+    Both systems are made of the older half; the pool has all that is among their first ten.
+    """
+    ratings = pd.read_csv(real_data / "movielens" / "ratings.csv", dtype={"userId": str, "movieId": str})
+    ratings.columns = ["user_id", "item_id", "rating", "timestamp"]
+    ratings = ratings[ratings["user_id"].isin(ratings["user_id"].unique()[:60])]
+    ratings = ratings.sort_values(["timestamp", "user_id", "item_id"], ignore_index=True)
+    place = ratings.groupby("user_id").cumcount(ascending=False)
+    size = ratings.groupby("user_id")["item_id"].transform("size")
+    newest = {share: ratings[place < (share * size).round()] for share in (0.2, 0.5)}
+    older = ratings[place >= (0.5 * size).round()]
+    popular = older["item_id"].value_counts().sort_index().sort_values(ascending=False, kind="stable")
+    lists = {}
+    for user in ratings["user_id"].unique():
+        seen = set(older.loc[older["user_id"] == user, "item_id"])
+        new = [item for item in popular.index if item not in seen]
+        lists[user] = {"popular": new[:100], "niche": new[::-1][:100]}
+    lines = [
+        f"{user} Q0 {item} {rank} {101 - rank} {system}"
+        for user, of in lists.items()
+        for system, items in of.items()
+        for rank, item in enumerate(items, 1)
+    ]
+    (tmp_path / "runs").write_text("\n".join(lines))
+    pool = [
+        f"{u} 0 {i} {int(i) % 3}" for u, of in lists.items() for i in {*of["popular"][:10], *of["niche"][:10]}
+    ]
+    (tmp_path / "user").write_text("\n".join(pool))
+    ratings.to_csv(tmp_path / "histories.csv", index=False)
+    given = f"--qrels user={tmp_path / 'user'} --runs {tmp_path / 'runs'} "
+    given += f"--histories {tmp_path / 'histories.csv'}"
+    assert main(["data", "import", "collection", *given.split(), "--out", str(tmp_path / "data")]) == 0
+    (tmp_path / "study.yaml").write_text(SPLITS.format(data=tmp_path / "data"), encoding="utf-8")
+    folder = me.run(tmp_path / "study.yaml", tmp_path / "run").folder
+    judged = pd.read_csv(folder / "judged.csv").set_index(["evaluator", "system", "cutoff"])["judged"]
+    systems = pd.read_csv(folder / "systems.csv").set_index(["evaluator", "system", "measure"])["value"]
+    for name, share in (("80-20", 0.2), ("50-50", 0.5)):
+        liked = newest[share].groupby("user_id")["item_id"].agg(set)
+        for system in ("popular", "niche"):
+            shares = [len(liked[u] & set(of[system])) / 100 for u, of in lists.items()]
+            assert judged[name, system, 100] == pytest.approx(np.mean(shares))
+            firsts = [
+                next((1 / n for n, item in enumerate(of[system][:10], 1) if item in liked[u]), 0)
+                for u, of in lists.items()
+            ]
+            assert systems[name, system, "RR@10"] == pytest.approx(np.mean(firsts))
+        # The ideal list has what nobody recommended, too: it is longer than what the lists hold.
+        gains = [
+            sum((item in liked[u]) / np.log2(n + 1) for n, item in enumerate(of["popular"][:10], 1))
+            / sum(1 / np.log2(n + 1) for n in range(1, min(10, len(liked[u])) + 1))
+            for u, of in lists.items()
+        ]
+        assert systems[name, "popular", "nDCG@10"] == pytest.approx(np.mean(gains))
+    assert judged["80-20", "popular", 100] < judged["50-50", "popular", 100]
+    assert judged["Labels('user')", "popular", 10] == 1

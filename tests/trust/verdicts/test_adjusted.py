@@ -16,17 +16,17 @@ from metaeval.trust.verdicts.commands import pairwise_of
 from metaeval.trust.verdicts.strengths import pairwise_sheets
 
 MAP = """\
-columns: {first: generator_1, second: generator_2, winner: preference, judge: annotator, group: index}
-choices: {first: ["1", "1.0"], second: ["2", "2.0"], tie: ["1.5"]}
+columns: {first: generator_1, second: generator_2, judge: annotator, group: index}
+preference: {column: preference, first: 1, second: 2}
 lengths: [length_1, length_2]
 """
 
 
-def alpaca(real_data: Path, tmp_path: Path, judge: str) -> pd.DataFrame:
+def alpaca(real_data: Path, tmp_path: Path, judge: str, more: str = "") -> pd.DataFrame:
     packed = real_data / "alpaca" / f"alpaca_eval_{judge}.jsonl.gz"
     (tmp_path / "a.jsonl").write_bytes(gzip.decompress(packed.read_bytes()))
-    (tmp_path / "map.yaml").write_text(MAP, encoding="utf-8")
-    return import_verdicts(tmp_path / "a.jsonl", tmp_path / "map.yaml", winner_of="unswapped")
+    (tmp_path / "map.yaml").write_text(MAP + more, encoding="utf-8")
+    return import_verdicts(tmp_path / "a.jsonl", tmp_path / "map.yaml")
 
 
 def test_win_rates_wins_and_errors_are_those_of_alpacaeval(real_data: Path, tmp_path: Path) -> None:
@@ -49,6 +49,35 @@ def test_win_rates_wins_and_errors_are_those_of_alpacaeval(real_data: Path, tmp_
         assert lengths.loc[name, "longer"] == pytest.approx(published.loc[name, "avg_length"] - 2049, abs=1)
         if lengths.loc[name, "longer"] < -100:
             assert lengths.loc[name, "controlled"] > lengths.loc[name, "win_rate"]
+
+
+def test_win_rates_of_the_judge_that_reasons_are_alpacaevals_too(real_data: Path, tmp_path: Path) -> None:
+    printed = {"gpt4": 20.0, "cohere": 17.267080745341616, "gemini-pro": 17.039800995024876}
+    where = f"where: {{model: [{', '.join(printed)}]}}\n"  # the file also has a model against itself
+    ranking = pairwise_sheets(alpaca(real_data, tmp_path, "cot_gpt4_turbo_fn", where), resamples=10)[1]
+    found = ranking.frame.set_index("generator")
+    assert (100 * found.loc[[*printed], "win_rate"]).to_dict() == pytest.approx(printed)
+    assert found.loc["gemini-pro", "failed"] == 1
+
+
+def test_a_preference_counts_with_its_fraction(tmp_path: Path) -> None:
+    said = pd.DataFrame({"index": range(60), "generator_1": "base", "generator_2": "new", "annotator": "j"})
+    rng = np.random.default_rng(5)
+    said["preference"], said[["length_1", "length_2"]] = (
+        1 + rng.beta(0.4, 0.6, 60),
+        rng.integers(9, 99, (60, 2)),
+    )
+    said.to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "map.yaml").write_text(MAP, encoding="utf-8")
+    verdicts = import_verdicts(tmp_path / "a.csv", tmp_path / "map.yaml")
+    sheets = {s.name: s for s in pairwise_sheets(verdicts, graphs=("counting",), resamples=10)}
+    found = sheets["ranking"].frame.set_index("generator").loc["new"]
+    won = said["preference"] - 1  # as AlpacaEval's weighted annotators count
+    assert [found["win_rate"], found["win_rate_se"]] == pytest.approx([won.mean(), won.sem()])
+    assert found["won"] == (won > 0.5).sum()
+    assert sheets["graphs"].frame.set_index("generator").loc["new", "counting"] == pytest.approx(won.sum())
+    rate = sheets["length-controlled"].frame.set_index("generator").loc["new", "win_rate"]
+    assert rate == pytest.approx(won.mean())
 
 
 @pytest.mark.parametrize("strength", [-0.8, 0.0, 0.8])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+import numpy as np
 import pandas as pd
 
 from metaeval.base.records import Scale
@@ -15,7 +16,17 @@ USER, ITEM = "user_id", "item_id"
 KEYS: tuple[str, ...] = (USER, ITEM)
 """The columns that name a unit; in TREC's files the query and the document."""
 RELEVANCE = "relevance"
-"""The one aspect of a unit."""
+"""The aspect of a unit that measures systems; a collection may have further ones, such as familiarity."""
+Split = Literal["user", "time"]
+"""Whether the newest rows are those of each user, or of all."""
+
+
+def newest_of(ordered: pd.DataFrame, share: float, split: Split) -> pd.Series[bool]:
+    """Say which rows of histories, in the order of time and with an index from 0, are the newest share."""
+    if split == "time":
+        return pd.Series(np.arange(len(ordered)) >= round((1 - share) * len(ordered)))
+    of_user = ordered.groupby(USER)
+    return of_user.cumcount(ascending=False) < (share * of_user[ITEM].transform("size")).round()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -26,15 +37,15 @@ class Collection(KeyedUnits):
     ----------
     table
         One row per unit: the key columns. Every pair that has a label is one; so is every pair that a system
-        ranks among the first `depth`. Keys are strings.
+        ranks among the first `depth`, and each of those that are `drawn`. Keys are strings.
     ratings
-        Long: key columns, ``rater``, ``aspect`` (always ``relevance``), ``rating`` (float): the label. Those
-        of people are on the scale, or NaN; models may have said others, which count as missing, unless they
-        have a scale of their own.
+        Long: key columns, ``rater``, ``aspect``, ``rating`` (float): the label. Those of people are on the
+        scale, or NaN; models may have said others, which count as missing, unless they have a scale of their
+        own.
     aspects
-        ``relevance`` → the question that raters answered.
+        ``relevance``, the first, and further aspects → the question that raters answered.
     scale
-        The scale of the labels.
+        The scale of the labels, by aspect.
     runs
         What systems recommended: ``system``, key columns, ``rank`` (1 is first, no gap and none twice within
         a system and user) and, if known, ``score``.
@@ -50,6 +61,8 @@ class Collection(KeyedUnits):
         The lowest label that counts as relevant, in measures that know only relevant and not.
     depth
         The first how many of each run are units even if no one labelled them.
+    drawn
+        How many of the items in a user's lists are units, too, drawn at random, each as likely.
     models
         Raters that are models, not people.
     scales
@@ -67,6 +80,7 @@ class Collection(KeyedUnits):
     labels: Mapping[int, str] = field(default_factory=dict)
     relevant: float = 1
     depth: int = 0
+    drawn: int = 0
     models: tuple[str, ...] = ()
     scales: Mapping[str, Scale] = field(default_factory=dict)
     scores: pd.DataFrame | None = None

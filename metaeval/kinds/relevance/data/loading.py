@@ -13,6 +13,8 @@ from pydantic import Field, model_validator
 from metaeval.base.counts import counted
 from metaeval.base.errors import Problem, exact
 from metaeval.base.keys import noun
+from metaeval.base.records import Scale
+from metaeval.base.validation import Strict
 from metaeval.data.checks import FURTHER, NAME, NUMBER, DataColumn, DataTable, TableChecker, combine
 from metaeval.data.folder import DataFolder
 from metaeval.data.imports import Files, Imported, importer
@@ -21,18 +23,30 @@ from metaeval.data.tables.columns import text_column
 from metaeval.data.tables.entries import Name
 from metaeval.data.tables.table import Table, from_frame
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, RELEVANCE, USER, Collection
+from metaeval.stats.resampling.weights import permutation
 
 QUESTION = "How interested is the user in the item?"
 _PAIR = dict.fromkeys(KEYS, NAME)
 _LABEL = DataColumn(number=True, filled=False)
 _KNOWN = ("labels", "runs", "histories"), "has no labels; leave the row out"
 _TABLES = {
-    "labels": DataTable({**_PAIR, "rater": NAME, "label": _LABEL}, "the label of", rows=True),
+    "labels": DataTable(
+        {**_PAIR, "rater": NAME, "label": _LABEL, "aspect": NAME._replace(needed=False)},
+        "the label of",
+        rows=True,
+    ),
     "runs": DataTable({"system": NAME, **_PAIR, "rank": NUMBER, "score": FURTHER}, "the rank of"),
     "items": DataTable({ITEM: NAME}, "the item"),
     "histories": DataTable({**_PAIR, "rating": FURTHER, "timestamp": FURTHER._replace(time=True)}),
     "profiles": DataTable({USER: NAME}, "the user", refers={USER: _KNOWN}),
 }
+
+
+class AspectModel(Strict):
+    """What raters were asked beside the relevance of an item, and the scale of their answers."""
+
+    statement: Name
+    scale: ScaleModel
 
 
 class CollectionManifest(DataManifest):
@@ -41,9 +55,11 @@ class CollectionManifest(DataManifest):
     kind: Literal["relevance"] = Field()
     statement: Name = QUESTION
     scale: ScaleModel
+    aspects: dict[Name, AspectModel] = Field(default_factory=dict)
     labels: dict[Name, Name] = Field(default_factory=dict)
     relevant: int | float = 1
     depth: int = Field(default=0, ge=0)
+    drawn: int = Field(default=0, ge=0)
     models: list[Name] = Field(default_factory=list)
     scales: dict[Name, ScaleModel] = Field(default_factory=dict)
     extra: dict[str, Any] = Field(default_factory=dict)
@@ -60,6 +76,8 @@ class CollectionManifest(DataManifest):
             raise ValueError(f"relevant: {exact(self.relevant)} is not on the scale; allowed are {scale}")
         if self.relevant < 0:
             raise ValueError(f"relevant: {exact(self.relevant)} is below 0, and no such label is relevant")
+        if RELEVANCE in self.aspects:
+            raise ValueError(f"aspects: {RELEVANCE!r} is what `statement` asks; name the others alone")
         return self
 
     @classmethod
@@ -69,10 +87,16 @@ class CollectionManifest(DataManifest):
             **about(data),
             kind="relevance",
             statement=data.aspects[RELEVANCE],
-            scale=ScaleModel.of(data.scale),
+            scale=ScaleModel.of(data.scale.of(RELEVANCE)),
+            aspects={
+                aspect: AspectModel(statement=said, scale=ScaleModel.of(data.scale.of(aspect)))
+                for aspect, said in data.aspects.items()
+                if aspect != RELEVANCE
+            },
             labels={str(label): name for label, name in data.labels.items()},
             relevant=data.relevant,
             depth=data.depth,
+            drawn=data.drawn,
             models=list(data.models),
             scales={rater: ScaleModel.of(scale) for rater, scale in data.scales.items()},
             extra=dict(data.extra),
@@ -90,11 +114,13 @@ def _build(
     if checker.problems:
         return None, checker.problems
     labels = frames["labels"]
-    labels.insert(3, "aspect", pd.Series(RELEVANCE, labels.index, "str"))
+    aspect = labels.pop("aspect") if "aspect" in labels else pd.Series(RELEVANCE, labels.index, "str")
+    labels.insert(3, "aspect", aspect)
+    further = manifest.aspects
     no_runs = pd.DataFrame({name: pd.Series(dtype="str") for name in ("system", *KEYS)} | {"rank": []})
     runs = frames.get("runs", no_runs).astype({"rank": np.int64})
-    units = [labels[[*KEYS]], runs.loc[runs["rank"] <= manifest.depth, [*KEYS]]]
-    pairs = pd.concat(units if manifest.depth else units[:1], ignore_index=True)
+    units = [labels[[*KEYS]], runs.loc[runs["rank"] <= manifest.depth, [*KEYS]], _drawn(runs, manifest.drawn)]
+    pairs = pd.concat([frame for frame in units if len(frame)], ignore_index=True)
     return Collection(
         table=pairs[~pd.Series(_codes(pairs, KEYS)).duplicated()].reset_index(drop=True),
         ratings=labels.rename(columns={"label": "rating"}),
@@ -103,15 +129,27 @@ def _build(
         histories=frames.get("histories"),
         profiles=frames.get("profiles"),
         **about(manifest),
-        aspects={RELEVANCE: manifest.statement},
-        scale=manifest.scale.scale(),
+        aspects={RELEVANCE: manifest.statement, **{name: of.statement for name, of in further.items()}},
+        scale=Scale.over(_scales(manifest)),
         labels={int(label): name for label, name in manifest.labels.items()},
         relevant=manifest.relevant,
         depth=manifest.depth,
+        drawn=manifest.drawn,
         models=tuple(manifest.models),
         scales={rater: scale.scale() for rater, scale in manifest.scales.items()},
         extra=dict(manifest.extra),
     ), []
+
+
+def _drawn(runs: pd.DataFrame, count: int) -> pd.DataFrame:
+    """Return so many of the items in each user's lists, drawn by the names of users and items alone."""
+    pairs = runs[[*KEYS]].drop_duplicates().sort_values([*KEYS], ignore_index=True) if count else runs[:0]
+    at = [
+        place
+        for user, places in pairs.groupby(USER).indices.items()
+        for place in np.asarray(places)[permutation(len(places), 0, "pool", str(user))[:count]]
+    ]
+    return pairs.loc[at, [*KEYS]]
 
 
 def _codes(frame: pd.DataFrame, columns: tuple[str, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -123,17 +161,32 @@ def _check(checker: TableChecker, frames: Mapping[str, pd.DataFrame], manifest: 
     labels = frames["labels"]
     # What a model said beside the scale is kept, and counts as missing.
     people = ~labels["rater"].isin(list(manifest.models)).to_numpy(dtype=bool)
-    checker.check_scale("labels", labels["label"], manifest.scale.scale(), people)
+    scales = _scales(manifest)
+    of = labels["aspect"] if "aspect" in labels else pd.Series(RELEVANCE, labels.index)
+    if unknown := [aspect for aspect in of.unique() if aspect not in scales]:
+        at = (of == unknown[0]).to_numpy()
+        message = f"the aspect {unknown[0]!r} is not among the `aspects` of dataset.yaml"
+        checker.report("labels", "aspect", at, lambda _: message)
+    for aspect, scale in scales.items():
+        checker.check_scale("labels", labels["label"], scale, people & (of == aspect).to_numpy(dtype=bool))
     if "runs" in frames:
         runs = frames["runs"]
         checker.check_places("runs", runs, "rank", _codes(runs, ("system", USER)), "the user's list")
-        if not manifest.depth:
+        if not manifest.depth and not manifest.drawn:
             message = "has no labels; leave the user out, or give a `depth`"
             checker.check_known("runs", runs, USER, labels[USER], message)
 
 
+def _scales(manifest: CollectionManifest) -> dict[str, Scale]:
+    """Return the scale of each aspect."""
+    further = {name: of.scale.scale() for name, of in manifest.aspects.items()}
+    return {RELEVANCE: manifest.scale.scale(), **further}
+
+
 def _frames(data: Collection) -> dict[str, pd.DataFrame | None]:
-    labels = data.ratings.drop(columns="aspect").rename(columns={"rating": "label"})
+    labels = data.ratings.rename(columns={"rating": "label"})
+    if len(data.aspects) == 1:
+        labels = labels.drop(columns="aspect")
     known = {name: getattr(data, name) for name in ("items", "histories", "profiles")}
     return {"labels": labels, "runs": data.runs if len(data.runs) else None, **known}
 

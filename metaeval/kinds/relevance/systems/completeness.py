@@ -91,7 +91,8 @@ def unjudged_items(systems: Systems) -> pd.DataFrame:
     def rows(evaluator: str) -> Iterator[dict[str, object]]:
         labels = systems.judgements.labels[evaluator]
         plain = systems.measured(evaluator, labels, [*measures, *alone.values(), bpref])
-        pooled = systems.measured(evaluator, np.where(np.isnan(labels), POOLED, labels), [inferred])
+        among = np.arange(len(labels)) < (systems.judgements.pool or len(labels))
+        pooled = systems.measured(evaluator, np.where(np.isnan(labels) & among, POOLED, labels), [inferred])
         for measure in measures:
             others = {"Bpref": plain.means("Bpref"), "infAP": pooled.means("infAP")}
             if twin := alone.get(measure.name):

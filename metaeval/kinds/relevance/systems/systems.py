@@ -18,9 +18,11 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Kind, Scale, ScoreTable
 from metaeval.engine.sheet import Column
 from metaeval.kinds.kind import KindTable
-from metaeval.kinds.relevance.data.collection import ITEM, USER, Collection
+from metaeval.kinds.registry import build
+from metaeval.kinds.relevance.baselines import History
+from metaeval.kinds.relevance.data.collection import ITEM, RELEVANCE, USER, Collection
 from metaeval.kinds.relevance.measures import MeasurePair, SystemMeasure, measure_named
-from metaeval.kinds.relevance.scored import RelevanceScored
+from metaeval.kinds.relevance.scored import RelevanceScored, RelevanceStudy
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness, RankedRuns, effectiveness
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap
@@ -64,6 +66,8 @@ class Judgements:
     """Evaluator whose labels have a scale of their own → the lowest of it."""
     notes: tuple[str, ...] = ()
     """What was rounded, and who was left out, in sentences."""
+    pool: int | None = None
+    """How many of the units, the first ones, are those of the collection; None: all."""
 
     @classmethod
     def of(
@@ -110,10 +114,12 @@ class Judgements:
         scale: Scale,
         *,
         own: Mapping[str, float] = MappingProxyType({}),
+        pool: int | None = None,
     ) -> Judgements:
         """Make labels of the scores and the truth of a study, both as in `metaeval.kinds.kind.Scored`.
 
-        ``units`` are all units of the collection; ``name`` is that of the truth.
+        ``units`` are those of the collection, the first ``pool`` ones, and what histories label besides;
+        ``name`` is that of the truth.
         """
         index = pd.MultiIndex.from_frame(units[[USER, ITEM]])
         frames = {name: truth.rename(columns={"rating": "score"})}
@@ -123,7 +129,7 @@ class Judgements:
             at = index.get_indexer(pd.MultiIndex.from_frame(frame[[USER, ITEM]]))
             labels[evaluator] = np.full(len(units), np.nan)
             labels[evaluator][at[at >= 0]] = frame["score"].to_numpy(dtype=np.float64)[at >= 0]
-        return cls.of(units[[USER, ITEM]], labels, scale, own)
+        return replace(cls.of(units[[USER, ITEM]], labels, scale, own), pool=pool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,9 +260,19 @@ def systems_of(scored: RelevanceScored) -> Systems | None:
     study, data = scored.study, scored.data
     if data.runs.empty:
         return None
-    frame = on_label_scale(scored.scores, scored.scale)
+    scale = scored.scale.of(RELEVANCE)
+    frame = on_label_scale(scored.scores, scale)
+    frame = frame[frame["aspect"] == RELEVANCE]
     lowest = scored.own_scales
-    judgements = Judgements.of_study(data.units, frame, scored.truth, study.truth, scored.scale, own=lowest)
+    chosen, truth = labels_of_histories(study, data), scored.truth[scored.truth["aspect"] == RELEVANCE]
+    units = pd.concat([data.units, *(of[[USER, ITEM]] for of in chosen.values())])[[USER, ITEM]]
+    for name, of in chosen.items():  # all of them, not those of units alone
+        if name == study.truth:
+            truth = of.rename(columns={"score": "rating"})
+        frame = pd.concat([frame[frame["evaluator"] != name], of.assign(evaluator=name)])
+    judgements = Judgements.of_study(
+        *(units.drop_duplicates(), frame, truth, study.truth, scale), own=lowest, pool=len(data)
+    )
     resampler = study.bootstrap.resampler() if study.bootstrap else None
     alpha = study.tests.alpha if study.tests else 0.05
     leave_out = study.missing_lists == "skip"
@@ -264,6 +280,13 @@ def systems_of(scored: RelevanceScored) -> Systems | None:
         *(data, judgements, study.truth, study.measures, study.pairs, resampler, alpha, leave_out),
         study.least_coverage,
     )
+
+
+def labels_of_histories(study: RelevanceStudy, data: Collection) -> dict[str, pd.DataFrame]:
+    """Return the labels of each `History` among the evaluators and the truth."""
+    texts = {study.truth: study.truth, **study.specs}
+    built = {n: build(t, known={"History": History}) for n, t in texts.items() if t.startswith("History(")}
+    return {name: one.labels(data) for name, one in built.items() if isinstance(one, History)}
 
 
 def of_systems(

@@ -66,7 +66,7 @@ def import_table(
     refuse_if_in_the_way(Path(out), force=force)
     table_map = sound(read_model(Path(map_file), TableMap))
     sources = [source] if isinstance(source, str | os.PathLike) else source
-    table = any_tables(sources, table_map.split, cache=cache, quote=table_map.quote)
+    table = any_tables(sources, table_map.split, cache, table_map.quote, below=table_map.below)
     result = convert(table, table_map, Path(map_file).name)
     save(result.data, out, force=force)
     return result

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
 
-import numpy as np
 import pandas as pd
 
 from metaeval.base.counts import counted
@@ -14,11 +12,10 @@ from metaeval.base.errors import DataError
 from metaeval.base.records import USER_RATER
 from metaeval.data.imports import Files
 from metaeval.data.released import LICENCE, read_movielens
-from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER
+from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Split, newest_of
 from metaeval.kinds.relevance.data.loading import importer_of_labels
 from metaeval.stats.resampling.weights import drawn
 
-Split = Literal["user", "time"]
 _LABELS = {str(half): f"{half / 2:g} star{'' if half == 2 else 's'}" for half in range(1, 11)}
 _RELEVANT = 8  # four stars
 _TAGS = 10
@@ -62,7 +59,7 @@ def import_movielens(
     source = Path(folder)
     release = read_movielens(source)
     ordered = release.ratings
-    label = _newest(ordered, newest, split)
+    label = newest_of(ordered, newest, split)
     shown = ordered[~label]
     items = release.items.set_index(ITEM)
     if release.tags is not None:
@@ -95,14 +92,6 @@ def import_movielens(
         tables["profiles"] = release.profiles
     note = f"{counted(len(labels), 'label')}: {when}; the ratings before them are histories"
     return Files(about, tables, [note])
-
-
-def _newest(ordered: pd.DataFrame, share: float, split: Split) -> pd.Series[bool]:
-    """Say which ratings, in the order of time, are labels."""
-    if split == "time":
-        return pd.Series(np.arange(len(ordered)) >= round((1 - share) * len(ordered)))
-    of_user = ordered.groupby(USER)
-    return of_user.cumcount(ascending=False) < (share * of_user[ITEM].transform("size")).round()
 
 
 def _tags(tags: pd.DataFrame, labelled: pd.DataFrame) -> pd.Series[str]:

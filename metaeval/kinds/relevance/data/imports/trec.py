@@ -17,7 +17,7 @@ from metaeval.data.imports import Files
 from metaeval.data.tables.table import Table, read_table
 from metaeval.data.trec import SystemRuns, judge_files, read_qrels, read_runs, run_files
 from metaeval.evaluators.recorded import ORIGINS
-from metaeval.kinds.relevance.data.collection import KEYS, USER
+from metaeval.kinds.relevance.data.collection import KEYS, RELEVANCE, USER
 from metaeval.kinds.relevance.data.loading import QUESTION, importer_of_labels
 
 _LISTED = 20  # systems in a note
@@ -37,7 +37,9 @@ def import_collection(
     relevant: float | None = None,
     unjudged: float | None = None,
     depth: int = 0,
+    drawn: int = 0,
     statement: str = QUESTION,
+    aspects: Mapping[str, str] | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> Files:
     """Make a collection of files.
@@ -65,8 +67,13 @@ def import_collection(
         The label, such as -1, that says that nobody judged: its rows are left out.
     depth
         The first how many items of each list are judged even if no one labelled them.
+    drawn
+        How many of the items in a user's lists are judged, too, drawn at random.
     statement
         What raters were asked.
+    aspects
+        Further aspects, such as familiarity → what raters were asked. The labels of one are given as
+        ``NAME:ASPECT=FILE``; people's say its scale, unless ``scale`` has one of that name.
     columns
         Of labels and runs that are tables (CSV, TSV), field → its column: ``query``, ``document`` and
         ``label``; ``user_id``, ``item_id``, ``rank``, ``score`` and ``system``.
@@ -76,14 +83,18 @@ def import_collection(
     DataError
         With every problem found, with file and line.
     """
-    raters = _raters(qrels)
+    if drawn and not runs:
+        raise DataError("drawn items come from the lists of systems; give --runs")
+    every = _raters(qrels)
+    raters, of_aspects, further = _by_aspect(every, aspects or {})
     people = next(iter(raters))
-    labels_of, problems = _labels(raters, columns, unjudged)
+    labels_of, problems = _labels(every, columns, unjudged)
+    beside = {name: labels_of.pop(name) for name in of_aspects}
     truth = labels_of[people]
     given = scale if isinstance(scale, Mapping) else {people: scale} if scale else {}
     wanted = {rater or people: ends for rater, ends in given.items()}
-    if unknown := sorted(wanted.keys() - raters.keys()):
-        raise DataError(f"--scale names {unknown[0]!r}; the raters are {', '.join(map(repr, raters))}")
+    if unknown := sorted(wanted.keys() - every.keys()):
+        raise DataError(f"--scale names {unknown[0]!r}; the raters are {', '.join(map(repr, every))}")
     ends = _scale(truth, wanted.get(people))
     notes = [f"the scale is taken from the labels of {people!r}: {ends}; --scale gives another"]
     message = "the label {!r} is not on the scale; allowed are {}"
@@ -101,13 +112,8 @@ def import_collection(
     files = run_files(runs)
     system_runs, wrong = read_runs(files, columns) if files else (None, [])
     problems += wrong
-    tables: dict[str, Table | pd.DataFrame] = {}
-    for kind, place in (("items", items), ("histories", histories), ("profiles", profiles)):
-        if place is not None:
-            table, wrong = read_table(Path(place))
-            problems += wrong
-            if table is not None:
-                tables[kind] = table
+    tables, wrong = _known({"items": items, "histories": histories, "profiles": profiles})
+    problems += wrong
     if problems:
         raise DataError(problems)
     notes = [] if people in wanted else notes
@@ -123,28 +129,45 @@ def import_collection(
     notes += filter(None, (_odd(r, f, truth, people, scales.get(r, ends)) for r, f in labels_of.items()))
     says = "a scale of its own, {}; --scale {}=MIN:MAX gives another"
     notes += [f"{rater}: {says.format(own, rater)}" for rater, own in scales.items()]
-    labelled = pd.concat(labels_of.values(), ignore_index=True)[[*KEYS, "rater", "label"]]
-    tables["labels"] = labelled
+    parts = [f.assign(rater=of_aspects[n][0], aspect=of_aspects[n][2]) for n, f in beside.items()]
+    labelled = pd.concat(
+        [*(f.assign(aspect=RELEVANCE) for f in labels_of.values()), *parts], ignore_index=True
+    )
+    tables["labels"] = labelled[[*KEYS, "rater", "label", *(["aspect"] if beside else [])]]
     if system_runs is not None:
         tables["runs"], more = _known_users(system_runs, labelled[USER].drop_duplicates())
         notes += more
     origins = {
         rater: {"tool": "qrels", "file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
-        for rater, file in raters.items()
+        for rater, file in every.items()
     }
     with_runs = f" and {counted(len(files), 'run file')}" if files else ""
     about = {
         "source": f"qrels file {raters[people].name}{with_runs}",
         "statement": statement,
-        "scale": {"min": ends.min, "max": ends.max, "integer": ends.integer},
+        "scale": _facts(ends),
+        "aspects": {
+            aspect: {"statement": said, "scale": _facts(_scale(beside[name], wanted.get(name)))}
+            for aspect, (name, said) in further.items()
+        },
         "labels": {str(label): called for label, called in (labels or {}).items()},
         "relevant": int(lowest) if float(lowest).is_integer() else lowest,
         "depth": depth,
-        "models": list(raters)[1:],
-        "scales": {r: {"min": s.min, "max": s.max, "integer": s.integer} for r, s in scales.items()},
+        "drawn": drawn,
+        "models": list(dict.fromkeys([*raters, *(rater for rater, *_ in of_aspects.values())]))[1:],
+        "scales": {rater: _facts(own) for rater, own in scales.items()},
         "extra": {ORIGINS: origins},
     }
     return Files(about, tables, notes)
+
+
+def _known(
+    places: Mapping[str, str | os.PathLike[str] | None],
+) -> tuple[dict[str, Table | pd.DataFrame], list[Problem]]:
+    """Return the tables of what is known of items and users, by their kind, and every problem."""
+    read = {kind: read_table(Path(place)) for kind, place in places.items() if place is not None}
+    tables: dict[str, Table | pd.DataFrame] = {kind: t for kind, (t, _) in read.items() if t is not None}
+    return tables, [problem for _, wrong in read.values() for problem in wrong]
 
 
 def _raters(places: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
@@ -162,6 +185,23 @@ def _raters(places: Sequence[str | os.PathLike[str]]) -> dict[str, Path]:
     if not raters:
         raise DataError("no labels are given; name at least one qrels file, such as human=human.qrels")
     return raters
+
+
+def _by_aspect(
+    every: Mapping[str, Path], aspects: Mapping[str, str]
+) -> tuple[dict[str, Path], dict[str, tuple[str, str, str]], dict[str, tuple[str, str]]]:
+    """Return the files of relevance; rater, ``:`` and aspect of the others; aspect → people's name, question.
+
+    Raises `DataError` if people have no labels of relevance, or of an aspect.
+    """
+    others = {name: parts for name in every if (parts := name.rpartition(":"))[2] in aspects}
+    raters = {name: file for name, file in every.items() if name not in others}
+    if not raters:
+        raise DataError("no labels of relevance are given; name one as NAME=FILE, such as human=human.qrels")
+    further = {aspect: (f"{next(iter(raters))}:{aspect}", said) for aspect, said in aspects.items()}
+    if lacking := [name for name, _ in further.values() if name not in others]:
+        raise DataError(f"people have no labels of an aspect; give --qrels {lacking[0]}=FILE")
+    return raters, others, further
 
 
 def _stems(pattern: str) -> dict[str, Path]:
@@ -190,6 +230,10 @@ def _scale(frame: pd.DataFrame, wanted: tuple[float, float] | None) -> Scale:
     low = min([0.0, *labels])
     least, most = wanted or (low, max([1.0, *labels]))
     return Scale(least, most, bool((labels % 1 == 0).all()))
+
+
+def _facts(scale: Scale) -> dict[str, object]:
+    return {"min": scale.min, "max": scale.max, "integer": scale.integer}
 
 
 def _off(frame: pd.DataFrame, scale: Scale) -> pd.Series[bool]:
@@ -238,6 +282,9 @@ def _known_users(runs: SystemRuns, users: pd.Series[str]) -> tuple[pd.DataFrame,
         )
     if len(runs.contradicting):
         notes.append(f"scores contradict ranks, so the scores are used: {_listed(runs.contradicting)}")
+    if len(runs.masked):
+        items = ", ".join(f"{name} ({counted(int(n), 'item')})" for name, n in runs.masked.items())
+        notes.append(f"a score of -inf is no recommendation, and is left out: {items}")
     columns = ["system", *KEYS, "rank", "score"]
     return frame.loc[known, columns].reset_index(drop=True), notes
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from textwrap import dedent
 
@@ -104,6 +105,56 @@ def test_a_long_table(run, tmp_path):
     assert data.users.to_dict("list") == {"user_id": ["u1", "u2"], "age": ["30", "40"]}
     assert data.raters == ("user", "x")
     assert data.ratings["aspect"].tolist() == ["Clarity", "Clarity", "Trust", "Trust"]
+
+
+MADE_MAP = """\
+name: images
+below: true
+explode: ["{system}.0", "{system}.1"]
+parts: {file: "{task}_rater{rater}"}
+join: {image: [task, uid]}
+combine: {both: {columns: ["{system}.0", "{system}.1"], by: geometric mean}}
+aspects: [fit, look, all]
+scale: {min: 0, max: 1, integer: false}
+units: {item_id: image, generator: system}
+ratings:
+  - {columns: "{system}.0", rater: {column: rater}, aspect: fit}
+  - {columns: "{system}.1", rater: {column: rater}, aspect: look}
+  - {columns: both, rater: {column: rater}, aspect: all}
+"""
+
+
+def made_columns(folder: Path, table_map: str = MADE_MAP):
+    for name, head in {"draw_rater1": "uid,m", "draw_rater2": "uid,m", "edit_rater1": "uid,n"}.items():
+        (folder / f"{name}.csv").write_text(f'{head}\nx,"[1, 0.25]"\n', encoding="utf-8")
+    (folder / "map.yaml").write_text(table_map, encoding="utf-8")
+    files = [str(folder / f"{name}.csv") for name in ("draw_rater1", "draw_rater2", "edit_rater1")]
+    return import_table(files, folder / "map.yaml", folder / "out", force=True)
+
+
+def test_a_map_makes_columns_of_parts_of_several_and_of_numbers(tmp_path):
+    made = made_columns(tmp_path)
+    assert made.unmapped == ()
+    ratings = made.data.ratings
+    assert sorted({*zip(ratings["item_id"], ratings["generator"], ratings["rater"], strict=True)}) == [
+        ("draw x", "m", "1"),
+        ("draw x", "m", "2"),
+        ("edit x", "n", "1"),
+    ]
+    assert ratings.groupby("aspect")["rating"].first().to_dict() == {"fit": 1, "look": 0.25, "all": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("{task}_r", "{task}-r", "does not fit the pattern '{task}-rater{rater}'"),
+        ("[task, uid]", "[tusk, uid]", "'tusk' is not in the table; did you mean 'task'"),
+        ("{image:", "{uid:", "makes the column 'uid', which is there"),
+    ],
+)
+def test_columns_that_cannot_be_made(tmp_path, old, new, said):
+    with pytest.raises(DataError, match=re.escape(said)):
+        made_columns(tmp_path, MADE_MAP.replace(old, new, 1))
 
 
 MAP_ERRORS = {

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.base.records import Scale
+from metaeval.cli import main
 from metaeval.kinds.relevance.data.imports.trec import import_collection
-from metaeval.kinds.relevance.data.loading import load
+from metaeval.kinds.relevance.data.loading import load, save
 from metaeval.stats.agreement import cohen_kappa
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 PEOPLE = "u1 0 a 3\nu1 0 b 0\nu2 0 a 1\nu2 0 c 2\n"
@@ -213,3 +221,158 @@ def test_tables_with_a_header_are_labels_and_runs(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"there are: user, item, rating.*--columns FIELD=COLUMN"):
         import_collection([f"truth={tmp_path / 'truth.csv'}"], tmp_path / "no", **given)
     assert not (tmp_path / "no").exists()
+
+
+def test_a_pool_is_drawn_from_the_lists_beside_its_depth(tmp_path: Path) -> None:
+    (tmp_path / "people").write_text("u1 0 a 3\nu2 0 b 0\n")
+    lines = [f"u{u} Q0 i{i:02} {i} {99 - i} {s}" for u in (1, 2) for i in range(1, 41) for s in "pq"]
+    (tmp_path / "runs").write_text("\n".join(lines))
+    runs = {"runs": [tmp_path / "runs"]}
+
+    def pool(name: str, **options: int) -> dict[str, set[str]]:
+        import_collection([f"human={tmp_path / 'people'}"], tmp_path / name, **runs, **options)
+        return {
+            user: {*own} - {"a", "b"}
+            for user, own in load(tmp_path / name).units.groupby("user_id")["item_id"]
+        }
+
+    deep, drawn = pool("deep", depth=3), pool("drawn", drawn=15)
+    assert deep["u1"] == {"i01", "i02", "i03"}
+    assert len(drawn["u1"]) == len(drawn["u2"]) == 15
+    assert drawn["u1"] != drawn["u2"]
+    assert pool("less", drawn=5)["u1"] < drawn["u1"]
+    assert pool("both", depth=3, drawn=15)["u2"] == deep["u2"] | drawn["u2"]
+    with pytest.raises(DataError, match="drawn items come from the lists of systems; give --runs"):
+        import_collection([f"human={tmp_path / 'people'}"], tmp_path / "no", drawn=5)
+
+
+USERS, TOP = ["196", "7"], [["50", "100", "181"], ["258", "50", "[PAD]"]]
+
+
+def saved_by(tool: str, folder: Path) -> Path:
+    """Write the same lists as a tool does, by what its own code does with them."""
+    scores = np.array([[9.5, 9.25, 1.0], [0.5, 0.25, -np.inf]], dtype=np.float32)
+    flat = [
+        (u, i, s, r)
+        for u, row, of in zip(USERS, TOP, scores, strict=True)
+        for r, (i, s) in enumerate(zip(row, of, strict=True), 1)
+    ]
+    frame = pd.DataFrame(flat, columns=["user_id", "item_id", "score", "rank"])[:-1]
+    path = folder / {"recbole": "EASE.npz", "old": "EASE.csv.gz"}.get(tool, "EASE.parquet")
+    match tool:
+        case "recbole":  # users, dataset.id2token(…), topk_score of full_sort_topk
+            np.savez(path, user_id=np.array(USERS), item_id=np.array(TOP), score=scores)
+        case "lenskit":  # ItemListCollection.save_parquet: a row per list, items as a list of structures
+            of = pa.struct({"item_id": pa.int64(), "score": pa.float32(), "rank": pa.int32()})
+            lists = [
+                [{"item_id": int(i), "score": s, "rank": r} for _, i, s, r in own.itertuples(index=False)]
+                for _, own in frame.groupby("user_id", sort=False)
+            ]
+            table = {"user_id": pa.array([196, 7, 8]), "items": pa.array([*lists, []], pa.list_(of))}
+            pq.write_table(pa.table(table), path, compression="zstd")
+        case "flat":  # layout="flat": to_df().to_parquet
+            frame.astype({"user_id": int, "item_id": int}).to_parquet(path)
+        case "unordered":  # no scores and no ranks: the order of the rows
+            frame[["user_id", "item_id"]].to_parquet(path)
+        case "old":  # LensKit 0.14: batch.recommend
+            frame.rename(columns={"user_id": "user", "item_id": "item"}).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("tool", ["recbole", "lenskit", "flat", "unordered", "old"])
+def test_lists_are_read_as_a_recommender_saves_them(tool: str, tmp_path: Path) -> None:
+    (tmp_path / "people").write_text("196 0 50 3\n7 0 50 1\n8 0 50 1\n")
+    (folder := tmp_path / "runs").mkdir()
+    saved_by(tool, folder)
+    said = import_collection([f"human={tmp_path / 'people'}"], tmp_path / "out", runs=[folder])
+    runs = load(tmp_path / "out").runs.sort_values(["user_id", "rank"])
+    assert runs["system"].unique().tolist() == ["EASE"]
+    assert runs[["user_id", "item_id", "rank"]].to_numpy().tolist() == [
+        *([u, i, r] for u, i, r in zip(["196"] * 3, TOP[0], (1, 2, 3), strict=True)),
+        *([u, i, r] for u, i, r in zip(["7"] * 2, TOP[1], (1, 2), strict=False)),
+    ]
+    note = "a score of -inf is no recommendation, and is left out: EASE (1 item)"
+    assert (note in said.lines()) == (tool == "recbole")
+
+
+def test_lists_that_are_none_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "people").write_text("196 0 50 3\n")
+    wrong: dict[str, Mapping[str, Any]] = {
+        "user_id has shape (1,), item_id (2, 3)": {"user_id": ["196"], "item_id": TOP},
+        "score has shape (2,), item_id (2, 3)": {"user_id": USERS, "item_id": TOP, "score": [1.0, 2.0]},
+        "user_id has shape (0,)": {"users": USERS},
+        "cannot be read as arrays": {"user_id": np.array([{}], dtype=object), "item_id": TOP},
+    }
+    for says, arrays in wrong.items():
+        np.savez(tmp_path / "r.npz", **arrays)
+        with pytest.raises(DataError, match=re.escape(says)):
+            import_collection([f"human={tmp_path / 'people'}"], tmp_path / "no", runs=[tmp_path / "r.npz"])
+    pd.DataFrame({"who": ["196"], "item_id": ["50"]}).to_parquet(tmp_path / "r.parquet")
+    with pytest.raises(DataError, match=r"user_id.*there are: who, item_id.*--columns FIELD=COLUMN"):
+        import_collection([f"human={tmp_path / 'people'}"], tmp_path / "no", runs=[tmp_path / "r.parquet"])
+    assert not (tmp_path / "no").exists()
+
+
+def test_several_aspects_have_scales_and_questions_of_their_own(tmp_path: Path) -> None:
+    files = {
+        "interest": "u1 0 a 3\nu1 0 b 0\nu1 0 c 1\nu2 0 a 1\nu2 0 c 2\nu2 0 b 0\n",
+        "familiar": "u1 0 a 0\nu1 0 b 1\nu1 0 c 1\nu2 0 a 1\nu2 0 c 0\nu2 0 b 0\n",
+        "stars": "u1 0 a 4.5\nu1 0 b 1\nu1 0 c 3\nu2 0 a 2.5\nu2 0 c 4\nu2 0 b 0.5\n",
+        "runs": "".join(
+            f"u{u} Q0 {i} {n} {9 - n} s\nu{u} Q0 {i} {9 - n} {n} t\n"
+            for u in (1, 2)
+            for n, i in enumerate("abc", 1)
+        ),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    at = {name: str(tmp_path / name) for name in files}
+    command = f"data import collection --qrels human={at['interest']} human:familiar={at['familiar']} "
+    command += f"human:stars={at['stars']} bot={at['interest']} bot:stars={at['stars']} --runs {at['runs']} "
+    questions = ["--aspect", "familiar=Do you know it?", "stars=How would you rate it?"]
+    assert (
+        main([*command.split(), *questions, "--scale", "human:stars=0.5:5", "--out", str(tmp_path / "data")])
+        == 0
+    )
+    data = load(tmp_path / "data")
+    assert dict(data.aspects) == {
+        "relevance": "How interested is the user in the item?",
+        "familiar": "Do you know it?",
+        "stars": "How would you rate it?",
+    }
+    assert [data.scale.of(aspect) for aspect in data.aspects] == [
+        Scale(0, 3),
+        Scale(0, 1),
+        Scale(0.5, 5, False),
+    ]
+    assert data.models == ("bot",)
+    save(data, tmp_path / "again")
+    assert load(tmp_path / "again").fingerprint == data.fingerprint
+    study = {
+        "kind": "relevance",
+        "dataset": str(tmp_path / "data"),
+        "truth": "Labels('human')",
+        "evaluators": {"bot": "Labels('bot')", "random": "Random()"},
+        "measures": ["nDCG@3"],
+        "bootstrap": None,
+        "tests": None,
+    }
+    result = me.run(study, tmp_path / "run")
+    found = pd.read_csv(result.folder / "correlations.csv").query(
+        "level == 'dataset' and coefficient == 'kendall'"
+    )
+    values = found.set_index(["evaluator", "aspect"])["estimate"]
+    assert values["bot", "relevance"] == values["bot", "stars"] == pytest.approx(1)
+    assert ("random", "familiar") in values.index
+    alone = me.run({**study, "aspects": ["relevance"]}, tmp_path / "alone")
+    systems = [pd.read_csv(run.folder / "systems.csv") for run in (result, alone)]
+    pd.testing.assert_frame_equal(*systems)
+    with pytest.raises(DataError, match=re.escape("give --qrels human:mood=FILE")):
+        import_collection([f"human={at['interest']}"], tmp_path / "no", aspects={"mood": "Which mood?"})
+    labels = (tmp_path / "data" / "labels.csv", tmp_path / "data" / "labels.parquet")
+    (there,) = [path for path in labels if path.exists()]
+    frame = pd.read_parquet(there) if there.suffix == ".parquet" else pd.read_csv(there)
+    frame.replace({"aspect": {"stars": "fame"}}).to_csv(tmp_path / "data" / "labels.csv", index=False)
+    there.unlink() if there.suffix == ".parquet" else None
+    with pytest.raises(DataError, match=r"the aspect 'fame' is not among the `aspects` of dataset\.yaml"):
+        load(tmp_path / "data")

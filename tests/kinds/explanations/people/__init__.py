@@ -1,0 +1,1 @@
+"""Studies whose truth is people's distribution."""
