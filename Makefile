@@ -16,7 +16,7 @@ endif
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow lint bench docs ledger pictures release-check vendor clean
+.PHONY: help install demo test test-slow lint bench docs ledger reproduce pictures release-check vendor clean
 
 help:
 	@echo "make install   .venv with the package"
@@ -27,6 +27,7 @@ help:
 	@echo "make bench     speed as ratios to the naive path, one JSON object per line"
 	@echo "make docs      the documentation as a site"
 	@echo "make ledger    FROM=FOLDER: published tables made again, as docs/ledger.md"
+	@echo "make reproduce published tables made again whose files are here; FROM=FOLDER says where more are"
 	@echo "make pictures  the pictures of README and docs, and what README shows of the demo"
 	@echo "make release-check   the wheel and the source as they would be published, tried in a fresh environment"
 
@@ -62,6 +63,10 @@ docs: $(VENV)/.docs
 # FROM is the folder of the released files.
 ledger: $(VENV)/.test
 	$(BIN)/metaeval reproduce all --from $(FROM) --page docs/ledger.md
+
+# Ends with an error where a cell differs without an explanation.
+reproduce: install
+	$(BIN)/metaeval reproduce all $(if $(FROM),--from $(FROM))
 
 # Needs a Chromium: on the PATH, or METAEVAL_CHROMIUM says where.
 pictures: $(VENV)/.test

@@ -39,6 +39,16 @@ def readme_of(readme: str, run: Path) -> str:
     return re.sub(r"(?m)(^\| \d+ \|.*\n)+", lambda _: "\n".join(rows[:_ROWS]) + "\n", readme)
 
 
+def ledger_counts(page: str, ledger: str) -> str:
+    """Return README, or the first page of the docs, with the counts of the ledger."""
+    head = ledger.partition("\n## ")[0]
+    cells, equal, explained, left = re.findall(r"[\d,]*\d", head.splitlines()[2])
+    studies = sum(line.startswith("| ") for line in head.splitlines()) - 2
+    alike = f"{equal} equal to the digits printed, {explained} explained, {left} open"
+    counted = r"\d+ studies, \S+ published cells, \S+ equal to the digits printed, \S+ explained, \S+ open"
+    return re.sub(counted, f"{studies} studies, {cells} published cells, {alike}", page)
+
+
 def _photograph(browser: Browser, page: Path, name: str, height: int, *, whole: bool = False) -> None:
     sight = browser.new_page(viewport={"width": 1400, "height": height}, color_scheme="light")
     sight.goto(page.as_uri())
@@ -76,6 +86,9 @@ def draw() -> None:
         browser.close()
         readme = ROOT / "README.md"
         readme.write_text(readme_of(readme.read_text(encoding="utf-8"), run), encoding="utf-8")
+    ledger = (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8")
+    for page in (readme, ROOT / "docs" / "index.md"):
+        page.write_text(ledger_counts(page.read_text(encoding="utf-8"), ledger), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from benchmarks.pictures import readme_of
+from benchmarks.pictures import ledger_counts, readme_of
 from metaeval.cli import main
 from tests.conftest import ROOT
-
-if TYPE_CHECKING:
-    import pytest
-
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -85,3 +81,11 @@ def test_the_demo_prints_the_table_of_the_readme(demo: Path) -> None:
     assert len(re.findall(r"^\| \d+ \|", README, re.MULTILINE)) == 10
     assert readme_of(README, demo / "results" / "demo") == README, "make pictures"
     assert "Report: results/demo/report.html" in (demo / "printed.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_pages_have_the_counts_of_the_ledger(page: str) -> None:
+    ledger = (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert ledger_counts(text, ledger) == text, "make pictures"
+    assert ledger_counts(text, ledger.replace(" are equal", "9 are equal", 1)) != text

@@ -50,7 +50,7 @@ def test_workflows_call_what_the_makefile_has() -> None:
         for step in job["steps"]
         if step.get("run", "").startswith("make ")
     ]
-    assert {"lint", "test", "test-slow", "docs", "release-check"} <= set(called) <= targets
+    assert {"lint", "test", "test-slow", "docs", "reproduce", "release-check"} <= set(called) <= targets
 
 
 def test_a_release_is_made_of_a_tag_alone_and_keeps_no_token() -> None:

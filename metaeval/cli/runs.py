@@ -188,7 +188,7 @@ def site(folders: tuple[Path, ...], *, out: Path, ledger: Path | None, **options
     """
     begin()
     from metaeval.runs.site import studies_of, write_site
-    from metaeval.study.published import cell_sheets
+    from metaeval.study.ledger import cell_sheets
 
     before = studies_of(out)
     first = write_site(folders, out, ledger=cell_sheets(ledger) if ledger else (), **options)
@@ -208,7 +208,7 @@ def runs() -> None:
 
 
 @click.command()
-@click.argument("names", metavar="NAME|all", nargs=-1, required=True)
+@click.argument("names", metavar="NAME|FOLDER|all", nargs=-1, required=True)
 @option("--from place", "Folder of the released files.  [default: shipped, or fetched]", PATH)
 @option("--results", "Folder of what is made.", PATH, default=Path("results/published"))
 @flag("--cells", "Show the cells that are equal, too.")
@@ -229,11 +229,12 @@ def reproduce(
 
     A cell is equal to the digits printed, differs for a stated reason, or differs: then the exit code is 1.
     Beside it are the interval, and whether the paper's best is better than its second. NAME is a folder of
-    studies/published; all stands for all whose files are here: some are shipped, `metaeval data fetch NAME`
-    gets others.
+    studies/published, or one of your own; all stands for all whose files are here: some are shipped,
+    `metaeval data fetch NAME` gets others.
     """
     from metaeval.base.files import write_text
-    from metaeval.study.published import OPEN, ledger_page, ledger_sheets, published_studies, reproduce
+    from metaeval.study.ledger import ledger_page, ledger_sheets
+    from metaeval.study.published import OPEN, published_studies, reproduce
 
     begin()
     if names == ("list",):

@@ -29,35 +29,16 @@ from metaeval.base.files import bundled, write_text
 from metaeval.base.progress import progress
 from metaeval.base.validation import Strict, read_model
 from metaeval.data.download import download, sha256_of
-from metaeval.engine.sheet import Column, Sheet
 
 FOLDER, SOURCE, CELLS, FILES = "studies/published", "source.yaml", "published.csv", "files"
 RESULTS = "results/published"
 """Where what is made and fetched goes, if nothing else is said."""
 EQUAL, EXPLAINED, OPEN = "equal", "differs, explained", "differs"
 _NEEDED = ("table", "cell", "file", "row", "column", "value", "digits")
+_ABOUT = ("evaluator", "generator", "system", "policy", "estimator", "mean")
+"""Names in a cell's ``row`` of what the paper compares, the first that is there."""
 _EXACT = 1e-9
 _OVER = re.compile(r"(?P<how>mean|std)\((?P<column>.+)\)")
-_CELL_COLUMNS = (
-    Column("study", "Study"),
-    Column("table", "Table"),
-    Column("cell", "Cell"),
-    Column("published", "Published"),
-    Column("made", "Made again"),
-    Column("interval", "Interval"),
-    Column("state", "State"),
-    Column("why", "Why"),
-)
-_STUDY_COLUMNS = (
-    Column("study", "Study"),
-    Column("paper", "Paper"),
-    Column("cells", "Cells", "count"),
-    Column("equal", "Equal", "count"),
-    Column("explained", "Explained", "count"),
-    Column("open", "Open", "count"),
-    Column("first_two", "Is its best better than its second?"),
-    Column("seconds", "Seconds", "count"),
-)
 
 
 class FirstTwo(Strict):
@@ -94,7 +75,8 @@ class Reproduced:
     name: str
     source: PublishedSource
     cells: pd.DataFrame
-    """A row per cell: the columns of the sheet."""
+    """A row per cell: the columns of the sheet; whom it is about (``about``), in which column of the paper's
+    table (``series``), and the numbers of its row (``low``, ``high``, ``unread``)."""
     first_two: str
     seconds: float
 
@@ -108,12 +90,17 @@ def published_studies() -> dict[str, Path]:
     return {p.parent.name: p.parent for p in sorted(bundled(FOLDER).glob(f"*/{SOURCE}"))}
 
 
-def source_of(name: str) -> PublishedSource:
-    """Return what a study says of its source; `MetaevalError` if there is no such study."""
+def folder_of(study: str) -> Path:
+    """Return the folder of a study, given its name or that folder; `MetaevalError` if there is none."""
+    if (Path(study) / SOURCE).is_file():
+        return Path(study).resolve()
     known = published_studies()
-    return sound(
-        read_model(known[one_of(name, known, "there is no study", "there are")] / SOURCE, PublishedSource)
-    )
+    return known[one_of(study, known, "there is no study", "there are")]
+
+
+def source_of(study: str) -> PublishedSource:
+    """Return what a study says of its source, given its name or folder; `MetaevalError` if there is none."""
+    return sound(read_model(folder_of(study) / SOURCE, PublishedSource))
 
 
 def fetch(name: str, out: str | os.PathLike[str]) -> Path:
@@ -141,7 +128,7 @@ def reproduce(
     Parameters
     ----------
     names
-        Of studies; ``all`` stands for all whose files are there.
+        Of studies, or their folders; ``all`` stands for all named ones whose files are there.
     place
         The folder of the released files, in a folder per study or as they are; they are also looked for among
         those that are shipped, and in ``out``, to which `fetch` brings them.
@@ -159,23 +146,23 @@ def reproduce(
     """
     if place is not None and not Path(place).is_dir():
         raise MetaevalError(f"there is no folder {place}")
-    known = published_studies()
-    wanted = [one_of(n, [*known, "all"], "there is no study", "there are") for n in names]
-    given = [n for n in known if "all" in wanted or n in wanted]
-    found = {n: _found(n, source_of(n), place, Path(out) / n) for n in given}
-    lacking = [n for n, files in found.items() if files is None and n not in wanted]
+    named = [folder_of(n) for n in names if n != "all"]
+    rest = [f for f in published_studies().values() if f not in named] if "all" in names else []
+    given = sorted({*named, *rest}, key=lambda folder: folder.name)
+    found = {f: _found(f, source_of(str(f)), place, Path(out) / f.name) for f in rest}
+    lacking = [f for f, files in found.items() if files is None]
     made = []
     with progress("studies", len(given) - len(lacking)) as advance:
-        for name in given:
-            if name not in lacking:
-                made.append(_reproduced(name, known[name], place, Path(out) / name))
+        for folder in given:
+            if folder not in lacking:
+                made.append(_reproduced(folder, place, Path(out) / folder.name))
                 advance()
-    return made, lacking
+    return made, [f.name for f in lacking]
 
 
-def _reproduced(name: str, folder: Path, place: str | os.PathLike[str] | None, out: Path) -> Reproduced:
-    source = source_of(name)
-    files = _files(name, source, place, out)
+def _reproduced(folder: Path, place: str | os.PathLike[str] | None, out: Path) -> Reproduced:
+    name, source = folder.name, source_of(str(folder))
+    files = _files(folder, source, place, out)
     since = time.monotonic()
     if out.is_dir():
         for old in out.iterdir():  # so that nothing of an earlier time is compared
@@ -190,25 +177,24 @@ def _reproduced(name: str, folder: Path, place: str | os.PathLike[str] | None, o
     return Reproduced(name, source, cells, _first_two(source, out), time.monotonic() - since)
 
 
-def _places(name: str, place: str | os.PathLike[str] | None, out: Path) -> list[Path]:
+def _places(folder: Path, place: str | os.PathLike[str] | None, out: Path) -> list[Path]:
     """Return where the released files may be."""
-    given = (
-        () if place is None else (Path(place) / name, Path(place) / name.replace("_", "/", 1), Path(place))
-    )
-    return [*given, published_studies()[name] / FILES, out / FILES]
+    name, given = folder.name, [] if place is None else [Path(place)]
+    below = [Path(p) / n for p in given for n in (name, name.replace("_", "/", 1))]
+    return [*below, *given, folder / FILES, out / FILES]
 
 
 def _found(
-    name: str, source: PublishedSource, place: str | os.PathLike[str] | None, out: Path
+    folder: Path, source: PublishedSource, place: str | os.PathLike[str] | None, out: Path
 ) -> Path | None:
     """Return the folder that has all released files."""
-    places = _places(name, place, out)
+    places = _places(folder, place, out)
     return next((p for p in places if all((p / file).is_file() for file in source.files)), None)
 
 
-def _files(name: str, source: PublishedSource, place: str | os.PathLike[str] | None, out: Path) -> Path:
+def _files(folder: Path, source: PublishedSource, place: str | os.PathLike[str] | None, out: Path) -> Path:
     """Return where the released files are, each as its digest says."""
-    found = _found(name, source, place, out)
+    name, found = folder.name, _found(folder, source, place, out)
     if found is None:
         where = out / FILES if place is None else Path(place)
         lacking = next(file for file in source.files if not (where / file).is_file())
@@ -217,8 +203,10 @@ def _files(name: str, source: PublishedSource, place: str | os.PathLike[str] | N
             f"{name}: there is no {lacking} in {where}; {get}, or say where the files are with --from FOLDER"
         )
     for file, digest in source.files.items():
-        if sha256_of(found / file) != digest:
-            raise MetaevalError(f"{name}: {found / file} is not the released file: its SHA-256 differs")
+        if (own := sha256_of(found / file)) != digest:
+            raise MetaevalError(
+                f"{name}: {found / file} is not the released file: its SHA-256 differs (it is {own})"
+            )
     return found.resolve()
 
 
@@ -243,8 +231,9 @@ def _compared(name: str, path: Path, out: Path) -> Iterator[dict[str, Any]]:
         file = str(cell["file"])
         if file not in tables:
             tables[file] = _table(out / file)
-        found, interval = _value(tables[file], str(cell["row"]), str(cell["column"]), cell)
+        found, numbers = _value(tables[file], str(cell["row"]), str(cell["column"]), cell)
         digits, times = int(cell["digits"]), float(cell.get("times") or 1)
+        low, high = sorted(end * times for end in _ends(numbers, str(cell["column"])))
         published, why = float(cell["value"]), str(cell.get("why", ""))
         state = EQUAL if _same(found * times, published, digits) else OPEN
         if state == OPEN and why and _same(found * times, float(cell["instead"] or "nan"), digits):
@@ -255,10 +244,13 @@ def _compared(name: str, path: Path, out: Path) -> Iterator[dict[str, Any]]:
             "cell": cell["cell"],
             "published": cell["value"],
             "made": "nothing" if np.isnan(found) else f"{found * times:.{digits}f}",
-            "interval": interval
-            and " to ".join(f"{end:.{digits}f}" for end in sorted(end * times for end in interval)),
+            "interval": None if np.isnan(low) else f"{low:.{digits}f} to {high:.{digits}f}",
             "state": state,
             "why": why if state == EXPLAINED else "",
+            **_place(str(cell["row"]), str(cell["column"])),
+            "low": low,
+            "high": high,
+            "unread": float(numbers.get("unread", np.nan)),
         }
 
 
@@ -270,37 +262,58 @@ def _table(path: Path) -> pd.DataFrame:
 
 def _value(
     table: pd.DataFrame, row: str, column: str, cell: dict[Any, Any]
-) -> tuple[float, tuple[float, float] | None]:
-    """Return the number in a column of the row with the values ``NAME=VALUE; …``, and its interval.
+) -> tuple[float, pd.Series[float]]:
+    """Return the number in a column of the row with the values ``NAME=VALUE; …``, and all of the row.
 
     Of several values, ``A|B``, each fits. ``mean(COLUMN)`` and ``std(COLUMN)`` are over all rows that fit.
     """
     chosen = table
-    for part in filter(None, (p.strip() for p in row.split(";"))):
-        name, _, value = part.partition("=")
+    for name, value in _selected(row).items():
         if name not in chosen:
             raise MetaevalError(f"the cell {cell['cell']!r}: {cell['file']} has no column {name!r}")
         chosen = chosen[chosen[name].astype(str).isin(value.split("|"))]
     if column == "count()":
-        return float(len(chosen)), None
+        return float(len(chosen)), pd.Series(dtype=float)
     over = _OVER.fullmatch(column)
     column = over["column"] if over else column
     if (len(chosen) != 1 and not (over and len(chosen))) or column not in chosen:
-        rows = counted(len(chosen), "row")
-        what = f"no column {column!r}" if column not in chosen else f"{rows} with {row}"
+        what = f"{counted(len(chosen), 'row')} with {row}"
+        if column not in chosen:
+            what = f"no column {column!r}, but {', '.join(map(str, table.columns))}"
+        elif len(chosen):
+            texts = chosen.select_dtypes(exclude="number").columns
+            parts = next(([f"{c}={v}" for v in chosen[c]] for c in texts if len(set(chosen[c])) > 1), [])
+            what += f"; add to it {' or '.join(parts)}" if parts else ""
         raise MetaevalError(f"the cell {cell['cell']!r}: {cell['file']} has {what}")
     numbers = chosen.apply(pd.to_numeric, errors="coerce")
     if over:
         values = numbers[column].to_numpy()
-        return float(values.mean() if over["how"] == "mean" else values.std()), None
-    only = numbers.iloc[0]
-    ends = [f"{column}_{end}" for end in ("low", "high")]
-    if column.endswith("mean"):  # such as ``clarity_mean``, beside ``clarity_ci_low``
-        ends = [f"{column.removesuffix('mean')}ci_{end}" for end in ("low", "high")]
-    elif column in {"estimate", "value", "tau"}:
-        ends = ["ci_low", "ci_high"]
-    low, high = (float(only.get(end, np.nan)) for end in ends)
-    return float(only[column]), None if np.isnan([low, high]).any() else (low, high)
+        return float(values.mean() if over["how"] == "mean" else values.std()), pd.Series(dtype=float)
+    return float(numbers[column].iloc[0]), numbers.iloc[0]
+
+
+def _selected(row: str) -> dict[str, str]:
+    """Return the values of ``NAME=VALUE; …``."""
+    parts = (part.strip().partition("=") for part in row.split(";") if part.strip())
+    return {name: value for name, _, value in parts}
+
+
+def _place(row: str, column: str) -> dict[str, str]:
+    """Return who a cell is about, and the column of the paper's table in which it stands with the others."""
+    chosen = _selected(row)
+    by = next((name for name in _ABOUT if name in chosen), None)
+    rest = "; ".join(f"{name}={value}" for name, value in chosen.items() if name != by)
+    return {"about": chosen[by] if by else "", "series": f"{column} of {rest}" if rest else column}
+
+
+def _ends(numbers: pd.Series[float], column: str) -> tuple[float, float]:
+    """Return the ends of the interval of a number, which stand in its row; NaN without any."""
+    own = column in {"estimate", "value", "tau"}
+    for stem in (f"{column}_", f"{column.removesuffix('mean')}ci_", *(["ci_"] if own else [])):
+        low, high = (float(numbers.get(f"{stem}{end}", np.nan)) for end in ("low", "high"))
+        if not np.isnan([low, high]).any():
+            return low, high
+    return np.nan, np.nan
 
 
 def _same(found: float, published: float, digits: int) -> bool:
@@ -320,81 +333,3 @@ def _first_two(source: PublishedSource, out: Path) -> str:
             p = float(row["p"].iloc[0])
             return f"{'yes' if p < 0.05 else 'not shown'}: {best} over {second}, p = {p:.2g}"
     raise MetaevalError(f"{source.first_two.tests} has no test of {best} and {second}")
-
-
-def cell_sheets(results: Path) -> list[Sheet]:
-    """Return the cells of the studies that were made again into a folder; `MetaevalError` without any."""
-    files = sorted(results.glob("*/cells.csv"))
-    if not files:
-        raise MetaevalError(f"{results} holds no study that was made again: metaeval reproduce all")
-    cells = pd.concat([pd.read_csv(f, dtype=str, keep_default_na=False) for f in files], ignore_index=True)
-    counts = [f"{int((cells['state'] == state).sum()):,} {state}" for state in (EQUAL, EXPLAINED, OPEN)]
-    note = f"{counted(len(cells), 'published cell')} of {len(files)} studies made again: {'; '.join(counts)}."
-    return [Sheet("cells", "The ledger", cells, _CELL_COLUMNS, (note,))]
-
-
-def ledger_page(made: Sequence[Reproduced], lacking: Sequence[str] = ()) -> str:
-    """Return the ledger as a page of Markdown: all studies, and the cells of each."""
-    studies, *_ = ledger_sheets(made, lacking)
-    again = (
-        "`metaeval reproduce NAME --from FOLDER` makes any of them again; [how to add one](how-to/ledger.md)."
-    )
-    lines = ["# The ledger", "", *studies.notes, "", again, ""]
-    lines += _markdown(studies.frame.drop(columns="seconds"))
-    for one in made:
-        source = one.source
-        at = f" at {source.commit}" if source.commit else ", pinned by the digests of its files"
-        told = f"{source.paper}. <{source.repository}>{at}. Licence: {source.licence}."
-        lines += ["", f"## {one.name}", "", f"{source.title}.", told, *filter(None, [source.notes])]
-        lines += [f"Is its best better than its second? {one.first_two}."] if one.first_two else []
-        lines += ["", *_markdown(one.cells.drop(columns="study").fillna(""))]
-    return "\n".join([*lines, ""])
-
-
-def _markdown(frame: pd.DataFrame) -> list[str]:
-    """Return the lines of a table."""
-    names = [str(c).replace("_", " ") for c in frame.columns]
-    rows = [[str(v).replace("|", "\\|") for v in row] for row in frame.itertuples(index=False, name=None)]
-    return [f"| {' | '.join(row)} |" for row in (names, ["---"] * len(names), *rows)]
-
-
-def ledger_sheets(
-    made: Sequence[Reproduced], lacking: Sequence[str] = (), *, open_only: bool = False
-) -> list[Sheet]:
-    """Return the studies with their counts, and the cells; those that are equal are left out on wish.
-
-    ``lacking`` are the names of studies that were not made, since their files are not there.
-    """
-    rows = [
-        {
-            "study": one.name,
-            "paper": one.source.paper,
-            "cells": len(one.cells),
-            "equal": one.count(EQUAL),
-            "explained": one.count(EXPLAINED),
-            "open": one.count(OPEN),
-            "first_two": one.first_two,
-            "seconds": one.seconds,
-        }
-        for one in made
-    ]
-    total = sum(len(one.cells) for one in made)
-    alike = sum(one.count(EQUAL) for one in made)
-    note = (
-        f"{total:,} published cells made again from the files as released: {alike:,} are equal to the digits "
-        f"printed, {sum(one.count(EXPLAINED) for one in made):,} differ for a reason that was found, and "
-        f"{sum(one.count(OPEN) for one in made):,} differ."
-    )
-    notes = [note]
-    if lacking:
-        notes.append(
-            f"Not made, since their files are not here: {', '.join(lacking)}. `metaeval data fetch NAME` "
-            "gets those with a pinned address, --from FOLDER says where others are."
-        )
-    cells = pd.concat([one.cells for one in made], ignore_index=True)
-    if open_only:
-        cells = cells[cells["state"] != EQUAL]
-    sheets = [Sheet("ledger", "The ledger", pd.DataFrame(rows), _STUDY_COLUMNS, tuple(notes))]
-    if len(cells):
-        sheets.append(Sheet("cells", "Cells", cells.reset_index(drop=True), _CELL_COLUMNS, ()))
-    return sheets

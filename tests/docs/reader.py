@@ -25,6 +25,7 @@ from metaeval.kinds.exposure.data.imports.table import LogMap
 from metaeval.kinds.index import KINDS, kind_named
 from metaeval.kinds.reading import make_study, read_study
 from metaeval.kinds.slates.data.imports.table import SlateMap
+from metaeval.study.published import PublishedSource
 from metaeval.trust.labelling.shown_units import Labelling
 from tests.docs.commands import MAKEFILE, check, is_run
 from tests.docs.pages import DOCS, Block, Step, agrees, blocks, opening, source, steps
@@ -114,7 +115,7 @@ class Reader:
             if "evaluators" in content:
                 read_study(path)
             else:
-                known = (TableMap, SlateMap, LogMap, ScoreMap, VerdictMap, Manifest)
+                known = (TableMap, SlateMap, LogMap, ScoreMap, VerdictMap, Manifest, PublishedSource)
                 kinds = [k for k in known if set(content) <= set(k.model_fields)]
                 assert kinds, f"{block}: {block.file} is no study, map or manifest"
 

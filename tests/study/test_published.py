@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
 from metaeval.study import published
+from metaeval.study.ledger import ledger_page, ledger_sheets
 from metaeval.study.published import EQUAL, EXPLAINED, OPEN, published_studies, reproduce
 from tests.conftest import ROOT
 
@@ -62,6 +64,38 @@ def test_a_changed_number_is_found_and_named(
     changed(studies / "coat" / "published.csv", "2.332,3,1,,", "2.332,3,1,a slip of the pen,2.331")
     assert main(command) == 0
     assert "a slip of the pen" in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_open_cell_ends_json_with_1_too(
+    studies: Path, real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed(studies / "coat" / "published.csv", "2.331", "2.332")
+    command = ["--json", "reproduce", "coat", "--from", str(real_data), "--results", str(tmp_path / "out")]
+    assert main(command) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["ledger"][0]["open"] == 1
+    assert [cell["cell"] for cell in said["cells"]] == ["SNIPS"]
+    assert [row["cells"] for row in said["tables"]] == [4, 1]
+
+
+def test_a_table_says_whether_its_first_is_shown_to_be_first() -> None:
+    """By intervals that do not overlap; ranks count those whose interval reaches that of the first."""
+
+    def row(about: str, series: str, value: float, half: float, unread: float) -> dict[str, object]:
+        told = {"study": "s", "table": "t", "cell": about, "published": str(value), "made": str(value)}
+        ends = {"low": value - half, "high": value + half, "unread": unread}
+        return {**told, "interval": "", "state": EQUAL, "why": "", "about": about, "series": series, **ends}
+
+    values = {"a": 0.9, "b": 0.7, "c": 0.5}
+    rows = [row(who, f"half {half}", v, half, 0.02) for half in (0.05, 0.15) for who, v in values.items()]
+    source = published.source_of("coat")
+    made = published.Reproduced("s", source, pd.DataFrame(rows), "", 1.4)
+    _, tables, *_ = ledger_sheets([made])
+    [said] = tables.frame.to_dict("records")
+    assert (said["intervals"], said["first"]) == ("6 of 6", "in 1 of 2 columns")
+    assert (said["ranks"], said["unread"]) == ("1 to 2 of 3", "2.0% at most")
+    made.cells.loc[0, "low"] = float("nan")
+    assert "| s | t | 6 | 5 of 6 | not shown: a | 1 to 2 of 3 | 2.0% at most |" in ledger_page([made])
 
 
 def test_files_that_are_not_there_or_not_the_released_ones(
@@ -135,3 +169,6 @@ def test_a_study_of_ones_own_is_four_files(studies: Path, tmp_path: Path) -> Non
     assert "mine" in published_studies()
     [made], _ = reproduce(["mine"], tmp_path / "files", tmp_path / "out")
     assert made.count(EQUAL) == 3
+    changed(own / "published.csv", "; aspect=clear", "")
+    with pytest.raises(MetaevalError, match=r"2 rows with .*; add to it aspect=clear or aspect=average"):
+        reproduce([str(own)], tmp_path / "files", tmp_path / "out")
