@@ -95,6 +95,8 @@ def prints_sheets(
             answer = getattr(made, "answer", None)
             lines, answers = (answer.trust(made.found), answer.record) if answer else ([], None)
             lines = getattr(made, "first", ()) or lines
+            if answers and lines:
+                answers = {**answers, "sentences": [*lines, *answers["sentences"]]}
             if answered:
                 lines, answers = _answers(_given())
             tell_sheets(sheets, suffix, out, lines=lines, answer=answers)

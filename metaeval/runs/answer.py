@@ -306,10 +306,9 @@ class _Found:
             yield f"{first}, and is shown to be better than every other."
         for of, whom in ((again, "themselves, asked again"), (line, "each other")):
             if of and (of.among or of.again) and of.low <= 0:
-                yield (
-                    f"People are not shown to agree with {whom} ({self.interval(of)}): nothing here shows "
-                    "quality."
-                )
+                agree = "contradict" if of.high < 0 else "are not shown to agree with"
+                mixed = ", as if rows or raters were mixed up" if of.high < 0 else ""
+                yield f"People {agree} {whom} ({self.interval(of)}){mixed}: nothing here shows quality."
                 return
         if tests is None or few < FEWEST_CLUSTERS:
             better = {}

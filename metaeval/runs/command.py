@@ -77,7 +77,8 @@ def judges_of(run: OpenRun, wanted: Sequence[str], otherwise: str) -> list[str]:
     known = list(run.scores.evaluators)
     names = [one_of(name, known, "the run has no evaluator") for name in wanted] or run.judges
     if not names:
-        raise MetaevalError(f"the run has no judge; {otherwise}")
+        have = ", ".join(map(run.record.names.get, known, known))
+        raise MetaevalError(f"the run has no judge; {otherwise} (it has: {have})")
     return list(dict.fromkeys(names))
 
 
@@ -168,11 +169,12 @@ class Command:
         folders = {name: Places.of(named.pop(name)) for name in self.places}
         opened = [self._opened(self.places[name][0], of) for name, of in folders.items()]
         how = given[-1] if given and isinstance(given[-1], Typed) else self._read(named)
+        folder = [*folders.values()][-1][-1]
+        names = read_record(folder).names if (folder / RECORD).is_file() else {}
+        how = _by_names(how, names)
         made = self.make(*opened, how) if self.options.model_fields else self.make(*opened)
         of_run = opened[-1].scores.simulation if isinstance(opened[-1], OpenRun) else REAL
         simulated = of_run if made.simulated is None else made.simulated
-        folder = [*folders.values()][-1][-1]
-        names = read_record(folder).names if (folder / RECORD).is_file() else {}
         sheets = [_marked(sheet, simulated, names) for sheet in made.sheets if sheet]
         figures = [replace(figure, sheet=_marked(figure.sheet, simulated, {})) for figure in made.figures]
         answer = add_found(folder, self.name, made.found, made.findings) if names and made.found else None
@@ -218,6 +220,13 @@ def command(
     """
     options = {"calibrated": calibrated, "answered": answered}
     return lambda make: Command(make, name, rated=rated, view=view, **options)
+
+
+def _by_names(how: Typed, names: Mapping[str, str]) -> Typed:
+    """Return options with the names of evaluators for the short ones that are printed."""
+    of = {short: name for name, short in names.items()}
+    fields = {"judges", "evaluators"} & type(how).model_fields.keys()
+    return how.model_copy(update={f: tuple(of.get(one, one) for one in getattr(how, f)) for f in fields})
 
 
 def _marked(sheet: Sheet, simulated: Simulation, names: Mapping[str, str]) -> Sheet:

@@ -77,7 +77,11 @@ class Correcting:
         n = len(np.unique(sample.clusters.of_unit[rated]))
         if n < FEWEST_CLUSTERS or rated.all():
             few = f"only {n} {plural_of(self.cluster)} have labels; {FEWEST_CLUSTERS} are needed"
-            why = "every unit has a label, so there is nothing to correct" if rated.all() else few
+            why = (
+                "every unit has a label: run the study on all units, or keep a part with --labelled"
+                if rated.all()
+                else few
+            )
             return replace(self, refused="complete" if rated.all() else "few", why=why)
         p = 1.0 if sample.probability is not None else sample.unlike(seed)
         if p < LIKE:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 
 _TENTATIVE, _RELIABLE = 0.667, 0.8
+NOT_SHOWN = "are not shown to agree on single units"
+CONTRADICT = "contradict each other, as if rows or raters were mixed up"
+"""What is said of people who agree no more, or less, than by chance."""
 """The alphas from which on conclusions are tentative, and reliable (Krippendorff 2004)."""
 _RESAMPLES = 2_000
 
@@ -116,8 +119,10 @@ def _agreement(panel: Panel, resampler: Resampler) -> dict[str, Any]:
         said = f"may agree enough, but there are too few labels to tell: α may be {found.low:.2f}"
     elif found.low > 0:
         said = "agree little, and more than by chance: a unit needs many labels"
+    elif found.high >= 0:
+        said = f"{NOT_SHOWN}: only means of many can measure a judge"
     else:
-        said = "are not shown to agree on single units: only means of many can measure a judge"
+        said = CONTRADICT
     counts = {"people": len(panel.people), "n_units": int(several.sum())}
     return {"aspect": panel.aspect, "verdict": said, **found.row("alpha"), **counts}
 

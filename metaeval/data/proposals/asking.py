@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 NONE = "none"
 _ELSE = "Is a column something else, such as 'my text=explanation'? (or no)"
 _FEW = 3  # columns in a question
+_ODD = 0.1  # share of scores up to which those outside the scale of the others are odd
 _MANY = 9  # names in a question
 _HTML = r"</[a-zA-Z]+>|<br\s*/?>|&(?:nbsp|amp|quot|#\d+);"
 
@@ -333,6 +334,22 @@ def _ask_for_aspects(made: Proposal, ask: Ask) -> None:
     for text, name in names.items():
         whole_numbers = all(n.is_integer() for n in numbers[text])
         made.aspects.append(ProposedAspect(name, text, ends[scales[text]], whole_numbers))
+    _note_outside(made)
+
+
+def _note_outside(made: Proposal) -> None:
+    """Note the few scores of a tool outside the scale of the others, which may mean that there is none."""
+    scales = {aspect.text: aspect.scale for aspect in made.aspects}
+    for cell in made.tools:
+        low, high = scales.get(cell.aspect, made.aspects[0].scale)
+        numbers = [float(t) for t in made.texts[cell.column] if NUMBER.fullmatch(t)]
+        outside = [number for number in numbers if not low <= number <= high]
+        if 0 < len(outside) <= _ODD * len(numbers):
+            made.notes.append(
+                f"{cell.column!r} has {len(outside):,} of {len(numbers):,} scores outside {low:g} to {high:g}, such "
+                f"as {outside[0]:g}: they count as scores; if they mean none, write missing: "
+                f"['{outside[0]:g}'] in map.yaml."
+            )
 
 
 def _ratings(made: Proposal) -> tuple[dict[str, list[float]], dict[str, list[str]]]:

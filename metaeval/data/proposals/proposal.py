@@ -134,9 +134,12 @@ def is_rating(texts: Sequence[str]) -> bool:
 
 
 def scale_of(numbers: Sequence[float]) -> tuple[float, float]:
-    """Return the usual scale that holds numbers, or their ends."""
+    """Return the usual scale that holds numbers; their ends, if none does, or many are far from its top."""
     low, high = min(numbers), max(numbers)
-    return next((s for s in SCALES if s[0] <= low and high <= s[1]), (low, high if high > low else low + 1))
+    usual = next((s for s in SCALES if s[0] <= low and high <= s[1]), None)
+    if usual is None or (len(numbers) >= _SURE and high < usual[1] - max(1, (usual[1] - usual[0]) / 5)):
+        return (low, high if high > low else low + 1)
+    return usual
 
 
 def scales_of(ratings: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, float]]:

@@ -23,6 +23,7 @@ from metaeval.trust.calibration.record import USABLE, Bands
 from metaeval.trust.calibration.sheets import CONFIDENCE, Calibrating
 from metaeval.trust.escalation import Escalating, escalating_sheets, stages
 from metaeval.trust.gate.drift import ALPHA, Drifting, anchor_units, drift_of
+from metaeval.trust.replacement import CONTRADICT, NOT_SHOWN
 from metaeval.trust.replacement_tables import ReplacingOptions, replacing_of
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ class Looking(NamedTuple):
 
     def more(self, command: str, judge: str = "", option: str = "--judge") -> str:
         """Return the command that shows more."""
-        return f"metaeval {command} {self.run.folder}" + (f" {option} {shlex.quote(judge)}" if judge else "")
+        named = shlex.quote(judge) if set(judge) & {*'"\\$`'} else f'"{judge}"'
+        return f"metaeval {command} {self.run.folder}" + (f" {option} {named}" if judge else "")
 
 
 def spread(value: float, low: float, high: float) -> str:
@@ -224,15 +226,14 @@ def like_people(at: Looking) -> Found:
             yield judge, finding(_AS_GOOD, *said, at.more("calibrate"), reason=_ONE, replace="unknown")
         return
     agree, more = made["people-agree"], at.more("replace")
-    nothing = bool((agree["alpha_low"] <= 0).any())
+    nothing, mixed = bool((agree["alpha_low"] <= 0).any()), bool((agree["alpha_high"] < 0).any())
     people = finding(
         "Do people agree among themselves?",
         _span("α", agree, "alpha"),
         each(zip(agree["aspect"], agree["verdict"], strict=True)),
         more,
-        reason="people are not shown to agree with each other on single units" * nothing,
-        gate="unknown" if nothing else None,
-        replace="unknown" if nothing else None,
+        reason=f"people {CONTRADICT if mixed else NOT_SHOWN}" * nothing,
+        **dict.fromkeys(USES if mixed else ("gate", "replace"), "unknown" if nothing else None),
     )
     for name, own in made["replace"].groupby("evaluator", sort=False):
         usable = every(_REPLACES[r][0] for r in own["replaces"])

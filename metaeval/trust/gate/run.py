@@ -252,6 +252,7 @@ def _baseline(run: OpenRun, request: GateRequest, path: Path) -> Baseline:
 def _scored(run: OpenRun, request: GateRequest, by: str, usual: str | None) -> GateScores:
     """Return the scores to check."""
     name = request.evaluator or usual or _only_judge(run)
+    name = {short: of for of, short in run.record.names.items()}.get(name, name)
     one_of(name, run.scores.evaluators, f"the run {run.folder} has no evaluator")
     about, author = run.record.data, author_key(run.nouns)
     frame, scale = run.scores.frame, (float(about.scale.min), float(about.scale.max))

@@ -10,7 +10,7 @@ import pytest
 from metaeval.base.errors import DataError
 from metaeval.data.hub import any_table
 from metaeval.data.proposals.asking import propose
-from metaeval.data.proposals.proposal import Proposal
+from metaeval.data.proposals.proposal import Proposal, scale_of
 from metaeval.data.proposals.roles import (
     TOOL,
     aspect_name,
@@ -154,6 +154,19 @@ def test_a_column_of_fractions_names_no_rater() -> None:
     assert "rater" not in scored.roles
     assert cells(scored)[1] == {("judge", "")}
     assert proposed({**rows, "judge": ["1", "2", "1", "2"]}).roles["rater"] == "judge"
+
+
+def test_few_scores_outside_the_scale_of_the_others_are_noted() -> None:
+    rows = {"item": [str(n) for n in range(20)], "text": [f"text {n}" for n in range(20)]}
+    rated = {**rows, "human_1": [1, 2, 3, 4, 5] * 4, "gpt": [-1, *[4] * 19], "words": [*range(3, 23)]}
+    [note] = [n for n in proposed(rated).notes if "outside" in n]
+    assert "'gpt' has 1 of 20 scores outside 1 to 5, such as -1" in note
+    assert "missing: ['-1']" in note
+
+
+@pytest.mark.parametrize(("values", "scale"), [([0, 1, 2], (0, 2)), ([1, 2, 4], (1, 5)), ([0, 1, 1], (0, 1))])
+def test_many_ratings_far_from_the_top_of_a_usual_scale_have_their_own(values, scale) -> None:
+    assert scale_of([float(v) for v in values] * 20) == scale
 
 
 def test_who_stands_beside_the_same_texts_wrote_none_of_them() -> None:
