@@ -346,9 +346,9 @@ def _note_outside(made: Proposal) -> None:
         outside = [number for number in numbers if not low <= number <= high]
         if 0 < len(outside) <= _ODD * len(numbers):
             made.notes.append(
-                f"{cell.column!r} has {len(outside):,} of {len(numbers):,} scores outside {low:g} to {high:g}, such "
-                f"as {outside[0]:g}: they count as scores; if they mean none, write missing: "
-                f"['{outside[0]:g}'] in map.yaml."
+                f"{cell.column!r} has {len(outside):,} of {len(numbers):,} scores outside {low:g} to "
+                f"{high:g}, such as {outside[0]:g}: they count as scores; if they mean none, write "
+                f"missing: ['{outside[0]:g}'] in map.yaml."
             )
 
 
