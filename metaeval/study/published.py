@@ -8,6 +8,7 @@ its steps name. The released files are in its folder ``files`` where they are fe
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -38,6 +39,15 @@ _NEEDED = ("table", "cell", "file", "row", "column", "value", "digits")
 _ABOUT = ("evaluator", "generator", "system", "policy", "estimator", "mean")
 """Names in a cell's ``row`` of what the paper compares, the first that is there."""
 _EXACT = 1e-9
+_STEPS = """
+import json, sys
+from metaeval.cli import main
+for number, words in enumerate(json.loads(sys.argv[1])):
+    print(number, file=sys.stderr, flush=True)
+    if main(["--quiet", *words]):
+        sys.exit(1)
+"""
+"""Python starts once for a study, and says on stderr at which step it is."""
 _OVER = re.compile(r"(?P<how>mean|std)\((?P<column>.+)\)")
 
 
@@ -169,8 +179,7 @@ def _reproduced(folder: Path, place: str | os.PathLike[str] | None, out: Path) -
             if old.name != FILES:
                 shutil.rmtree(old) if old.is_dir() else old.unlink()
     out.mkdir(parents=True, exist_ok=True)
-    for step in source.steps:
-        _run(name, step, {"from": str(files), "here": str(folder), "out": str(out)}, out)
+    _run(name, source.steps, {"from": str(files), "here": str(folder), "out": str(out)}, out)
     rows = list(_compared(name, folder / CELLS, out))
     cells = pd.DataFrame(rows)
     write_text(out / "cells.csv", cells.to_csv(index=False))
@@ -210,14 +219,17 @@ def _files(folder: Path, source: PublishedSource, place: str | os.PathLike[str] 
     return found.resolve()
 
 
-def _run(name: str, step: str, values: dict[str, str], out: Path) -> None:
-    """Run a command of metaeval in the study's folder of results."""
-    words = [word.format(**values) for word in shlex.split(step)]
-    command = [sys.executable, "-m", "metaeval", "--quiet", *words]
+def _run(name: str, steps: Sequence[str], values: dict[str, str], out: Path) -> None:
+    """Run commands of metaeval in the study's folder of results, all in one process."""
+    words = [[word.format(**values) for word in shlex.split(step)] for step in steps]
+    command = [sys.executable, "-c", _STEPS, json.dumps(words)]
     # The steps are those of the repository, or of a folder that the user made.
     done = subprocess.run(command, cwd=out, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
+        lines = done.stderr.splitlines()
+        step = steps[max((int(line) for line in lines if line.isdigit()), default=0)]
+        spoken = [line for line in (*done.stdout.splitlines(), *lines) if line.strip() and not line.isdigit()]
+        said = spoken[-1] if spoken else "nothing"
         raise MetaevalError(f"{name}: the step `metaeval {step}` failed: {said}")
 
 

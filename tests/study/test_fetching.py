@@ -93,7 +93,8 @@ def write_study(folder: Path, address: str, digest: str) -> None:
         encoding="utf-8",
     )
     (folder / "published.csv").write_text(
-        "table,cell,file,row,column,value,digits\n1,BLEU,known.csv,of=explanations; evaluator=BLEU(…),count(),1,0\n",
+        "table,cell,file,row,column,value,digits\n"
+        "1,BLEU,known.csv,of=explanations; evaluator=BLEU(…),count(),1,0\n",
         encoding="utf-8",
     )
 
