@@ -18,11 +18,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, one_of, sound
@@ -74,6 +76,8 @@ class PublishedSource(Strict):
     """Path → SHA-256."""
     steps: list[str]
     """Commands, with ``{from}`` (the released files), ``{here}`` (the study's folder) and ``{out}``."""
+    needs: dict[str, str] = Field(default_factory=dict)
+    """Optional libraries of the steps: module → extra of metaeval."""
     first_two: FirstTwo | None = None
     notes: str = ""
 
@@ -147,7 +151,7 @@ def reproduce(
 
     Returns
     -------
-    The studies, and the names of those of ``all`` whose files are not there.
+    The studies, and the names of those of ``all`` whose files or optional library are not there.
 
     Raises
     ------
@@ -159,15 +163,21 @@ def reproduce(
     named = [folder_of(n) for n in names if n != "all"]
     rest = [f for f in published_studies().values() if f not in named] if "all" in names else []
     given = sorted({*named, *rest}, key=lambda folder: folder.name)
-    found = {f: _found(f, source_of(str(f)), place, Path(out) / f.name) for f in rest}
-    lacking = [f for f, files in found.items() if files is None]
+    lacking = {}
+    for folder in rest:
+        source = source_of(str(folder))
+        without = [extra for module, extra in source.needs.items() if find_spec(module) is None]
+        if without:
+            lacking[folder] = f"{folder.name} (pip install 'metaeval[{','.join(without)}]')"
+        elif _found(folder, source, place, Path(out) / folder.name) is None:
+            lacking[folder] = folder.name
     made = []
     with progress("studies", len(given) - len(lacking)) as advance:
         for folder in given:
             if folder not in lacking:
                 made.append(_reproduced(folder, place, Path(out) / folder.name))
                 advance()
-    return made, [f.name for f in lacking]
+    return made, list(lacking.values())
 
 
 def _reproduced(folder: Path, place: str | os.PathLike[str] | None, out: Path) -> Reproduced:
