@@ -81,6 +81,7 @@ release-check: $(VENV)/.release
 	$(PYTHON) -m venv build/release
 	build/release/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	build/release/bin/metaeval demo --out build/release/demo
+	build/release/bin/metaeval reproduce all --results build/release/published
 
 # The libraries in report.html, built anew after a version in its package.json was changed; needs npm.
 vendor:

@@ -96,7 +96,7 @@ def ledger_sheets(
     """Return the studies with their counts, what they add to each table, and the cells.
 
     Cells that are equal are left out on wish.
-    ``lacking`` are the names of studies that were not made, since their files are not there.
+    ``lacking`` are the names of studies that were not made, since their files or a library are not there.
     """
     rows = [
         {
@@ -121,8 +121,8 @@ def ledger_sheets(
     notes = [note]
     if lacking:
         notes.append(
-            f"Not made, since their files are not here: {', '.join(lacking)}. `metaeval data fetch NAME` "
-            "gets those with a pinned address, --from FOLDER says where others are."
+            f"Not made, since their files or a library are not here: {', '.join(lacking)}. `metaeval data "
+            "fetch NAME` gets files with a pinned address, --from FOLDER says where others are."
         )
     cells = pd.concat([one.cells for one in made], ignore_index=True)
     if open_only:

@@ -8,6 +8,7 @@ its steps name. The released files are in its folder ``files`` where they are fe
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -17,11 +18,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError, one_of, sound
@@ -38,6 +41,15 @@ _NEEDED = ("table", "cell", "file", "row", "column", "value", "digits")
 _ABOUT = ("evaluator", "generator", "system", "policy", "estimator", "mean")
 """Names in a cell's ``row`` of what the paper compares, the first that is there."""
 _EXACT = 1e-9
+_STEPS = """
+import json, sys
+from metaeval.cli import main
+for number, words in enumerate(json.loads(sys.argv[1])):
+    print(number, file=sys.stderr, flush=True)
+    if main(["--quiet", *words]):
+        sys.exit(1)
+"""
+"""Python starts once for a study, and says on stderr at which step it is."""
 _OVER = re.compile(r"(?P<how>mean|std)\((?P<column>.+)\)")
 
 
@@ -64,6 +76,8 @@ class PublishedSource(Strict):
     """Path → SHA-256."""
     steps: list[str]
     """Commands, with ``{from}`` (the released files), ``{here}`` (the study's folder) and ``{out}``."""
+    needs: dict[str, str] = Field(default_factory=dict)
+    """Optional libraries of the steps: module → extra of metaeval."""
     first_two: FirstTwo | None = None
     notes: str = ""
 
@@ -137,7 +151,7 @@ def reproduce(
 
     Returns
     -------
-    The studies, and the names of those of ``all`` whose files are not there.
+    The studies, and the names of those of ``all`` whose files or optional library are not there.
 
     Raises
     ------
@@ -149,15 +163,21 @@ def reproduce(
     named = [folder_of(n) for n in names if n != "all"]
     rest = [f for f in published_studies().values() if f not in named] if "all" in names else []
     given = sorted({*named, *rest}, key=lambda folder: folder.name)
-    found = {f: _found(f, source_of(str(f)), place, Path(out) / f.name) for f in rest}
-    lacking = [f for f, files in found.items() if files is None]
+    lacking = {}
+    for folder in rest:
+        source = source_of(str(folder))
+        without = [extra for module, extra in source.needs.items() if find_spec(module) is None]
+        if without:
+            lacking[folder] = f"{folder.name} (pip install 'metaeval[{','.join(without)}]')"
+        elif _found(folder, source, place, Path(out) / folder.name) is None:
+            lacking[folder] = folder.name
     made = []
     with progress("studies", len(given) - len(lacking)) as advance:
         for folder in given:
             if folder not in lacking:
                 made.append(_reproduced(folder, place, Path(out) / folder.name))
                 advance()
-    return made, [f.name for f in lacking]
+    return made, list(lacking.values())
 
 
 def _reproduced(folder: Path, place: str | os.PathLike[str] | None, out: Path) -> Reproduced:
@@ -169,8 +189,7 @@ def _reproduced(folder: Path, place: str | os.PathLike[str] | None, out: Path) -
             if old.name != FILES:
                 shutil.rmtree(old) if old.is_dir() else old.unlink()
     out.mkdir(parents=True, exist_ok=True)
-    for step in source.steps:
-        _run(name, step, {"from": str(files), "here": str(folder), "out": str(out)}, out)
+    _run(name, source.steps, {"from": str(files), "here": str(folder), "out": str(out)}, out)
     rows = list(_compared(name, folder / CELLS, out))
     cells = pd.DataFrame(rows)
     write_text(out / "cells.csv", cells.to_csv(index=False))
@@ -210,14 +229,17 @@ def _files(folder: Path, source: PublishedSource, place: str | os.PathLike[str] 
     return found.resolve()
 
 
-def _run(name: str, step: str, values: dict[str, str], out: Path) -> None:
-    """Run a command of metaeval in the study's folder of results."""
-    words = [word.format(**values) for word in shlex.split(step)]
-    command = [sys.executable, "-m", "metaeval", "--quiet", *words]
+def _run(name: str, steps: Sequence[str], values: dict[str, str], out: Path) -> None:
+    """Run commands of metaeval in the study's folder of results, all in one process."""
+    words = [[word.format(**values) for word in shlex.split(step)] for step in steps]
+    command = [sys.executable, "-c", _STEPS, json.dumps(words)]
     # The steps are those of the repository, or of a folder that the user made.
     done = subprocess.run(command, cwd=out, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
+        lines = done.stderr.splitlines()
+        step = steps[max((int(line) for line in lines if line.isdigit()), default=0)]
+        spoken = [line for line in (*done.stdout.splitlines(), *lines) if line.strip() and not line.isdigit()]
+        said = spoken[-1] if spoken else "nothing"
         raise MetaevalError(f"{name}: the step `metaeval {step}` failed: {said}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -165,10 +166,14 @@ def test_what_is_missing_is_said_with_the_command_that_gets_it(
     shipped = studies / "near" / "files" / "sub" / "one.bin"
     shipped.parent.mkdir(parents=True)
     shipped.write_bytes(b"near")
+    shutil.copytree(studies / "near", studies / "odd")
+    with (studies / "odd" / "source.yaml").open("a", encoding="utf-8") as file:
+        file.write("needs: {no_such_library: pairs}\n")
     assert main(["reproduce", "all"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "Not made, since their files are not here: far." in said
+    assert "files or a library are not here: far, odd (pip install 'metaeval[pairs]')." in said
     assert "1 published cells made again" in said
+    shutil.rmtree(studies / "odd")
     assert main(["data", "fetch", "far"]) == 0
     assert main(["reproduce", "all", "--page", str(tmp_path / "ledger.md")]) == 0
     assert "Not made" not in (tmp_path / "ledger.md").read_text(encoding="utf-8")

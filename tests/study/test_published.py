@@ -16,10 +16,18 @@ from metaeval.study.ledger import ledger_page, ledger_sheets
 from metaeval.study.published import EQUAL, EXPLAINED, OPEN, published_studies, reproduce
 from tests.conftest import ROOT
 
-QUICK = ("coat", "evalica_food", "position_bias")
+QUICK = ("prd", "evalica_food", "position_bias")
 SHIPPED = {path.parent.name for path in (ROOT / "studies" / "published").glob("*/files")}
 STUDIES = sorted(path.parent.name for path in (ROOT / "studies" / "published").glob("*/source.yaml"))
-EXPLAINED_CELLS = {"llmbar": 12, "llmjudge": 10, "mqm": 5, "face": 2, "alpaca": 9, "position_bias": 2}
+EXPLAINED_CELLS = {
+    "llmbar": 12,
+    "llmjudge": 10,
+    "mqm": 5,
+    "irr_anxiety": 4,
+    "face": 2,
+    "alpaca": 9,
+    "position_bias": 2,
+}
 
 
 @pytest.mark.parametrize(
@@ -53,15 +61,15 @@ def changed(path: Path, old: str, new: str) -> None:
 def test_a_changed_number_is_found_and_named(
     studies: Path, real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    changed(studies / "coat" / "published.csv", "2.331", "2.332")
+    changed(studies / "prd" / "published.csv", "0.3421875", "0.3421876")
     page = tmp_path / "ledger.md"
-    command = ["reproduce", "coat", "--from", str(real_data), "--results", str(tmp_path / "out")]
+    command = ["reproduce", "prd", "--from", str(real_data), "--results", str(tmp_path / "out")]
     assert main([*command, "--page", str(page)]) == 1
     said = " ".join(capsys.readouterr().out.split())
-    assert "SNIPS 2.332 2.331" in said
+    assert "gpt35 0.3421876 0.3421875" in said
     assert "4 are equal" in said
-    assert "| SNIPS | 2.332 | 2.331 |" in page.read_text(encoding="utf-8")
-    changed(studies / "coat" / "published.csv", "2.332,3,1,,", "2.332,3,1,a slip of the pen,2.331")
+    assert "| gpt35 | 0.3421876 | 0.3421875 |" in page.read_text(encoding="utf-8")
+    changed(studies / "prd" / "published.csv", "0.3421876,7,1,,", "0.3421876,7,1,a slip of the pen,0.3421875")
     assert main(command) == 0
     assert "a slip of the pen" in " ".join(capsys.readouterr().out.split())
 
@@ -69,13 +77,13 @@ def test_a_changed_number_is_found_and_named(
 def test_an_open_cell_ends_json_with_1_too(
     studies: Path, real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    changed(studies / "coat" / "published.csv", "2.331", "2.332")
-    command = ["--json", "reproduce", "coat", "--from", str(real_data), "--results", str(tmp_path / "out")]
+    changed(studies / "prd" / "published.csv", "0.3421875", "0.3421876")
+    command = ["--json", "reproduce", "prd", "--from", str(real_data), "--results", str(tmp_path / "out")]
     assert main(command) == 1
     said = json.loads(capsys.readouterr().out)
     assert said["ledger"][0]["open"] == 1
-    assert [cell["cell"] for cell in said["cells"]] == ["SNIPS"]
-    assert [row["cells"] for row in said["tables"]] == [4, 1]
+    assert [cell["cell"] for cell in said["cells"]] == ["gpt35"]
+    assert [row["cells"] for row in said["tables"]] == [5]
 
 
 def test_a_table_says_whether_its_first_is_shown_to_be_first() -> None:
@@ -88,7 +96,7 @@ def test_a_table_says_whether_its_first_is_shown_to_be_first() -> None:
 
     values = {"a": 0.9, "b": 0.7, "c": 0.5}
     rows = [row(who, f"half {half}", v, half, 0.02) for half in (0.05, 0.15) for who, v in values.items()]
-    source = published.source_of("coat")
+    source = published.source_of("prd")
     made = published.Reproduced("s", source, pd.DataFrame(rows), "", 1.4)
     _, tables, *_ = ledger_sheets([made])
     [said] = tables.frame.to_dict("records")
@@ -103,9 +111,9 @@ def test_files_that_are_not_there_or_not_the_released_ones(
 ) -> None:
     with pytest.raises(
         MetaevalError,
-        match=r"coat: there is no train.ascii in .*; get the files from https://.*--from FOLDER",
+        match=r"prd: there is no answer_.* in .*; get the files from https://.*--from FOLDER",
     ):
-        reproduce(["coat"], tmp_path, tmp_path / "out")
+        reproduce(["prd"], tmp_path, tmp_path / "out")
     shutil.copytree(real_data / "llmbar", tmp_path / "llmbar")
     (tmp_path / "llmbar" / "pairs.jsonl").chmod(0o644)
     with (tmp_path / "llmbar" / "pairs.jsonl").open("a", encoding="utf-8") as file:
@@ -121,12 +129,14 @@ def test_files_that_are_not_there_or_not_the_released_ones(
 def test_a_step_that_fails_and_a_cell_that_is_not_there(
     studies: Path, real_data: Path, tmp_path: Path
 ) -> None:
-    changed(studies / "coat" / "published.csv", "mean=snips", "mean=none")
-    with pytest.raises(MetaevalError, match=r"the cell 'SNIPS': overlap-means.csv has 0 rows with mean=none"):
-        reproduce(["coat"], real_data, tmp_path / "out")
-    changed(studies / "coat" / "source.yaml", "data overlap", "data overlp")
-    with pytest.raises(MetaevalError, match="the step `metaeval data overlp data"):
-        reproduce(["coat"], real_data, tmp_path / "out")
+    changed(studies / "prd" / "published.csv", "generator=gpt35", "generator=none")
+    with pytest.raises(
+        MetaevalError, match=r"the cell 'gpt35': strengths-ranking.csv has 0 rows with generator=none"
+    ):
+        reproduce(["prd"], real_data, tmp_path / "out")
+    changed(studies / "prd" / "source.yaml", "pairwise verdicts", "pairwisse verdicts")
+    with pytest.raises(MetaevalError, match="the step `metaeval pairwisse verdicts"):
+        reproduce(["prd"], real_data, tmp_path / "out")
 
 
 def test_a_study_of_ones_own_is_four_files(studies: Path, tmp_path: Path) -> None:
