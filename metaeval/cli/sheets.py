@@ -93,8 +93,9 @@ def prints_sheets(
             found = getattr(made, "sheets", made)
             sheets: Sheets = found if isinstance(found, list | tuple) else [found]
             answer = getattr(made, "answer", None)
-            lines, answers = (answer.trust(made.found), answer.record) if answer else ([], None)
-            lines = getattr(made, "first", ()) or lines
+            first = [*getattr(made, "first", ())]
+            lines = first or (answer.trust(made.found) if answer else [])
+            answers = answer.record if answer else {"lines": first} if first else None
             if answered:
                 lines, answers = _answers(_given())
             tell_sheets(sheets, suffix, out, lines=lines, answer=answers)

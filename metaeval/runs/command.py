@@ -115,10 +115,15 @@ class Printed:
 def verdict_lines(sheet: Sheet | None, *, named: bool = False) -> list[str]:
     """Return what the rows of a sheet say in ``verdict``, as what is said first.
 
-    A line begins with a capital, unless it may begin with the name of a judge (``named``).
+    Aspects of which the same is said have one line. A line begins with a capital, unless it may begin with the name of a judge (``named``).
     """
     rows = sheet.frame[["aspect", "verdict"]].astype(str).itertuples(index=False) if sheet else ()
-    told = [f"{aspect}: {verdict}." if aspect else f"{verdict}." for aspect, verdict in rows]
+    of: dict[str, list[str]] = {}
+    for aspect, verdict in rows:
+        of.setdefault(verdict, []).extend([aspect] if aspect else [])
+    told = [
+        f"{', '.join(aspects)}: {verdict}." if aspects else f"{verdict}." for verdict, aspects in of.items()
+    ]
     return told if named else [line[:1].upper() + line[1:] for line in told]
 
 
