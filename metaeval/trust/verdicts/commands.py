@@ -23,7 +23,7 @@ from metaeval.trust.verdicts.accuracies import verdict_families
 from metaeval.trust.verdicts.accuracy import accuracy_sheet, against_others, preferred_by, with_gold
 from metaeval.trust.verdicts.agreement import judges_sheet, systems_sheet
 from metaeval.trust.verdicts.judged import read_file
-from metaeval.trust.verdicts.sentences import accuracy_lines, ranking_lines
+from metaeval.trust.verdicts.sentences import accuracy_lines, coherence_lines, ranking_lines
 from metaeval.trust.verdicts.strengths import pairwise_sheets
 
 
@@ -66,7 +66,7 @@ def coherence_of(path: Annotated[Path, "FILE|RUN"], how: Cohering) -> Printed:
     sheet = coherence_sheet(axioms, resamples=how.resamples, seed=how.seed)
     if verdicts is not None:
         sheet = with_unread(sheet, verdicts, lambda v: coherence(orders_of(v), resamples=1), "estimate")
-    return Printed([sheet], simulated)
+    return Printed([sheet], simulated, say=lambda by_name: coherence_lines(by_name[sheet.name]))
 
 
 class PairsOptions(Typed):

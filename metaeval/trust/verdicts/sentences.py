@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from metaeval.analysis.verdict_axioms import ASYMMETRY
 from metaeval.base.records import AVERAGE
 from metaeval.base.spec import printed_name
 from metaeval.engine.sheet import Sheet
@@ -83,3 +84,25 @@ def _not_worse(pairs: pd.DataFrame, best: str) -> Sequence[str]:
         for name, other in ((one, two), (two, one))
         if name == best
     ]
+
+
+def coherence_lines(sheet: Sheet) -> Iterator[str]:
+    """Say of each task which judge says the same in both orders most often, from the sheet ``coherence``."""
+    printed = pd.DataFrame(printed_rows(sheet), index=sheet.frame.index)
+    frame = sheet.frame.assign(name=printed["evaluator"], cell=printed["estimate"])
+    frame = frame[frame["axiom"] == ASYMMETRY]
+    for task, every in frame.groupby("task", sort=False, observed=True):
+        rows = every[every["n"] > 0].sort_values("estimate", ascending=False, kind="stable")
+        on = f"{task!s}: " if "task" in printed else ""
+        names = few_of([str(name) for name in every["name"]])
+        if rows.empty:
+            yield f"{on}{names}: no pair was seen in both orders, so that contradictions cannot be told."
+        elif len(rows) == 1:
+            name, share = rows[["name", "cell"]].iloc[0]
+            yield f"{on}{name} says the same in both orders of {share} of pairs."
+        else:
+            (most, high), (least, low) = rows[["name", "cell"]].iloc[[0, -1]].to_numpy()
+            yield (
+                f"{on}{most} says the same in both orders of the most pairs ({high}), {least} of the fewest "
+                f"({low}), of {len(rows)} judges."
+            )

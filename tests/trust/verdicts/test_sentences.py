@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from metaeval.analysis.verdict_coherence import coherence, coherence_sheet, orders_of
 from metaeval.trust.verdicts.accuracy import accuracy_sheet, with_gold
 from metaeval.trust.verdicts.agreement import judges_sheet
-from metaeval.trust.verdicts.sentences import accuracy_lines, ranking_lines
+from metaeval.trust.verdicts.sentences import accuracy_lines, coherence_lines, ranking_lines
 from metaeval.trust.verdicts.strengths import pairwise_sheets
 
 
@@ -51,3 +52,17 @@ def test_who_is_right_most_often_and_whether_it_is_shown() -> None:
     (line,) = accuracy_lines(accuracy_sheet(alone, resamples=500), None, "net")
     assert line.startswith("clear: z is right in 33.3 % [")
     assert line.endswith("] of pairs.")
+
+
+def test_who_says_the_same_in_both_orders() -> None:
+    def lines(*judges: pd.DataFrame) -> list[str]:
+        found = coherence(orders_of(pd.concat(judges)), resamples=50)
+        return [*coherence_lines(coherence_sheet(found, resamples=50, seed=0))]
+
+    torn = verdicts("torn", 60)
+    torn.loc[torn["order"] == "second", "winner"] = ["second"] * 15 + ["first"] * 45
+    (line,) = lines(torn)
+    assert line.startswith("torn says the same in both orders of 75.0 % [")
+    (line,) = lines(torn, verdicts("sure", 60))
+    assert line.startswith("sure says the same in both orders of the most pairs (100.0 %")
+    assert "), torn of the fewest (75.0 % [" in line
