@@ -44,6 +44,7 @@ SCALES = (
 )
 _NO_SLIDER = 10  # the top of scales that are not drawn as sliders
 _LIKERT = 5  # labels of a survey
+_FRACTION = re.compile(r"[+-]?\d*[.,]\d*[1-9]\d*")
 _ID = re.compile(r"(.*[\W_])?id|.*Id")
 _SURE = 30  # ratings from which a shorter scale that is used whole is one of its own
 
@@ -368,10 +369,10 @@ def _of_aspect(cell: Cell, rated: Collection[str]) -> Cell:
 
 
 def _inputs(made: Proposal, roles: dict[str, str], said: Mapping[str, str]) -> None:
-    """Take back the role of an aspect or item that the cells do not bear out.
+    """Take back the role of an aspect, item or rater that the cells do not bear out.
 
     An aspect differs between rows of one text, else it is the input; an item is not the same in every row,
-    unless its column has the name of the role itself.
+    unless its column has the name of the role itself; nobody is called by a fraction.
     """
     by = {role: column for column, role in roles.items()}
     text, frame = by.get("explanation"), made.table.frame.astype(str)
@@ -382,6 +383,9 @@ def _inputs(made: Proposal, roles: dict[str, str], said: Mapping[str, str]) -> N
         column = by.get(role)
         if column and column not in {*said, role} and len(frame) > 1 and frame[column].nunique() == 1:
             roles[column] = "ignore"
+    rater = by.get("rater", "")
+    if rater not in said and any(map(_FRACTION.fullmatch, made.texts.get(rater, ()))):
+        del roles[rater]
     if "item_id" in roles.values() or "item_title" in roles.values():
         return
     free = [c for c in made.texts if roles.get(c, "ignore") == "ignore" and c not in said]

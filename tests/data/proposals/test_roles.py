@@ -148,6 +148,14 @@ def test_one_item_for_all_is_an_item_only_where_its_column_says_item_id() -> Non
     assert "item_id" not in proposed({**rows, "task": ["films"] * 4}).roles
 
 
+def test_a_column_of_fractions_names_no_rater() -> None:
+    rows = {"item": [*"aabb"], "model": [*"xyxy"], "text": [*"stuv"], "human": [1, 2, 1, 1]}
+    scored = proposed({**rows, "judge": ["1.0", "0.5", "2.0", "1.3"]})
+    assert "rater" not in scored.roles
+    assert cells(scored)[1] == {("judge", "")}
+    assert proposed({**rows, "judge": ["1", "2", "1", "2"]}).roles["rater"] == "judge"
+
+
 def test_who_stands_beside_the_same_texts_wrote_none_of_them() -> None:
     rows = {"item": ["a", "a", "b", "b"], "model": ["x", "y", "x", "y"], "human": [1, 2, 1, 1]}
     wrote = proposed({**rows, "text": [*"stuv"]})
