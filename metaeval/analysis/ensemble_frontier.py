@@ -19,6 +19,8 @@ from metaeval.stats.resampling.bootstrap import Resampler
 from metaeval.stats.resampling.weights import held_out, percentile_interval
 from metaeval.stats.subset_correlations import SubsetStatistic, every_subset
 
+BEST, BEST_SINGLE = "best of any size", "best of size 1"
+"""Rules for choosing an ensemble."""
 _JUDGED = ("cross_fitted", "optimism", "cross_fitted_cost", "same")
 _EQUAL = 1e-12  # accuracies closer than this differ by the order of their sums alone
 
@@ -123,7 +125,7 @@ def frontier(
     ]
     choices = _choices(values, cost, members.sum(axis=1), points, cheapest)
     judged = _cross_fitted(accuracy, cost, choices, how)
-    rules = [*(f"best of size {k + 1}" for k in range(len(names))), "best of any size"]
+    rules = [*(f"best of size {k + 1}" for k in range(len(names))), BEST]
     rules.append("cheapest not significantly worse than the best")
     return found, [
         {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +27,9 @@ from metaeval.cli.options import (
     words,
 )
 from metaeval.cli.sheets import Sheets, prints_sheets
+
+if TYPE_CHECKING:
+    from metaeval.runs.command import Printed
 
 _TOOLS = ("promptfoo", "inspect", "table")
 _BINS = ("popularity", "age", "price", "category")
@@ -235,17 +238,20 @@ def off_policy(
     predictions: Path | None,
     on_policy: str | None,
     **wanted: Any,
-) -> Sheets:
+) -> Printed:
     """Estimate the mean outcome of a policy from the log in DATA and its propensities.
 
     If the log does not support a value, it is refused, with the reason.
     """
     from metaeval.engine.intervals import Bootstrap
     from metaeval.kinds.exposure.commands import off_policy_of
+    from metaeval.kinds.exposure.off_policy.tables import values_lines
     from metaeval.kinds.exposure.study import OffPolicy, PropensityOptions
+    from metaeval.runs.command import Printed
 
     options = PropensityOptions.model_validate({"source": source, "refits": refits, "seed": seed})
     how = Bootstrap(resamples=resamples, seed=seed)
     own = None if predictions is None else str(predictions)
     more = OffPolicy(**wanted), options, how
-    return off_policy_of(data, policies, *more, force=force, predictions=own, on_policy=on_policy)
+    sheets = off_policy_of(data, policies, *more, force=force, predictions=own, on_policy=on_policy)
+    return Printed(sheets, first=[*values_lines(sheets[0].frame)])

@@ -233,7 +233,7 @@ def reproduce(
     `metaeval data fetch NAME` gets others.
     """
     from metaeval.base.files import write_text
-    from metaeval.study.ledger import ledger_page, ledger_sheets
+    from metaeval.study.ledger import ledger_line, ledger_page, ledger_sheets
     from metaeval.study.published import OPEN, published_studies, reproduce
 
     begin()
@@ -244,6 +244,8 @@ def reproduce(
     made, lacking = reproduce(names, place, results)
     if page is not None:
         write_text(page, ledger_page(made, lacking))
-    tell_sheets(ledger_sheets(made, lacking, open_only=not cells), suffix, out)
+    lines = [ledger_line(made)]
+    sheets = ledger_sheets(made, lacking, open_only=not cells)
+    tell_sheets(sheets, suffix, out, lines=lines, answer={"lines": lines})
     if any(one.count(OPEN) for one in made):
         raise click.exceptions.Exit(1)

@@ -93,10 +93,11 @@ def prints_sheets(
             found = getattr(made, "sheets", made)
             sheets: Sheets = found if isinstance(found, list | tuple) else [found]
             answer = getattr(made, "answer", None)
-            lines, answers = (answer.trust(made.found), answer.record) if answer else ([], None)
-            lines = getattr(made, "first", ()) or lines
-            if answers and lines:
-                answers = {**answers, "sentences": [*lines, *answers["sentences"]]}
+            first = [*getattr(made, "first", ())]
+            lines = first or (answer.trust(made.found) if answer else [])
+            answers = answer.record if answer else {"lines": first} if first else None
+            if answers:
+                answers = {**answers, "sentences": [*lines, *answers.get("sentences", ())]}
             if answered:
                 lines, answers = _answers(_given())
             tell_sheets(sheets, suffix, out, lines=lines, answer=answers)

@@ -68,6 +68,11 @@ def cells(
     return [[cell(i, row, c) for c in sheet.columns] for i, row in enumerate(sheet.frame.to_dict("records"))]
 
 
+def printed_rows(sheet: Sheet) -> list[dict[str, str]]:
+    """Return what is printed of each row, by the names of columns: for sentences."""
+    return [dict(zip([c.name for c in sheet.columns], row, strict=True)) for row in cells(sheet)]
+
+
 def _even_decimals(sheet: Sheet, column: Column) -> int | None:
     """Return the decimals of all numbers of a column; None if they do not differ by just one."""
     if column.form != "number":

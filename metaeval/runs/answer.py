@@ -23,7 +23,7 @@ from metaeval.base.spec import USERS, EvaluatorSpec
 from metaeval.engine.board import ESTIMATES, Board, Cell
 from metaeval.engine.sheet import value_text
 from metaeval.runs.folder import ANSWER, SCORES, TRUTH, read_output, read_record, rewrite_output
-from metaeval.runs.judge_trust import Finding, JudgeTrust, listed
+from metaeval.runs.judge_trust import Finding, JudgeTrust, few_of
 from metaeval.runs.record import Facts, Record
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from metaeval.engine.paired_tests import Comparisons
     from metaeval.engine.ranking import PeopleLine
 
-_NAMED = 4
-"""Evaluators that a sentence names at most."""
 _CHANCE = "Random"
 """The name of the evaluators that score by chance."""
 
@@ -64,7 +62,7 @@ class RunAnswer(Facts):
         of: dict[str, list[str]] = {}
         for judge in map(self.judges.__getitem__, judges):
             of.setdefault(judge.words, []).append(judge.label)
-        return [f"{_few(names)}: {words}." for words, names in of.items()]
+        return [f"{few_of(names)}: {words}." for words, names in of.items()]
 
     @property
     def lines(self) -> list[str]:
@@ -301,7 +299,7 @@ class _Found:
             yield f"{first}. Whether it is better than another cannot be told: {few_note(few, who)}"
         elif equal:
             which = "any of them" if len(equal) > 1 else "either"
-            yield f"{first}, but no lead over {_few(equal)} is shown: {which} may be the best tool."
+            yield f"{first}, but no lead over {few_of(equal)} is shown: {which} may be the best tool."
         else:
             yield f"{first}, and is shown to be better than every other."
         for of, whom in ((again, "themselves, asked again"), (line, "each other")):
@@ -335,7 +333,7 @@ class _Found:
             if f"{{{d.name}}}" not in board.estimate and len(d.choices) > 1 and self.order[d.name] != d.total
         ]
         equal = [n for n in self.tools if self.at(n) == self.at(best)]
-        names, several = _few([board.label(n) for n in equal]), len(equal) > 1
+        names, several = few_of([board.label(n) for n in equal]), len(equal) > 1
         of = f"Of {len(self.tools)} tools, " if len(self.tools) > 1 else ""
         if board.relation == "with the truth":
             whom = f"{'the ' if truth == USERS else ''}{truth}"
@@ -375,10 +373,3 @@ class _Found:
         """Return what people reach, with its interval, if it has one."""
         ends = "" if math.isnan(line.low) else f" [{self.value(line.low)}, {self.value(line.high)}]"
         return f"{self.measured(line.estimate)}{ends}"
-
-
-def _few(names: Sequence[str]) -> str:
-    """Name several, and count those beyond a few."""
-    if len(names) <= _NAMED + 1:
-        return listed(names)
-    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} others"

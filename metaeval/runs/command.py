@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, update_wrapper
 from pathlib import Path
@@ -109,6 +109,8 @@ class Printed:
     """That of the run, with what was found."""
     first: Sequence[str] = ()
     """What is said first; of a run that has an answer, its sentences on the judges, if left out."""
+    say: Callable[[Mapping[str, Sheet]], Iterable[str]] | None = None
+    """The sheets by name, as they are printed → what is said ``first``."""
     code: int | None = None
     """The exit code of a check, which the report does not show unless it is an audit."""
 
@@ -116,10 +118,16 @@ class Printed:
 def verdict_lines(sheet: Sheet | None, *, named: bool = False) -> list[str]:
     """Return what the rows of a sheet say in ``verdict``, as what is said first.
 
-    A line begins with a capital, unless it may begin with the name of a judge (``named``).
+    Aspects of which the same is said have one line. A line begins with a capital, unless it may begin with
+    the name of a judge (``named``).
     """
     rows = sheet.frame[["aspect", "verdict"]].astype(str).itertuples(index=False) if sheet else ()
-    told = [f"{aspect}: {verdict}." if aspect else f"{verdict}." for aspect, verdict in rows]
+    of: dict[str, list[str]] = {}
+    for aspect, verdict in rows:
+        of.setdefault(verdict, []).extend([aspect] if aspect else [])
+    told = [
+        f"{', '.join(aspects)}: {verdict}." if aspects else f"{verdict}." for verdict, aspects in of.items()
+    ]
     return told if named else [line[:1].upper() + line[1:] for line in told]
 
 
@@ -178,7 +186,8 @@ class Command:
         sheets = [_marked(sheet, simulated, names) for sheet in made.sheets if sheet]
         figures = [replace(figure, sheet=_marked(figure.sheet, simulated, {})) for figure in made.figures]
         answer = add_found(folder, self.name, made.found, made.findings) if names and made.found else None
-        made = replace(made, sheets=sheets, figures=figures, answer=answer)
+        first = [*made.say({sheet.name: sheet for sheet in sheets})] if made.say else made.first
+        made = replace(made, sheets=sheets, figures=figures, answer=answer, first=first)
         for path, content in made.files.items():
             write_text(path, content)
         if self.view and (made.code is None or made.findings):

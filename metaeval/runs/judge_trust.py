@@ -24,6 +24,9 @@ _MAY: Mapping[Usable, str] = {
     "unknown": "whether it may {} cannot be told",
 }
 
+_NAMED = 4
+"""Evaluators that a sentence names at most."""
+
 
 class Finding(Facts):
     """A question about a judge, its answer, and what that changes."""
@@ -98,3 +101,10 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     """Return names as a sentence lists them."""
     *most, last = names
     return f"{', '.join(most)} {word} {last}" if most else last
+
+
+def few_of(names: Sequence[str]) -> str:
+    """Name several, and count those beyond a few."""
+    if len(names) <= _NAMED + 1:
+        return listed(names)
+    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} others"

@@ -64,13 +64,24 @@ def cell_sheets(results: Path) -> list[Sheet]:
     return [Sheet("cells", "The ledger", cells, _CELL_COLUMNS, (note,))]
 
 
+def ledger_line(made: Sequence[Reproduced]) -> str:
+    """Say how many cells came out again."""
+    total = sum(len(one.cells) for one in made)
+    equal, explained, other = (sum(one.count(state) for one in made) for state in (EQUAL, EXPLAINED, OPEN))
+    return (
+        f"{equal:,} of {counted(total, 'published cell')} {'is' if total == 1 else 'are'} equal to the "
+        f"digits printed, {explained:,} {'differs' if explained == 1 else 'differ'} for a stated reason, and "
+        f"{other:,} {'is' if other == 1 else 'are'} open."
+    )
+
+
 def ledger_page(made: Sequence[Reproduced], lacking: Sequence[str] = ()) -> str:
     """Return the ledger as a page of Markdown: all studies, and the cells of each."""
     studies, tables, *_ = ledger_sheets(made, lacking)
     again = (
         "`metaeval reproduce NAME --from FOLDER` makes any of them again; [how to add one](how-to/ledger.md)."
     )
-    lines = ["# The ledger", "", *studies.notes, "", again, ""]
+    lines = ["# The ledger", "", ledger_line(made), *studies.notes, "", again, ""]
     lines += _markdown(studies.frame.assign(seconds=studies.frame["seconds"].map("{:.0f}".format)))
     lines += ["", "## What the tables do not print", "", *tables.notes, "", *_markdown(tables.frame)]
     for one in made:
@@ -111,14 +122,7 @@ def ledger_sheets(
         }
         for one in made
     ]
-    total = sum(len(one.cells) for one in made)
-    alike = sum(one.count(EQUAL) for one in made)
-    note = (
-        f"{total:,} published cells made again from the files as released: {alike:,} are equal to the digits "
-        f"printed, {sum(one.count(EXPLAINED) for one in made):,} differ for a reason that was found, and "
-        f"{sum(one.count(OPEN) for one in made):,} differ."
-    )
-    notes = [note]
+    notes = []
     if lacking:
         notes.append(
             f"Not made, since their files or a library are not here: {', '.join(lacking)}. `metaeval data "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ from pydantic import Field
 
 from metaeval.analysis.agreement.chance import Weighing, annotators_beyond_chance
 from metaeval.analysis.agreement.reliability import annotators_sheet
-from metaeval.analysis.ensemble_frontier import Choosing
+from metaeval.analysis.ensemble_frontier import BEST, BEST_SINGLE, Choosing
 from metaeval.analysis.ensemble_sheets import ensemble_sheets
 from metaeval.analysis.ensemble_subsets import Costs, Unit, ensembles
 from metaeval.analysis.generator_estimates import estimates_sheet
@@ -22,6 +22,7 @@ from metaeval.analysis.generator_sheets import best_evaluator, ranking_sheets, t
 from metaeval.analysis.given_column import by_sheet, given_sheet
 from metaeval.analysis.power_sizes import power, power_sheet
 from metaeval.analysis.user_orders import order_sheets
+from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.files import replacing, write_text
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
@@ -32,12 +33,13 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.index import kind_named
-from metaeval.reports.cells import points_of
+from metaeval.reports.cells import points_of, printed_rows
 from metaeval.reports.drawing import PAPER, check_drawing, draw
 from metaeval.reports.sheets import sheet_to_csv
 from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun, open_run, refuse_unrated
 from metaeval.runs.joint import run_names
+from metaeval.runs.judge_trust import few_of
 from metaeval.study.plan import column_of
 
 
@@ -86,7 +88,39 @@ def ensembles_of(run: OpenRun, how: Combining) -> Printed:
         costs=costs_per_text(run.scores, names),
         how=Choosing(resamples=how.resamples, resamples_in_fold=within, seed=how.seed),
     )
-    return Printed(ensemble_sheets(estimates), run.scores.simulation.among(names))
+    people = plural_of(estimates.cluster)
+    return Printed(
+        ensemble_sheets(estimates),
+        run.scores.simulation.among(names),
+        say=lambda by_name: _best_ensemble(by_name, len(estimates.members), people),
+    )
+
+
+def _best_ensemble(sheets: Mapping[str, Sheet], n: int, people: str) -> Iterator[str]:
+    """Say which ensemble agrees best at the first level, and whether a cheaper one is shown to be worse."""
+    frontier, choices = sheets["frontier"], sheets["choices"]
+    rows = pd.DataFrame(printed_rows(frontier)).assign(
+        **{name: frontier.frame[name] for name in ("judges", "best", "cheapest")}
+    )
+    if rows.empty:
+        return
+    level = rows["level"].iloc[0]
+    best, cheapest = (rows[(rows["level"] == level) & rows[one]].iloc[0] for one in ("best", "cheapest"))
+    held_out = {row["rule"]: row["cross_fitted"] for row in printed_rows(choices) if row["level"] == level}
+
+    def who(judges: str) -> str:
+        names = [frontier.names.get(name, name) for name in judges.split(" + ")]
+        return f"the mean of {few_of(names)}" if len(names) > 1 else f"{names[0]} alone"
+
+    told = (
+        f"Of {n:,} ensembles, {who(best['judges'])} agrees best with the truth (Pearson's r × 100 = "
+        f"{best['accuracy']}, {level} level; on held-out {people} {held_out[BEST]}, the best single judge "
+        f"{held_out[BEST_SINGLE]})"
+    )
+    if cheapest["best"]:
+        yield f"{told}, and every cheaper one is shown to be worse."
+    else:
+        yield f"{told}; {who(cheapest['judges'])} is cheaper, and not shown to be worse (p: {cheapest['p']})."
 
 
 def costs_per_text(scores: ScoreTable, names: Sequence[str]) -> Costs | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -248,9 +249,16 @@ class Escalating(Typed):
 
 
 def escalating_sheets(
-    by_aspect: Iterable[Stages], how: Escalating, costs: Costs | None, *notes: str
+    by_aspect: Iterable[Stages],
+    how: Escalating,
+    costs: Costs | None,
+    *notes: str,
+    printed: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[Sheet | None], pd.DataFrame]:
-    """Return the sheets, and the route: key columns, ``aspect`` and ``route``, the name of who decides."""
+    """Return the sheets, and the route: key columns, ``aspect`` and ``route``, the name of who decides.
+
+    ``printed`` has the short names of judges, for sentences.
+    """
     verdicts, of_stage, curve, routes = [], [], [], []
     for stage in by_aspect:
         price = np.array([costs.of_judge[name] for name in stage.judges]) if costs else None
@@ -264,7 +272,7 @@ def escalating_sheets(
         if stage.winners is not None:
             route = route.assign(winner=stage.winners[chosen.route, np.arange(len(route))])
         routes.append(route)
-        verdicts.append({"aspect": stage.aspect, **_verdict(stage, chosen, how.alpha, how.delta)})
+        verdicts.append({"aspect": stage.aspect, **_verdict(stage, chosen, how.alpha, how.delta, printed)})
         of_stage += [{"aspect": stage.aspect, **row} for row in _stages(stage, chosen)]
         for row in _different(chosen.tested) if stage.winners is not None else chosen.tested:
             first = stage.judges[int(row["first"])]
@@ -300,7 +308,9 @@ def _different(tested: Sequence[dict[str, float]]) -> Iterator[dict[str, float]]
             before = (row["first"], row["people"])
 
 
-def _verdict(stage: Stages, chosen: Cascade, alpha: float, delta: float) -> dict[str, Any]:
+def _verdict(
+    stage: Stages, chosen: Cascade, alpha: float, delta: float, printed: Mapping[str, str]
+) -> dict[str, Any]:
     n, judges = len(stage.units), len(stage.judges)
     decided = np.flatnonzero(chosen.route < judges)
     agrees = stage.right[chosen.route[decided], decided] if judges else np.empty(0)
@@ -322,7 +332,7 @@ def _verdict(stage: Stages, chosen: Cascade, alpha: float, delta: float) -> dict
         row["verdict"] = f"people look at all units: {target} is not shown, {why}"
     else:
         parts = [
-            f"{name} decides {np.mean(chosen.route == k):.0%}"
+            f"{printed.get(name, name)} decides {np.mean(chosen.route == k):.0%}"
             for k, name in enumerate(stage.judges)
             if (chosen.route == k).any()
         ]
@@ -381,6 +391,9 @@ def escalation_of(run: RunOrFile, how: Escalating) -> Printed:
         raise MetaevalError("--labels is for a FILE of verdicts; a run has its own truth")
     names = judges_of(run, how.judges, "name who is asked first, second, … with --judge")
     by_aspect = stages(run.scored, names, aspects_in(run.truth, how.aspects), how.within)
-    sheets, frame = escalating_sheets(by_aspect, how, costs_per_text(run.scores, names))
+    sheets, frame = escalating_sheets(
+        by_aspect, how, costs_per_text(run.scores, names), printed=run.record.names
+    )
     route = how.route or run.folder / "route.csv"
-    return Printed(sheets, run.scores.simulation.among(names), {route: frame.to_csv(index=False)})
+    simulated, first = run.scores.simulation.among(names), verdict_lines(sheets[0], named=True)
+    return Printed(sheets, simulated, {route: frame.to_csv(index=False)}, first=first)

@@ -172,6 +172,9 @@ def test_options_reach_the_analysis(typed) -> None:
 
 def test_ensembles_have_the_numbers_of_the_run(typed) -> None:
     found = json.loads(typed(f"ensembles out --level user {FEW}", "--json")[1])
+    (line,) = found["answer"]["lines"]
+    assert line.startswith("Of 3 ensembles, ")
+    assert "; on held-out users " in line
     both = next(s for s in found["sizes"] if s["n_judges"] == 2 and s["aspect"] == "average")
     run = open_run("out")
     frame = me.correlate(run.scores, run.truth, missing={"truth": 3, "score": 0}).frame

@@ -40,6 +40,7 @@ def test_pairwise_prints_its_tables(tiny: Path) -> None:
         pairwise, [str(run), "--resamples", "50", "--format", "md"], catch_exceptions=False
     )
     assert done.exit_code == 0
+    assert done.stdout.startswith("By Pairwise simulated/x")
     assert "## Outcomes of the pairs" in done.stdout
     assert "## Generators, as pairwise judges rank them" in done.stdout
     assert r"none\|such" in done.stdout
@@ -50,7 +51,7 @@ def test_pairwise_prints_its_tables(tiny: Path) -> None:
     assert again.stdout == done.stdout
     given = [str(run), "--resamples", "50", "--flips", "drop", "--json"]
     found = json.loads(CliRunner().invoke(pairwise, given, catch_exceptions=False).stdout)
-    assert set(found) == {"pairs", "ranking"}
+    assert set(found) == {"answer", "pairs", "ranking"}
     assert found["pairs"][0]["pairs"] == 18
 
 

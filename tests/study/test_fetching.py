@@ -172,7 +172,7 @@ def test_what_is_missing_is_said_with_the_command_that_gets_it(
     assert main(["reproduce", "all"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "files or a library are not here: far, odd (pip install 'metaeval[pairs]')." in said
-    assert "1 published cells made again" in said
+    assert "1 of 1 published cell is equal to the digits printed" in said
     shutil.rmtree(studies / "odd")
     assert main(["data", "fetch", "far"]) == 0
     assert main(["reproduce", "all", "--page", str(tmp_path / "ledger.md")]) == 0

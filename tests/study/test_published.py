@@ -67,7 +67,7 @@ def test_a_changed_number_is_found_and_named(
     assert main([*command, "--page", str(page)]) == 1
     said = " ".join(capsys.readouterr().out.split())
     assert "gpt35 0.3421876 0.3421875" in said
-    assert "4 are equal" in said
+    assert said.startswith("4 of 5 published cells are equal")
     assert "| gpt35 | 0.3421876 | 0.3421875 |" in page.read_text(encoding="utf-8")
     changed(studies / "prd" / "published.csv", "0.3421876,7,1,,", "0.3421876,7,1,a slip of the pen,0.3421875")
     assert main(command) == 0
@@ -81,6 +81,7 @@ def test_an_open_cell_ends_json_with_1_too(
     command = ["--json", "reproduce", "prd", "--from", str(real_data), "--results", str(tmp_path / "out")]
     assert main(command) == 1
     said = json.loads(capsys.readouterr().out)
+    assert "and 1 is open" in said["answer"]["lines"][0]
     assert said["ledger"][0]["open"] == 1
     assert [cell["cell"] for cell in said["cells"]] == ["gpt35"]
     assert [row["cells"] for row in said["tables"]] == [5]

@@ -23,6 +23,7 @@ from metaeval.trust.verdicts.accuracies import verdict_families
 from metaeval.trust.verdicts.accuracy import accuracy_sheet, against_others, preferred_by, with_gold
 from metaeval.trust.verdicts.agreement import judges_sheet, systems_sheet
 from metaeval.trust.verdicts.judged import read_file
+from metaeval.trust.verdicts.sentences import accuracy_lines, coherence_lines, ranking_lines
 from metaeval.trust.verdicts.strengths import pairwise_sheets
 
 
@@ -65,7 +66,7 @@ def coherence_of(path: Annotated[Path, "FILE|RUN"], how: Cohering) -> Printed:
     sheet = coherence_sheet(axioms, resamples=how.resamples, seed=how.seed)
     if verdicts is not None:
         sheet = with_unread(sheet, verdicts, lambda v: coherence(orders_of(v), resamples=1), "estimate")
-    return Printed([sheet], simulated)
+    return Printed([sheet], simulated, say=lambda by_name: coherence_lines(by_name[sheet.name]))
 
 
 class PairsOptions(Typed):
@@ -103,7 +104,8 @@ def pairwise_of(path: Annotated[Path, "RUN|FILE"], how: PairsOptions) -> Printed
         for name in wanted
     }
     draws = {"resamples": how.resamples, "seed": how.seed}
-    return Printed(pairwise_sheets(verdicts, flips=rules, graphs=how.graphs, **draws), simulated)
+    sheets = pairwise_sheets(verdicts, flips=rules, graphs=how.graphs, **draws)
+    return Printed(sheets, simulated, say=lambda by_name: ranking_lines(by_name["ranking"]))
 
 
 class AccuracyOptions(Typed):
@@ -147,7 +149,11 @@ def accuracy_of(path: Annotated[Path, "FILE|RUN"], how: AccuracyOptions) -> Prin
     sheets.append(systems_sheet(known, how.orders))
     sheets += verdict_families(known, how.orders, how.families)
     several = len(known["evaluator"].unique()) > 1
-    return Printed([*sheets, judges_sheet(known, how.orders, **draws)] if several else sheets, simulated)
+    return Printed(
+        [*sheets, judges_sheet(known, how.orders, **draws)] if several else sheets,
+        simulated,
+        say=lambda by_name: accuracy_lines(by_name["accuracy"], by_name.get("judges"), how.orders),
+    )
 
 
 def _labelled(verdicts: pd.DataFrame, scores: ScoreTable | None) -> tuple[pd.DataFrame, Simulation]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.engine.sentences import made_from
-from metaeval.engine.sheet import Column, Sheet, columns
+from metaeval.engine.sheet import Column, Sheet, columns, decimals_of, value_text
 from metaeval.kinds.exposure.off_policy.evaluation import Evaluation, PolicyValue
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
@@ -106,6 +106,39 @@ def values_sheet(scored: ExposureScored, frame: pd.DataFrame, *, force: bool = F
     )
     title, simulated = f"Off-policy value of {', '.join(policies)}", scored.scores.simulation.among(())
     return Sheet("off_policy", title, frame, shown, tuple(notes), simulated, principal=True)
+
+
+_TRUSTED = ("dr", "sndr", "snips", "ips", "switch-dr", "dros", "direct")
+"""Estimators in the order in which a sentence takes one."""
+
+
+def values_lines(frame: pd.DataFrame) -> Iterator[str]:
+    """Say what each policy would have earned, by one estimator, or why it cannot be told.
+
+    It is shown to be above or below the log's mean if the interval of their ratio leaves out 1.
+    """
+    for policy, rows in frame.groupby("policy", sort=False):
+        plain = rows[rows[["clip", "trim"]].isna().all(axis=1) & (rows["estimator"] != "naive")]
+        known = plain[~plain["refused"] & plain["value"].notna()].set_index("estimator")
+        if known.empty:
+            why = "; ".join(dict.fromkeys(filter(None, plain["reason"]))) or "no estimator has a value"
+            yield f"What {policy} would have earned cannot be told: {why}."
+            continue
+        row = known.loc[next(name for name in _TRUSTED if name in known.index)]
+        ends = row["value"], row["ci_low"], row["ci_high"]
+        value, low, high = (value_text(v, "number", decimals_of("number", *ends)) for v in ends)
+        interval = "" if np.isnan(row["ci_low"]) else f" [{low}, {high}]"
+        shown = (
+            "shown to be above"
+            if row["relative_low"] > 1
+            else "shown to be below"
+            if row["relative_high"] < 1
+            else "not shown to differ from"
+        )
+        yield (
+            f"{policy} would have had a mean outcome of {value}{interval} by {row.name}, "
+            f"{value_text(row['relative'], 'number')} times the log's, and is {shown} it."
+        )
 
 
 def intervals_notes(frame: pd.DataFrame, study: ExposureStudy) -> Iterator[str]:
