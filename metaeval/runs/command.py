@@ -234,8 +234,9 @@ def command(
 def _by_names(how: Typed, names: Mapping[str, str]) -> Typed:
     """Return options with the names of evaluators for the short ones that are printed."""
     of = {short: name for name, short in names.items()}
-    fields = {"judges", "evaluators"} & type(how).model_fields.keys()
-    return how.model_copy(update={f: tuple(of.get(one, one) for one in getattr(how, f)) for f in fields})
+    given = {f: getattr(how, f, None) for f in ("judges", "evaluators")}
+    named = {f: tuple(of.get(one, one) for one in those) for f, those in given.items() if those is not None}
+    return how.model_copy(update=named)
 
 
 def _marked(sheet: Sheet, simulated: Simulation, names: Mapping[str, str]) -> Sheet:
