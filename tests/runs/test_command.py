@@ -16,7 +16,7 @@ from metaeval.cli.frame import command_of, options_of
 from metaeval.cli.index import COMMANDS, SENTENCES
 from metaeval.cli.trust import disagreements, gate, improve
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.runs.command import Names, Printed, Resamples, Typed, command
+from metaeval.runs.command import Names, Printed, Resamples, Typed, _by_names, command
 
 UNREAL = Simulation(False, ("a", "b"))
 
@@ -59,6 +59,19 @@ def test_python_hears_what_is_not_allowed(tmp_path: Path) -> None:
         some_of(tmp_path, resamples=0)
     with pytest.raises(MetaevalError, match="resample is 0: Extra inputs are not permitted"):
         some_of(tmp_path, resample=0)
+
+
+class Two(Typed):
+    """Options of a command that is about two evaluators."""
+
+    evaluators: Annotated[tuple[str, str] | None, "A B"] = None
+
+
+def test_evaluators_may_be_given_by_their_short_names_or_not_at_all() -> None:
+    names = {"Judge('simulated/one')": "one"}
+    assert _by_names(Two(evaluators=("one", "BLEU")), names) == Two(evaluators=(*names, "BLEU"))
+    assert _by_names(Two(), names) == Two()
+    assert _by_names(Some(names=("one",)), names) == Some(names=("one",))
 
 
 def test_the_model_makes_the_options() -> None:
