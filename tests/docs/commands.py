@@ -30,7 +30,7 @@ NOT_RUN = {
     "metaeval data import mind": "the released files are not in the project",
     "metaeval data import playlists": "the released files are not in the project",
     "metaeval memory data/ml-1m": "it is made of those files, and asks a model",
-    "metaeval data import table yelp_academic": "the released files are not in the project",
+    "metaeval data import table yelp_academic_dataset_review.json": "they are not in the project",
     "metaeval data import obd": "the released files are not in the project",
     "metaeval init VariErrNLI_train.json": "the released files are not in the project",
     "metaeval init Paraphrase_train.json": "the released files are not in the project",

@@ -57,7 +57,7 @@ def misunderstood(command: str) -> str:
     """Return what the command line says against a command of the text, which need not say all of it."""
     try:
         parse(command.replace("…", "").split()[1:])
-    except (click.MissingParameter, click.exceptions.NoArgsIsHelpError):
+    except (click.MissingParameter, click.exceptions.NoArgsIsHelpError, click.exceptions.Exit):
         return ""
     except click.ClickException as error:
         return error.format_message()
