@@ -247,7 +247,7 @@ _FARTHEST = 300  # powers of ten, positive and negative, that a float can hold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draws:
+class MeanDraws:
     """Means of generators and their bootstrap replicates, rounded so that equal means tie."""
 
     mean: Floats
@@ -281,7 +281,7 @@ class GeneratorDesign:
         n = len(data.labels[system])
         return cls(generator, n, data.has_users, clusters, options.resampler(clusters.n))
 
-    def draws(self, values: Floats, entering: Sequence[Bools]) -> Draws:
+    def draws(self, values: Floats, entering: Sequence[Bools]) -> MeanDraws:
         """Compute means and replicates from the units that enter; the mean over aspects is put first.
 
         Values are finite, shape (aspects, U); ``entering`` has a mask of shape (U,) per aspect.
@@ -311,7 +311,7 @@ class GeneratorDesign:
         shape = (self.clusters.n, self.n_generators)
         cells = self.clusters.of_unit * self.n_generators + self.generator
         counts = np.stack([np.bincount(cells[u], minlength=math.prod(shape)).reshape(shape) for u in used])
-        return Draws(mean, replicates, counts.sum(axis=1), (counts > 0).sum(axis=1))
+        return MeanDraws(mean, replicates, counts.sum(axis=1), (counts > 0).sum(axis=1))
 
 
 def p_better(replicates: Floats) -> Floats:

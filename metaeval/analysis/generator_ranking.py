@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metaeval.analysis.generator_estimates import Draws, GeneratorDesign, p_better
+from metaeval.analysis.generator_estimates import GeneratorDesign, MeanDraws, p_better
 from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.progress import progress
@@ -62,7 +62,7 @@ class RankAgreement(NamedTuple):
 
 
 def agreement_of(
-    truth: Draws, score: Draws, p_truth: Floats, p_score: Floats, options: Bootstrap
+    truth: MeanDraws, score: MeanDraws, p_truth: Floats, p_score: Floats, options: Bootstrap
 ) -> list[RankAgreement]:
     """Compare the means by one evaluator with those by the ratings, aspect by aspect.
 
@@ -97,7 +97,7 @@ def agreement_of(
     return found
 
 
-def _noisy(truth: Draws, score: Draws, aspect: int, there: Ints) -> NoisyMeans:
+def _noisy(truth: MeanDraws, score: MeanDraws, aspect: int, there: Ints) -> NoisyMeans:
     """Return the means of scores and of ratings, with errors from the resamples."""
     replicates = np.stack([d.replicates[aspect, there] for d in (score, truth)])
     known = replicates[:, :, ~np.isnan(replicates).any(axis=(0, 1))]
@@ -244,7 +244,7 @@ def rank_generators(
     )
 
 
-def _ranking(draws: Draws, confidence: float, alpha: float) -> Ranking:
+def _ranking(draws: MeanDraws, confidence: float, alpha: float) -> Ranking:
     few = 0.0 * freedom(draws.n_clusters)
     low, high = (end + few for end in percentile_interval(draws.replicates, confidence))
     p = np.stack([_p_better(m, r) for m, r in zip(draws.mean, draws.replicates, strict=True)])

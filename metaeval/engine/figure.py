@@ -100,7 +100,7 @@ _CAPTION = {"orient": "bottom", "anchor": "start", "fontSize": 11, "fontWeight":
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Panels:
     """A chart, drawn once for each value of a column, below each other."""
 
     chart: Any
@@ -140,7 +140,7 @@ class Figure:
 
     sheet: Sheet
     """Name, title, every digit, notes."""
-    chart: alt.TopLevelMixin | Rows
+    chart: alt.TopLevelMixin | Panels
     """The chart, of `metaeval.engine.charts.ROWS`."""
     choices: Mapping[str, str] = field(default_factory=dict)
     """Column of the frame → value that is shown first. One value at a time is shown."""

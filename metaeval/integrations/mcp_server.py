@@ -105,7 +105,7 @@ def words_of(options: Mapping[str, click.Parameter], given: Mapping[str, Any]) -
 
 
 @dataclass(frozen=True)
-class Within:
+class Root:
     """A folder, outside of which nothing is read or written."""
 
     root: Path
@@ -215,7 +215,7 @@ class Tools:
     """The commands, within a folder and a budget."""
 
     commands: Mapping[str, click.Command]
-    within: Within
+    within: Root
     max_usd: float
     session: str
     """The name under which all runs share the budget."""
@@ -223,7 +223,7 @@ class Tools:
     @classmethod
     def here(cls, commands: Mapping[str, click.Command], max_usd: float) -> Tools:
         """Return the tools of a new session in this folder."""
-        return cls(commands, Within(Path.cwd().resolve()), max_usd, f"mcp-{secrets.token_hex(6)}")
+        return cls(commands, Root(Path.cwd().resolve()), max_usd, f"mcp-{secrets.token_hex(6)}")
 
     async def call(self, name: str, given: Mapping[str, Any]) -> Done:
         """Run a command, unless it would leave the folder or the budget; `MetaevalError` says so."""

@@ -18,7 +18,7 @@ from metaeval.base.simulation import MARK
 from metaeval.base.spec import short_names
 from metaeval.data.labels import SIDES, LabelTable
 from metaeval.engine.alignment.prepared import Matched
-from metaeval.engine.figure import Rows
+from metaeval.engine.figure import Panels
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.measures import Measure, MeasuredCells
 from metaeval.engine.ranking import PeopleLine, RankedCell, Results
@@ -259,7 +259,7 @@ class KindTable:
             simulated=reduce(or_, (sheet.simulated for sheet in sheets)),
         )
         figure = self.chart(sheet, first)
-        return None if figure is None else replace(figure, chart=Rows(figure.chart, DATASET), finding=None)
+        return None if figure is None else replace(figure, chart=Panels(figure.chart, DATASET), finding=None)
 
     def figure(self, scored: Scored[Any], first: Mapping[str, str]) -> Figure | None:
         """Return its figure; None if it has none, or no row."""

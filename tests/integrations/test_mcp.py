@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from metaeval.base.errors import MetaevalError
 from metaeval.cli import cli
-from metaeval.integrations.mcp_server import TOOLS, Within, options_of, schema_of, words_of
+from metaeval.integrations.mcp_server import TOOLS, Root, options_of, schema_of, words_of
 from tests.conftest import ROOT
 
 pytest.importorskip("mcp")
@@ -179,7 +179,7 @@ def test_no_value_is_taken_for_an_option(text: str) -> None:
 def test_any_text_is_inside_or_refused(tmp_path: Path, text: str) -> None:
     (tmp_path.resolve() / "in").mkdir()
     (tmp_path / "in" / "out.xlsx").symlink_to(tmp_path / "elsewhere")
-    within = Within((tmp_path / "in").resolve())
+    within = Root((tmp_path / "in").resolve())
     if text.startswith("xxx"):
         within.check(text)
     else:

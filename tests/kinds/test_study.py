@@ -53,7 +53,7 @@ def test_the_studies_that_ship_can_be_read_in_any_folder(
 @pytest.mark.parametrize(
     ("keys", "line", "says"),
     [
-        ({"kind": "cake"}, 3, "kind: 'cake' is not allowed (allowed: explanations, relevance, slates,"),
+        ({"kind": "cake"}, 3, "kind: 'cake' is not allowed (allowed: explanations, people, relevance,"),
         (
             {"levels": "[dataset, usr]"},
             3,

@@ -56,7 +56,7 @@ _COMBINED: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 }
 
 
-class Combined(Strict):
+class CombinedColumns(Strict):
     """Several columns of numbers as one; empty where one of them is."""
 
     columns: Names
@@ -71,7 +71,7 @@ class Preparation(Strict):
     below: bool = False
     parts: dict[Name, Name] = Field(default_factory=dict)
     join: dict[Name, Names] = Field(default_factory=dict)
-    combine: dict[Name, Combined] = Field(default_factory=dict)
+    combine: dict[Name, CombinedColumns] = Field(default_factory=dict)
     missing: list[str] = Field(default_factory=list)
     explode: Names = Field(default_factory=list)
     where: dict[Name, Words] = Field(default_factory=dict)
