@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from urllib.parse import urlsplit
 
 import click
@@ -56,7 +57,7 @@ def test_links_lead_somewhere() -> None:
 def misunderstood(command: str) -> str:
     """Return what the command line says against a command of the text, which need not say all of it."""
     try:
-        parse(command.replace("…", "").split()[1:])
+        parse(shlex.split(command.replace("…", ""))[1:])
     except (click.MissingParameter, click.exceptions.NoArgsIsHelpError, click.exceptions.Exit):
         return ""
     except click.ClickException as error:
