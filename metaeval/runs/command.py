@@ -234,9 +234,14 @@ def command(
 def _by_names(how: Typed, names: Mapping[str, str]) -> Typed:
     """Return options with the names of evaluators for the short ones that are printed."""
     of = {short: name for name, short in names.items()}
-    given = {f: getattr(how, f, None) for f in ("judges", "evaluators")}
-    named = {f: tuple(of.get(one, one) for one in those) for f, those in given.items() if those is not None}
-    return how.model_copy(update=named)
+    given = {f: getattr(how, f, None) for f in ("judge", "judges", "evaluator", "evaluators")}
+    return how.model_copy(
+        update={
+            f: of.get(it, it) if isinstance(it, str) else tuple(of.get(one, one) for one in it)
+            for f, it in given.items()
+            if it is not None
+        }
+    )
 
 
 def _marked(sheet: Sheet, simulated: Simulation, names: Mapping[str, str]) -> Sheet:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -85,15 +86,22 @@ _ALL_PAIRS = 10  # groups up to which every difference is shown; of more, those 
 
 
 def correcting_sheets(
-    cases: Iterable[Correcting], *notes: str, alpha: float, seed: int
+    cases: Iterable[Correcting],
+    *notes: str,
+    alpha: float,
+    seed: int,
+    printed: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Sheet | None]:
-    """Return the sheets ``correct``, ``correct-groups``, ``correct-differences`` and ``correct-ways``."""
+    """Return the sheets ``correct``, ``correct-groups``, ``correct-differences`` and ``correct-ways``.
+
+    ``printed`` has the short names of judges, for sentences.
+    """
     answers, groups, differences, ways = [], [], [], []
     name = cluster = ""
     for each in cases:
         kept = each.judged(seed)
         name, cluster = each.noun, each.cluster
-        answers.append(_answer(kept, alpha))
+        answers.append(_answer(kept, alpha, printed))
         if len(kept.groups) > 1:
             by_group, pairs = _by_group(kept, alpha)
             groups += by_group
@@ -140,7 +148,7 @@ def _chosen(kept: Correcting, contrasts: Floats, *, whole: bool = False) -> Comb
     return sample.labels_alone(contrasts) if kept.refused else sample.powered(contrasts)
 
 
-def _answer(kept: Correcting, alpha: float) -> dict[str, Any]:
+def _answer(kept: Correcting, alpha: float, printed: Mapping[str, str]) -> dict[str, Any]:
     one, whole = np.ones((1, 1)), kept.everything
     [estimate] = _ends(_chosen(kept, one, whole=True), alpha)
     [labels] = _ends(whole.labels_alone(one), alpha, "labels")
@@ -152,7 +160,8 @@ def _answer(kept: Correcting, alpha: float) -> dict[str, Any]:
     elif kept.refused:
         verdict = f"refused: {kept.why}; labels alone say {value}"
     else:
-        verdict = f"people would have given {whom}{value}; {kept.judges[0]} gives {judge:.2f}"
+        name = printed.get(kept.judges[0], kept.judges[0])
+        verdict = f"people would have given {whom}{value}; {name} gives {judge:.2f}"
     return {
         "aspect": kept.aspect,
         "verdict": verdict,
@@ -289,7 +298,7 @@ def correction_of(run: RunOrFile, how: CorrectingOptions) -> Printed:
         if how.least is not None:
             raise MetaevalError("--at-least is for ratings; of verdicts on pairs, win rates are corrected")
         of_file = judged_pairs(run, how.judges, how.aspects, how.labels)
-        return _printed([sample_of_pairs(pairs) for pairs in of_file], how, REAL, _WIN_RATES)
+        return _printed([sample_of_pairs(pairs) for pairs in of_file], how, REAL, {}, _WIN_RATES)
     values = kind_named(run.record.study.kind).values_by_cluster(run.scored)
     if values is not None:
         cases = list(samples_by_cluster(values, run.record.truth.spec, how.judges))
@@ -298,13 +307,20 @@ def correction_of(run: RunOrFile, how: CorrectingOptions) -> Printed:
         given = run.truth if how.labels is None else read_labels(run, how.labels)
         aspects = aspects_in(run.scores.frame, how.aspects)
         cases = list(samples(run.scored, names, aspects, given, least=how.least))
-    return _printed(cases, how, run.scores.simulation.among([name for each in cases for name in each.judges]))
+    simulated = run.scores.simulation.among([name for each in cases for name in each.judges])
+    return _printed(cases, how, simulated, run.record.names)
 
 
-def _printed(cases: list[Correcting], how: CorrectingOptions, simulated: Simulation, *notes: str) -> Printed:
+def _printed(
+    cases: list[Correcting],
+    how: CorrectingOptions,
+    simulated: Simulation,
+    names: Mapping[str, str],
+    *notes: str,
+) -> Printed:
     if how.labelled is not None:
         cases = [withholding(each, how.labelled, how.seed) for each in cases]
-    sheets = correcting_sheets(cases, *notes, alpha=how.alpha, seed=how.seed)
+    sheets = correcting_sheets(cases, *notes, alpha=how.alpha, seed=how.seed, printed=names)
     return Printed(sheets, simulated, first=verdict_lines(sheets[0]))
 
 

@@ -65,11 +65,14 @@ class Two(Typed):
     """Options of a command that is about two evaluators."""
 
     evaluators: Annotated[tuple[str, str] | None, "A B"] = None
+    judge: Annotated[str | None, "NAME"] = None
 
 
 def test_evaluators_may_be_given_by_their_short_names_or_not_at_all() -> None:
     names = {"Judge('simulated/one')": "one"}
-    assert _by_names(Two(evaluators=("one", "BLEU")), names) == Two(evaluators=(*names, "BLEU"))
+    (long,) = names
+    given = Two(evaluators=("one", "BLEU"), judge="one")
+    assert _by_names(given, names) == Two(evaluators=(long, "BLEU"), judge=long)
     assert _by_names(Two(), names) == Two()
     assert _by_names(Some(names=("one",)), names) == Some(names=("one",))
 
