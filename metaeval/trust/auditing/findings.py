@@ -227,13 +227,15 @@ def like_people(at: Looking) -> Found:
         return
     agree, more = made["people-agree"], at.more("replace")
     nothing, mixed = bool((agree["alpha_low"] <= 0).any()), bool((agree["alpha_high"] < 0).any())
+    open_uses: list[str] = [*USES] if mixed else ["gate", "replace"]
+    unknown: Usable | None = "unknown" if nothing else None
     people = finding(
         "Do people agree among themselves?",
         _span("α", agree, "alpha"),
         each(zip(agree["aspect"], agree["verdict"], strict=True)),
         more,
         reason=f"people {CONTRADICT if mixed else NOT_SHOWN}" * nothing,
-        **dict.fromkeys(USES if mixed else ("gate", "replace"), "unknown" if nothing else None),
+        **dict.fromkeys(open_uses, unknown),
     )
     for name, own in made["replace"].groupby("evaluator", sort=False):
         usable = every(_REPLACES[r][0] for r in own["replaces"])
