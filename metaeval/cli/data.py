@@ -46,7 +46,7 @@ def data() -> None:
 
 @data.command("fetch")
 @click.argument("name")
-@option("--out", "Folder to write.  [default: that of `reproduce`; of recexp, data/recexp]", PATH)
+@option("--out", "Folder to write.  [default: that of ``reproduce``; of recexp, data/recexp]", PATH)
 @force
 @talk
 def fetch(name: str, *, out: Path | None, force: bool) -> None:

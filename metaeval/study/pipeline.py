@@ -77,7 +77,7 @@ def run(
         Recorded scores that would take more than half of the available memory stay in their file, as with
         ``"duckdb"``, and ``"memory"`` reads them whole (`metaeval.correlate`).
     max_usd, study_id
-        The budget, and who shares it, in place of the study's own (`judging`).
+        The budget, and who shares it, in place of the study's own (``judging``).
 
     Raises
     ------
