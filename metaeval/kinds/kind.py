@@ -473,22 +473,22 @@ class StudyKind(ABC):
         ``first`` has values of the board's dimensions to show first, where a figure offers a choice.
         `MetaevalError` is raised if there is no figure of a name.
         """
+        wanted = self._charted(names)
+        return [figure for table in wanted if (figure := table.figure(scored, first or {}))]
+
+    def _charted(self, names: Sequence[str]) -> list[KindTable]:
         charted = [table for table in self.tables if table.chart]
         for name in names if charted else ():
             one_of(name, [table.name for table in charted], "there is no figure", "there are")
-        wanted = (table for table in charted if not names or table.name in names)
-        return [figure for table in wanted if (figure := table.figure(scored, first or {}))]
+        return [table for table in charted if not names or table.name in names]
 
     def figures_of_several(
         self, runs: Mapping[str, Scored[Any]], names: Sequence[str], first: Mapping[str, str]
     ) -> Sequence[Figure]:
         """Return the figures of several data sets, by name; see `figures`."""
-        charted = [table for table in self.tables if table.chart]
-        if not charted:
+        if not any(table.chart for table in self.tables):
             raise MetaevalError(f"figures of several runs are not drawn of kind {self.name!r}; give one RUN")
-        for name in names:
-            one_of(name, [table.name for table in charted], "there is no figure", "there are")
-        wanted = (table for table in charted if not names or table.name in names)
+        wanted = self._charted(names)
         return [figure for table in wanted if (figure := table.figure_of_several(runs, first))]
 
     def words(self, scored: Any) -> Mapping[str, str]:  # noqa: ANN401 - the `scored` of the kind
