@@ -172,7 +172,7 @@ def test_no_value_is_taken_for_an_option(text: str) -> None:
     command = commands()["unit"]
     words = words_of(options_of(command, "unit"), {"run": text, "key": [text], "n": 3, "json": True})
     context = command.make_context("unit", words, resilient_parsing=False)
-    assert (str(context.params["run"]), context.params["keys"], context.params["n"]) == (text, (text,), 3)
+    assert (context.params["run"], context.params["keys"], context.params["n"]) == (Path(text), (text,), 3)
 
 
 @pytest.mark.parametrize("text", ["a\0b", "/" * 5_000, "~root/x", "x" * 5_000, "a/../../b", "out.xlsx#1"])
