@@ -24,10 +24,11 @@ from metaeval.kinds.exposure.pairs import pairs_of_study
 from metaeval.kinds.exposure.recommenders.transport import check
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.kind import KindTable, Ordering, Scored, StudyKind
+from metaeval.kinds.kind import Ordering, Scored, StudyKind
 from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.registry import ShortNames, variants_of
 from metaeval.kinds.study import unknown_word
+from metaeval.kinds.table import KindTable
 
 _JUDGE = "MatchedPairs"
 

@@ -13,7 +13,7 @@ from metaeval.base.records import FIRST, SECOND
 from metaeval.data.labels import VERDICTS
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.sheet import Sheet
-from metaeval.kinds.kind import KindTable, Ordering, Scored, StudyKind
+from metaeval.kinds.kind import Ordering, Scored, StudyKind
 from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.sampling import UNORDERED, UTILITIES
@@ -29,6 +29,7 @@ from metaeval.kinds.slates.data.slate_set import (
 )
 from metaeval.kinds.slates.measures import DuelCells, SlatesScored, SlatesStudy, measured, verdict_rows
 from metaeval.kinds.study import unknown_word
+from metaeval.kinds.table import KindTable
 
 
 def _slates(data: SlateSet, side: str) -> Iterator[str]:

@@ -27,8 +27,9 @@ from metaeval.kinds.explanations.people.tables import (
     SAME,
     reference_of,
 )
-from metaeval.kinds.kind import KindTable, Scored, StudyKind
+from metaeval.kinds.kind import Scored, StudyKind
 from metaeval.kinds.study import Study, distinct, unknown_word
+from metaeval.kinds.table import KindTable
 
 if TYPE_CHECKING:
     from metaeval.base.records import DataOfKind
