@@ -281,6 +281,8 @@ class StudyKind(ABC):
 
     def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return sheets beside those of the ``tables``: what every kind can say of ratings."""
+        if not self.rated:
+            return []
         from metaeval.kinds.details import details
 
         study = scored.study
@@ -326,7 +328,9 @@ class StudyKind(ABC):
 
     def _charted(self, names: Sequence[str]) -> list[KindTable]:
         charted = [table for table in self.tables if table.chart]
-        for name in names if charted else ():
+        if names and not charted:
+            raise MetaevalError(f"a study of `kind: {self.name}` has no figures")
+        for name in names:
             one_of(name, [table.name for table in charted], "there is no figure", "there are")
         return [table for table in charted if not names or table.name in names]
 
