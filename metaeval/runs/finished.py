@@ -44,7 +44,7 @@ from metaeval.runs.folder import (
 from metaeval.runs.record import Record
 
 if TYPE_CHECKING:
-    from metaeval.kinds.kind import KindTable
+    from metaeval.kinds.table import KindTable
 
 _COLUMNS = (
     Column("name", "run"),
