@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from metaeval.base.records import Scale
 from metaeval.llm.replies.fields import (
     ANY_NAME,
     EVIDENCE,
@@ -28,9 +29,6 @@ from metaeval.llm.replies.fields import (
     rises,
     value_of,
 )
-
-if TYPE_CHECKING:
-    from metaeval.base.records import Scale
 
 FINAL, NAMED, OUTER = range(3)
 MARKED, LAST, LABELLED, ALONE, BEGINS = range(5)
@@ -56,8 +54,8 @@ _BULLET = re.compile(r"\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
 _BETWEEN = "|"  # the reason of a rationale and its evidence, in a line
 
 Statement: TypeAlias = tuple[str, Given | None, int]  # a field, its value (None: not clear), the form
-Scales: TypeAlias = "Mapping[str, Scale]"  # of each field
-Matches: TypeAlias = "Sequence[re.Match[str]]"  # of numbers
+Scales: TypeAlias = Mapping[str, Scale]  # of each field
+Matches: TypeAlias = Sequence[re.Match[str]]  # of numbers
 
 
 def stated(text: str, fields: Sequence[Field], names: Names) -> dict[str, list[Given | None]]:
@@ -98,7 +96,7 @@ def _numbers(text: str, scales: Scales, names: Names) -> Iterator[Statement]:
     own = _QUOTED_LINE.sub("", text) if ">" in text else text
     own = _QUOTED.sub(r"\1\2", own if own.isascii() else own.translate(_STRAIGHT))
     text = own if any(map(str.isalnum, own)) else text
-    for ends, whole in dict.fromkeys(map(range_of, scales.values())):
+    for ends, whole in map(range_of, dict.fromkeys(scales.values())):
         text = whole.sub("", text) if ends.search(text) else text
     lines = text.split("\n")
     seen: list[tuple[int, re.Match[str]]] = []
@@ -160,9 +158,8 @@ def _outer(
 ) -> Iterator[Statement]:
     """Yield the number that begins a reply, and the one that is its last sentence."""
     (i, first), (j, last) = seen[0], seen[-1]
-    of_list = _ITEM.match(lines[i]) and any(map(_ITEM.match, lines[i + 1 :]))
     begins = _BEGINS.fullmatch(lines[i][: first.start()]) and not "".join(lines[:i]).strip()
-    if begins and not of_list:
+    if begins and not (_ITEM.match(lines[i]) and any(map(_ITEM.match, lines[i + 1 :]))):  # else a list
         beside = any(_meant(match, scale) for k, match in seen[1:] if k == i)
         yield (field, None if beside else value_of(first, scale), OUTER)
     after = "\n".join([lines[j][last.end() :], *lines[j + 1 :]])

@@ -162,8 +162,8 @@ def _read(text: str, fields: Sequence[Field], form: str) -> dict[str, Given | No
     names = names_of(fields)
     answers, rest = find_answers(text, fields, names)
     above, _, last = rest.strip().rpartition("\n")
-    has_value = any(isinstance(field, Choice) for field in fields) or any(map(str.isdigit, last))
-    if (above or answers) and has_value and _TAKES_BACK.match(last):
+    taken_back = (above or answers) and _TAKES_BACK.match(last)
+    if taken_back and (any(isinstance(f, Choice) for f in fields) or any(map(str.isdigit, last))):
         raise UnreadError(f"the reply takes its values back: {last[:100]}")
     if answers and form != "text":
         return {name: v if all(a[name] == v for a in answers) else None for name, v in answers[0].items()}
