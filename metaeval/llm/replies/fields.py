@@ -20,6 +20,8 @@ THINGS = (
     r"|response|review|story|summary|system|text)"
 )
 _SIDE = re.compile(rf"^(?:the )?{THINGS} #?")  # Assistant A, Summary #1
+_BULLET = re.compile(r"\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
+_BETWEEN = "|"  # the reason of a rationale and its evidence, in a line
 _AROUND = "\"'“”‘’「」()[]*_`. !。"
 
 
@@ -118,6 +120,20 @@ class Text:
             {"type": "array", "items": object_schema({REASON: text, EVIDENCE: text})} if self.many else text
         )
 
+    def given(self, value: object) -> str | None:
+        """Return what a value gives, a line for each piece of evidence; None if it cannot be used."""
+        if isinstance(value, str) and self.many:
+            lines = (_BULLET.sub("", line, count=1) for line in value.split("\n") if line.strip())
+            pieces: list[object] = [line.rpartition(_BETWEEN)[2] for line in lines]
+        elif self.many:
+            listed = value if isinstance(value, list) else [] if value is None else [value]
+            pieces = [of.get(EVIDENCE) if isinstance(of, dict) else of for of in listed]
+        else:
+            pieces = [] if value is None or value == "" else [value]
+        texts = [" ".join(of.split()) if self.many else of.strip() for of in pieces if isinstance(of, str)]
+        usable = len(texts) == len(pieces) and all(texts) and (texts or not self.required)
+        return "\n".join(texts) if usable else None
+
     def texts(self, value: Given) -> list[str]:
         """Return the texts that a value holds."""
         return str(value).split("\n") if self.many else [str(value)]
@@ -141,7 +157,6 @@ ANY_NAME = (
     r"(?:(?:score|rating|grade|star|answer|response|result)s?|评分|打分|得分|分数|bewertung|punktzahl|puntuación"
     r"|calificación|valutazione|punteggio|ציון|דירוג|التقييم|الدرجة)"
 )
-# What a text that is judged is called.
 LEAD = r"[\s>#•·*|_`\"'(\[-]*"  # before a name or a value at the beginning of a line
 _LEFT = 100  # characters before a number that may name it, and of a heading
 

@@ -15,7 +15,6 @@ from typing import TypeAlias
 from metaeval.base.records import Scale
 from metaeval.llm.replies.fields import (
     ANY_NAME,
-    EVIDENCE,
     LEAD,
     NUMBER,
     Choice,
@@ -50,8 +49,6 @@ _FIRST = re.compile(r"(.{1,60}?)[*_`\"')\]]*(?:[:.!]|\s[-–—])(?=\s)")
 _LIST = re.compile(
     rf"(?i)(?:(?:\w+ )?(?:{ANY_NAME}|summary|总结)[\s:*]*)?\[?([0-9./-]+(?:[,;|\s]+[0-9./-]+)+)\]?\.?"
 )
-_BULLET = re.compile(r"\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
-_BETWEEN = "|"  # the reason of a rationale and its evidence, in a line
 
 Statement: TypeAlias = tuple[str, Given | None, int]  # a field, its value (None: not clear), the form
 Scales: TypeAlias = Mapping[str, Scale]  # of each field
@@ -182,23 +179,8 @@ def _without_texts(text: str, names: Names, texts: Mapping[str, Text]) -> tuple[
             within = []
             said.append((field, within))
         within.append(line[match.end() :] if match and within is not kept else line)
-    found: list[Statement] = [(f, text_value("\n".join(lines), texts[f]), NAMED) for f, lines in said]
+    found: list[Statement] = [(f, texts[f].given("\n".join(lines)), NAMED) for f, lines in said]
     return "\n".join(kept), found
-
-
-def text_value(value: object, field: Text) -> str | None:
-    """Return the value of a text, a line for each piece of evidence; None if it cannot be used."""
-    if isinstance(value, str) and field.many:
-        lines = (_BULLET.sub("", line, count=1) for line in value.split("\n") if line.strip())
-        pieces: list[object] = [line.rpartition(_BETWEEN)[2] for line in lines]
-    elif field.many:
-        listed = value if isinstance(value, list) else [] if value is None else [value]
-        pieces = [of.get(EVIDENCE) if isinstance(of, dict) else of for of in listed]
-    else:
-        pieces = [] if value is None or value == "" else [value]
-    texts = [" ".join(of.split()) if field.many else of.strip() for of in pieces if isinstance(of, str)]
-    usable = len(texts) == len(pieces) and all(texts) and (texts or not field.required)
-    return "\n".join(texts) if usable else None
 
 
 def _choices(text: str, field: Choice, *, alone: bool) -> Iterator[Statement]:

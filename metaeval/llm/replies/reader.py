@@ -207,21 +207,15 @@ _ENDS = re.compile(
 
 def answer_in(text: str) -> str | None:
     """Return what comes after the reasoning, or None if the reasoning never ends."""
-    answer = _parted(text)[1]
+    answer = parted(text)[1]
     if answer is None:
         return None
     last = _ENDS.search(answer, max(0, len(answer) - 200))
     return answer[: last.start()] if last else answer
 
 
-def parted(text: str) -> tuple[str, str]:
-    """Return the reasoning in a reply, without its marks, and the rest of it as it is."""
-    thought, rest = _parted(text)
-    return thought.strip(), text if rest == text else (rest or "").strip()
-
-
-def _parted(text: str) -> tuple[str, str | None]:
-    """Return the reasoning, and what comes after it; None for that if the reasoning never ends.
+def parted(text: str) -> tuple[str, str | None]:
+    """Return the reasoning in a reply, without its marks, and the rest; None if the reasoning never ends.
 
     Some servers drop the mark that begins the reasoning: without one, all before its end is reasoning.
     """
