@@ -94,8 +94,7 @@ def write_study(folder: Path, address: str, digest: str) -> None:
         encoding="utf-8",
     )
     (folder / "published.csv").write_text(
-        "table,cell,file,row,column,value,digits\n"
-        "1,OpenAI,known.csv,name=openai,count(),1,0\n",
+        "table,cell,file,row,column,value,digits\n1,OpenAI,known.csv,name=openai,count(),1,0\n",
         encoding="utf-8",
     )
 
