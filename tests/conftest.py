@@ -17,6 +17,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from metaeval.cli import main
+from tests.drawn import drawn_run
 from tests.examples import examples
 from tests.llm.postgres import Postgres, programs
 from tests.tiny import write_tiny
@@ -96,6 +97,12 @@ def demo_of(once: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[
 def demo(demo_of: Callable[[str], Path]) -> Path:
     """A folder in which ``metaeval demo`` was run."""
     return demo_of("explanations")
+
+
+@pytest.fixture(scope="session")
+def drawn(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """A small run that has something for every figure."""
+    return once("drawn", drawn_run) / "out"
 
 
 @pytest.fixture(scope="module")
