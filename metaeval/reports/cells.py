@@ -17,7 +17,7 @@ Measure: TypeAlias = "Callable[[str], float]"
 """What returns how wide a text is."""
 Escape: TypeAlias = "Callable[[str], str]"
 
-_BREAKS = re.compile(r"(?<=[\s,/(])")
+_BREAKS = re.compile(r"(?<=[\s,/])|(?<=\S\()")
 _WORDS = re.compile(r"(?<=\s)")
 _NUMERIC = re.compile(r"([\d.,/ %-]*\d[\d.,/ %-]*)?")
 _NARROWEST = 16  # digits that a column of names keeps
@@ -148,7 +148,7 @@ def is_numeric(column: Sequence[str]) -> bool:
 
 
 def wrapped(text: str, width: float, measure: Measure, *, words: bool = False) -> list[str]:
-    """Return the lines of a text, each at most ``width`` wide; names break behind commas, slashes and ( too.
+    """Return the lines of a text, each at most ``width`` wide; names break behind commas, slashes and their ( too.
 
     A piece that is too long for a line is broken where the line ends; ``words`` are broken only then.
     """
