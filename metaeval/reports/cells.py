@@ -148,7 +148,7 @@ def is_numeric(column: Sequence[str]) -> bool:
 
 
 def wrapped(text: str, width: float, measure: Measure, *, words: bool = False) -> list[str]:
-    """Return the lines of a text, each at most ``width`` wide; names break behind commas, slashes and their ( too.
+    """Return the lines of a text, each at most ``width`` wide; names break behind commas, slashes and ( too.
 
     A piece that is too long for a line is broken where the line ends; ``words`` are broken only then.
     """

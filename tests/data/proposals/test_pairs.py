@@ -42,7 +42,12 @@ def _proposed(rows: dict[str, list[object]]) -> Proposal:
     [
         (ARENA, ["first", "first", "tie", "tie"], None, "judge"),  # sides in the order of their names
         (ANSWERS, ["second", "second", "first"], ["first", "second", "tie"], "gpt4"),
-        (NOBODY_NAMED, ["second", "second", "first"], None, "gpt4"),  # not the judge of a table that names none
+        (
+            NOBODY_NAMED,
+            ["second", "second", "first"],
+            None,
+            "gpt4",
+        ),  # not `judge`
     ],
 )
 def test_the_map_that_is_printed_reads_the_table(rows, winners, gold, judge, tmp_path: Path) -> None:
