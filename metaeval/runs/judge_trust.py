@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from pydantic import Field
 
+from metaeval.base.counts import listed
 from metaeval.runs.record import Facts
 
 Use: TypeAlias = Literal["gate", "leaderboard", "replace", "labels"]
@@ -23,9 +24,6 @@ _MAY: Mapping[Usable, str] = {
     "no": "must not {}",
     "unknown": "whether it may {} cannot be told",
 }
-
-_NAMED = 4
-"""Evaluators that a sentence names at most."""
 
 
 class Finding(Facts):
@@ -95,16 +93,3 @@ class JudgeTrust(Facts):
         if not known:
             return f"run {run} before trusting it"
         return f"{known}{f'; still to be run: {run}' if run else ''}"
-
-
-def listed(names: Sequence[str], word: str = "and") -> str:
-    """Return names as a sentence lists them."""
-    *most, last = names
-    return f"{', '.join(most)} {word} {last}" if most else last
-
-
-def few_of(names: Sequence[str]) -> str:
-    """Name several, and count those beyond a few."""
-    if len(names) <= _NAMED + 1:
-        return listed(names)
-    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} others"
