@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from metaeval.analysis.generator_ranking import GeneratorRankings, Ranking
-from metaeval.base.counts import plural_of
+from metaeval.base.counts import few_of, listed, plural_of
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import AVERAGE, Kind, Scale, ScoreTable
 from metaeval.base.simulation import REAL, Simulation
+from metaeval.base.spec import USERS, EvaluatorSpec
 from metaeval.engine.alignment.prepared import Prepared
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, interval_text
 from metaeval.stats.regression.true_means import NoInterval
 from metaeval.stats.resampling.rank_ranges import range_text
 
@@ -68,7 +69,8 @@ def ranking_sheets(
     ``truth`` is the evaluator spec of the ratings, ``scale`` theirs if it is known.
     """
     averaged = scale.averaged if scale and found.aspects[0] == AVERAGE else []
-    whose = "the users' ratings" if truth == "User()" else truth
+    short = EvaluatorSpec.parse(truth).short
+    whose = "the users' ratings" if short == USERS else short
     shown = simulated.among(c.evaluator for c in found.evaluators)
     return [
         _ratings_sheet(found, data, whose, averaged, simulated.among(())),
@@ -164,7 +166,43 @@ def _ratings_sheet(
             "The data set has no users, so no effects of users are removed and items are resampled.",
         ]
     notes = (*how, *averaged, *_testing(found), *_truth_policy(data, found))
-    return Sheet("ratings", f"Generators by {whose}", frame, tuple(shown), notes, simulated)
+    title = f"Generators by {whose}"
+    said = _first_generators(found, whose)
+    return Sheet("ratings", title, frame, tuple(shown), notes, simulated, finding=lambda _: said)
+
+
+def _first_generators(found: GeneratorRankings, whose: str) -> str:
+    """Say which generator is first, on average and for each aspect, and whether that is shown.
+
+    It is shown if no other has a rank range that begins at 1.
+    """
+    ratings, leads = found.ratings, dict[str, tuple[str, list[str]]]()
+    for a, aspect in enumerate(found.aspects):
+        if not np.isnan(ratings.mean[a]).all():
+            best = int(np.nanargmax(ratings.mean[a]))
+            may_be = (ratings.rank_low[a] == 1) & ~np.isnan(ratings.mean[a])
+            may = [found.generators[i] for i in np.flatnonzero(may_be) if i != best]
+            leads[aspect] = found.generators[best], may
+    if not leads:
+        return ""
+    (first, (best_of_all, may)), *others = leads.items()
+    at = found.aspects.index(first), found.generators.index(best_of_all)
+    mean = interval_text((of[at] for of in (ratings.mean, ratings.low, ratings.high)), "number")
+    shown = f"but no lead over {few_of(may)} is shown" if may else "and is shown to be better than any other"
+    where = "on average over aspects" if first == AVERAGE else f"for {first}"
+    told = (
+        f"By {whose}, of {len(found.generators)} generators, {best_of_all} is first {where} ({mean}), {shown}"
+    )
+    if not others:
+        return f"{told}."
+    by_generator: dict[str, list[str]] = {}
+    for aspect, (best_of_aspect, _) in others:
+        by_generator.setdefault(best_of_aspect, []).append(aspect)
+    clear = [aspect for aspect, (_, may) in others if not may]
+    which = f"those for {listed(clear)} alone are shown" if clear else "none is shown"
+    which = "all are shown" if len(clear) == len(others) else which
+    named = ", ".join(f"{generator} for {listed(of)}" for generator, of in by_generator.items())
+    return f"{told}; by aspect, first are {named}: of these leads {which}."
 
 
 def _evaluators_sheet(found: GeneratorRankings, data: Prepared, whose: str, simulated: Simulation) -> Sheet:

@@ -1,4 +1,4 @@
-"""Counts in sentences (one is one unit, two are units), and of characters."""
+"""Counts and lists in sentences (one is one unit, two are units), and counts of characters."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import regex
+
+_NAMED = 4
+"""Names beyond which a sentence counts the others."""
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:
@@ -24,6 +27,13 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     """Return names as a sentence lists them: ``a, b and c``."""
     *most, last = names
     return f"{', '.join(most)} {word} {last}" if most else last
+
+
+def few_of(names: Sequence[str]) -> str:
+    """Name several, and count those beyond a few."""
+    if len(names) <= _NAMED + 1:
+        return listed(names)
+    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} others"
 
 
 def graphemes(text: str) -> int:

@@ -80,8 +80,8 @@ def prints_sheets(
     ``source`` is a function ``module:name`` that takes all options; the decorated one, if left out. It may
     return a `Printed`, too. With
     ``uncalibrated`` it also says which judges have changed since they were calibrated. It ends with exit code
-    3 if the first sheet has a judge of whose verdicts too many were not read. An ``answered`` one begins with
-    what its runs say, another with what it found of judges.
+    3 if the first sheet has a judge of whose verdicts too many were not read. An ``answered`` one that itself
+    says nothing first begins with what its runs say, another with what it found of judges.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,12 +94,13 @@ def prints_sheets(
             sheets: Sheets = found if isinstance(found, list | tuple) else [found]
             answer = getattr(made, "answer", None)
             first = [*getattr(made, "first", ())]
-            lines = first or (answer.trust(made.found) if answer else [])
-            answers = answer.record if answer else {"lines": first} if first else None
-            if answers:
-                answers = {**answers, "sentences": [*lines, *answers.get("sentences", ())]}
+            told = first or (answer.trust(made.found) if answer else [])
+            lines, answers = told, answer.record if answer else {"lines": first} if first else None
             if answered:
-                lines, answers = _answers(_given())
+                of_run, answers = _answers(_given())
+                lines = told or of_run
+            if answers and told:
+                answers = {**answers, "sentences": [*told, *answers.get("sentences", ())]}
             tell_sheets(sheets, suffix, out, lines=lines, answer=answers)
             if uncalibrated:
                 tell_uncalibrated(*_given())

@@ -17,7 +17,6 @@ from metaeval.cli.messages import begin, is_on, talk, tell, tell_json, tell_lost
 from metaeval.cli.options import PATH, flag, option, run_argument, served, several
 from metaeval.cli.run import plan_text
 from metaeval.cli.sheets import (
-    Sheets,
     format_option,
     prints_sheets,
     sheet_options,
@@ -25,6 +24,7 @@ from metaeval.cli.sheets import (
     written,
 )
 from metaeval.reports.sheets import files, render
+from metaeval.runs.command import Printed
 from metaeval.trust import disagreements as panel
 from metaeval.trust import improvement
 from metaeval.trust.gate.checks import GateResult, gate_sheet
@@ -144,7 +144,7 @@ def disagreements(
     port: int,
     no_browser: bool,
     **options: Any,
-) -> Sheets:
+) -> Printed:
     """Print the tables, or have people label."""
     if label:
         session = panel.session_of_disagreements(
@@ -153,11 +153,12 @@ def disagreements(
         label_units(session, port=port, browser=not no_browser, ready=partial(tell_pages, folder, [rater]))
         tell(session.line())
         click.get_current_context().exit()
-    sheets = panel.disagreements_of(folder, aspects=aspects, **options)
+    made = panel.disagreements_of.made(folder, aspects=aspects, **options)
     if labels is not None:
-        panel.labels_of_disagreements(folder, sheets[0], labels, aspects=aspects, data=data)
+        units, *_ = filter(None, made.sheets)
+        panel.labels_of_disagreements(folder, units, labels, aspects=aspects, data=data)
         tell(str(labels))
-    return sheets
+    return made
 
 
 @click.command(help=improvement.improve.__doc__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -102,6 +102,8 @@ class Sheet:
     """The columns that name evaluators, ``A / B`` of two; all of the command's, if left out."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Evaluator → the name that is printed, if that is another."""
+    finding: Callable[[Sheet], str] | None = None
+    """The sheet, with the names that are printed → what its rows show, as a sentence, or nothing."""
 
     def __post_init__(self) -> None:
         ends = {c.name: c.low for c in self.columns if c.low}
@@ -114,10 +116,20 @@ class Sheet:
         """What is simulated, with the names that are printed: for sentences."""
         return self.simulated.named(self.names)
 
+    @property
+    def said(self) -> str:
+        """What its rows show: said first by a command, and below the title in the report."""
+        return self.finding(self) if self.finding else ""
+
     def without(self, name: str) -> Sheet:
         """Return the sheet without one of its columns."""
         columns = tuple(c for c in self.columns if c.name != name)
         return replace(self, frame=self.frame.drop(columns=name, errors="ignore"), columns=columns)
+
+
+def said_by(sheets: Iterable[Sheet]) -> list[str]:
+    """Return what sheets show, each in a sentence or two."""
+    return [*filter(None, (sheet.said for sheet in sheets))]
 
 
 def table(
@@ -199,6 +211,14 @@ def value_text(value: Any, form: Form, decimals: int | None = None) -> str:  # n
             text = _duration(value)
     # A minus before zero alone says nothing.
     return text.lstrip("-") if form not in TEXT_FORMS and not any(c in "123456789∞" for c in text) else text
+
+
+def interval_text(value_and_ends: Iterable[Any], form: Form) -> str:
+    """Return a value as a table prints it, with both ends of its interval, if it has one."""
+    numbers = [*map(float, value_and_ends)]
+    decimals = decimals_of(form, *numbers)
+    text, *ends = (value_text(number, form, decimals) for number in numbers)
+    return text if math.isnan(numbers[1]) else f"{text} [{', '.join(ends)}]"
 
 
 def decimals_of(form: Form, *values: Any) -> int | None:  # noqa: ANN401 - as `value_text`

@@ -10,8 +10,8 @@ from metaeval.analysis.agreement.measures import measures
 from metaeval.analysis.agreement.people import people
 from metaeval.analysis.agreement.reliability import MadeOf, reliability, variance
 from metaeval.analysis.user_orders import order_sheets
-from metaeval.base.records import USER_RATER, Scale
-from metaeval.base.spec import EvaluatorSpec
+from metaeval.base.records import USER_RATER, Kind, Scale
+from metaeval.base.spec import USERS, EvaluatorSpec
 from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Sheet
@@ -34,12 +34,13 @@ def details(
     `metaeval.kinds.kind.Scored`.
     """
     data, scores, truth = matched.prepared, matched.scores, matched.truth
-    whole = made_of(truth_spec)
+    whole, truth_name = made_of(truth_spec), EvaluatorSpec.parse(truth_spec).short
     sheets = [
         measures(
             data,
             scale=scale,
             seed=bootstrap.seed if bootstrap else 0,
+            people=[name for name, kind in scores.kinds.items() if kind == Kind.ANNOTATOR],
             simulated=scores.simulation,
         ),
         people(
@@ -47,7 +48,7 @@ def details(
             raters,
             matched.policy,
             truth_raters=whole.annotators,
-            truth_name="the user" if truth_spec == "User()" else truth_spec,
+            truth_name="the user" if truth_name == USERS else truth_name,
             bootstrap=bootstrap,
             repeats=repeats,
             simulated=scores.simulation.among(()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol
@@ -92,6 +92,8 @@ class KindTable:
     """The rows that are printed, of those in the file."""
     judged: bool = True
     """Whether its rows are of evaluators, so that it says which of them are simulated."""
+    finding: Callable[[Any, Sheet], str] | None = None
+    """What was scored, and its sheet → what the rows show, as `metaeval.engine.sheet.Sheet.finding`."""
     layout: Callable[[Any, pd.DataFrame], Iterable[Sheet]] | None = None
     """Lays out the rows in place of ``columns`` and ``notes``: as several sheets, for instance."""
 
@@ -171,6 +173,7 @@ class KindTable:
             tuple(printed),
             tuple(filter(None, said)),
             scored.scores.simulation if self.judged else scored.scores.simulation.among(()),
+            finding=self.finding and partial(self.finding, scored),
         )
 
     def check(self, frame: pd.DataFrame) -> None:

@@ -277,6 +277,7 @@ def sheets_payload(view: str, sheets: Sequence[Sheet]) -> list[dict[str, Any]]:
             "view": view,
             "name": sheet.name,
             "title": sheet.title,
+            "finding": sheet.said,
             "notes": list(sheet.notes),
             "simulated": sheet.simulated.loud,
             "columns": [

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from pydantic import Field
 
+from metaeval.base.counts import few_of
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Kind, ScoreTable
 from metaeval.base.spec import USERS, EvaluatorSpec
 from metaeval.engine.board import ESTIMATES, Board, Cell
 from metaeval.engine.sheet import value_text
 from metaeval.runs.folder import ANSWER, SCORES, TRUTH, read_output, read_record, rewrite_output
-from metaeval.runs.judge_trust import Finding, JudgeTrust, few_of
+from metaeval.runs.judge_trust import Finding, JudgeTrust
 from metaeval.runs.record import Facts, Record
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
 

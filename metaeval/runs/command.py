@@ -20,7 +20,7 @@ from metaeval.base.errors import MetaevalError, one_of, shown
 from metaeval.base.files import write_text
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.figure import Figure, figure_payload
-from metaeval.engine.sheet import Sheet
+from metaeval.engine.sheet import Sheet, said_by
 from metaeval.reports.report_model import sheets_payload, with_sheets
 from metaeval.runs.answer import RunAnswer, add_found
 from metaeval.runs.finished import OpenRun, open_run
@@ -108,7 +108,7 @@ class Printed:
     answer: RunAnswer | None = None
     """That of the run, with what was found."""
     first: Sequence[str] = ()
-    """What is said first; of a run that has an answer, its sentences on the judges, if left out."""
+    """What is said first; if left out, the findings of the sheets, or what was ``found``."""
     say: Callable[[Mapping[str, Sheet]], Iterable[str]] | None = None
     """The sheets by name, as they are printed → what is said ``first``."""
     code: int | None = None
@@ -186,7 +186,8 @@ class Command:
         sheets = [_marked(sheet, simulated, names) for sheet in made.sheets if sheet]
         figures = [replace(figure, sheet=_marked(figure.sheet, simulated, {})) for figure in made.figures]
         answer = add_found(folder, self.name, made.found, made.findings) if names and made.found else None
-        first = [*made.say({sheet.name: sheet for sheet in sheets})] if made.say else made.first
+        say = made.say and made.say({sheet.name: sheet for sheet in sheets})
+        first = [*(say or made.first)] or said_by(sheets)
         made = replace(made, sheets=sheets, figures=figures, answer=answer, first=first)
         for path, content in made.files.items():
             write_text(path, content)
@@ -225,7 +226,7 @@ def command(
     calibrated
         Whether the command line says which judges changed since they were calibrated.
     answered
-        Whether the command line says first what the run says.
+        Whether the command line says first what the run says, if the command says nothing first.
     """
     options = {"calibrated": calibrated, "answered": answered}
     return lambda make: Command(make, name, rated=rated, view=view, **options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from pydantic import Field
@@ -24,9 +24,6 @@ _MAY: Mapping[Usable, str] = {
     "no": "must not {}",
     "unknown": "whether it may {} cannot be told",
 }
-
-_NAMED = 4
-"""Evaluators that a sentence names at most."""
 
 
 class Finding(Facts):
@@ -96,10 +93,3 @@ class JudgeTrust(Facts):
         if not known:
             return f"run {run} before trusting it"
         return f"{known}{f'; still to be run: {run}' if run else ''}"
-
-
-def few_of(names: Sequence[str]) -> str:
-    """Name several, and count those beyond a few."""
-    if len(names) <= _NAMED + 1:
-        return listed(names)
-    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} others"

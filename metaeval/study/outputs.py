@@ -20,7 +20,7 @@ from metaeval.base.records import USER_RATER, DataSet, Kind, Scale, ScoreTable, 
 from metaeval.engine.drilldown import GroupColumn, Groups, UnitView
 from metaeval.engine.passes import Loaded
 from metaeval.engine.ranking import Results
-from metaeval.engine.sheet import Sheet
+from metaeval.engine.sheet import Sheet, said_by
 from metaeval.evaluators.grid import Grid, grid_of, unit_positions
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.kind import Scored
@@ -120,7 +120,8 @@ def write_outputs(
     with progress("report"):
         report = _report(todo, scored, results, record, board=board, costs=costs, views=views, answer=answer)
         page = report_page(report.payload(), static=first.to_html())
-    details = notice(record.lost_sentences) + render(sheets, "md") if sheets else ""
+    said = said_by(sheets) or answer.lines[:1]
+    details = notice(record.lost_sentences) + render(sheets, "md", first=said) if sheets else ""
     files: dict[str, pd.DataFrame | str | Loaded] = {
         SCORES: scores.frame if loaded is None else loaded,
         TRUTH: ratings,

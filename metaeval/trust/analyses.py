@@ -22,7 +22,7 @@ from metaeval.analysis.generator_sheets import best_evaluator, ranking_sheets, t
 from metaeval.analysis.given_column import by_sheet, given_sheet
 from metaeval.analysis.power_sizes import power, power_sheet
 from metaeval.analysis.user_orders import order_sheets
-from metaeval.base.counts import plural_of
+from metaeval.base.counts import few_of, plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.files import replacing, write_text
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
@@ -39,7 +39,6 @@ from metaeval.reports.sheets import sheet_to_csv
 from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import OpenRun, open_run, refuse_unrated
 from metaeval.runs.joint import run_names
-from metaeval.runs.judge_trust import few_of
 from metaeval.study.plan import column_of
 
 
@@ -233,7 +232,7 @@ class Detailing(Typed):
     """Data-set folder of the run, for the column.  [default: the study's]"""
 
 
-@command("details")
+@command("details", answered=True)
 def details_of(run: OpenRun, how: Detailing) -> Printed:
     """Print more of the run in RUN: measures, agreement of people, reliability, variance components.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,11 +11,13 @@ import pandas as pd
 from pydantic import Field
 
 from metaeval.analysis.agreement.measures import on_scale
+from metaeval.base.counts import few_of, plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
-from metaeval.base.records import FIRST, SECOND, TIE
+from metaeval.base.records import AVERAGE, FIRST, SECOND, TIE
+from metaeval.base.spec import printed_name
 from metaeval.data.labels import LabelTable
-from metaeval.engine.sheet import Sheet
+from metaeval.engine.sheet import Sheet, interval_text, value_text
 from metaeval.evaluators.verdicts import pair_keys
 from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Aspects, Judges, Names, Place, Printed, Resamples, Seed, Typed, command
@@ -65,11 +67,40 @@ def disagreements_of(run: OpenRun, how: PanelOptions) -> Printed:
     data = run.prepared(levels=how.levels or None, coefficients=[COEFFICIENT], evaluators=members)
     gains = [g for g in panel_gains(data, fitting) if not how.aspects or g.aspect in how.aspects]
     sheets = [
-        disagreements_sheet(units, members, how.n, called=run.nouns),
-        agreement_sheet(units, members),
+        disagreements_sheet(units, members, how.n, called={**run.nouns, **run.record.names}),
+        agreement_sheet(units, [run.record.names.get(name, name) for name in members]),
         gain_sheet(gains, fitting, run.nouns[run.cluster], between=data.between),
     ]
-    return Printed(sheets, run.scores.simulation.among(members))
+    people = plural_of(run.nouns[run.cluster])
+    return Printed(
+        sheets, run.scores.simulation.among(members), say=lambda by_name: _splits(by_name, members, people)
+    )
+
+
+def _splits(sheets: Mapping[str, Sheet], members: Sequence[str], people: str) -> Iterator[str]:
+    """Say on how many units the members of a panel differ, where most, and whether their mean gains by it."""
+    panel, gain = sheets["panel"], sheets["gain"].frame
+    frame, names = panel.frame, [printed_name(name, panel.names) for name in members]
+    n, several = int(frame["n_units"].sum()), len(frame) > 1
+    differ = round(float((frame["n_units"] * (1 - frame["unanimous"])).sum()))
+    most = frame.nsmallest(1, "unanimous").iloc[0]
+    what, verb = "scores" if several else "units", "differ" if len(names) == 2 else "do not all say the same"
+    where = (
+        f", most often for {most['aspect']} ({value_text(1 - most['unanimous'], 'share')})" if several else ""
+    )
+    share = value_text(differ / n, "share")
+    yield f"{few_of(names)} {verb} on {differ:,} of {n:,} {what} ({share}){where}."
+    averaged = gain[gain["aspect"] == AVERAGE]
+    if gain.empty:
+        return
+    mean = (averaged if len(averaged) else gain).iloc[0]
+    value, low, high = mean[["gain", "ci_low", "ci_high"]].astype(float)
+    known = "is shown to be" if low > 0 or high < 0 else "is not shown to be"
+    best, gained = printed_name(mean["best"], panel.names), interval_text((value, low, high), "hundred")
+    yield (
+        f"Their mean {known} {'worse' if high < 0 else 'better'} than the best of them, {best}: it gains "
+        f"{gained} in Pearson's r × 100 with the truth ({mean['level']} level, on held-out {people})."
+    )
 
 
 def labels_of_disagreements(

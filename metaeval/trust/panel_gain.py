@@ -309,7 +309,8 @@ def disagreements_sheet(
 ) -> Sheet:
     """Return ``disagreements``: the ``n`` units of `split_units` that split the panel most.
 
-    Each unit is listed with the aspect that splits it most. ``called`` maps key columns to nouns.
+    Each unit is listed with the aspect that splits it most. ``called`` maps key
+    columns to nouns, and members to the names that are printed.
     """
     keys = list(units.columns[: units.columns.get_loc("aspect")])
     titles = nouns_of(keys) | dict(called or {})
@@ -322,7 +323,7 @@ def disagreements_sheet(
             *(Column(k, titles[k].capitalize()) for k in keys),
             _ASPECT,
             *_SPLIT,
-            *(Column(f"{SCORE}{name}", name, "number") for name in members),
+            *(Column(f"{SCORE}{name}", titles.get(name, name), "number") for name in members),
         ),
         ("For each unit, the aspect on which the members differ most, with their scores.",),
     )

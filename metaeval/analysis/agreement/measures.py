@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,12 +16,13 @@ from metaeval.base.keys import PAIR, noun
 from metaeval.base.progress import progress
 from metaeval.base.records import Kind, Scale
 from metaeval.base.simulation import REAL, Simulation
+from metaeval.base.spec import printed_name
 from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.correlation import estimates
 from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sentences import if_known
-from metaeval.engine.sheet import Column, Sheet, by_aspect
+from metaeval.engine.sheet import Column, Sheet, by_aspect, value_text
 from metaeval.stats.agreement.raters import (
     centre,
     cohen_kappa,
@@ -44,7 +46,14 @@ _MOST_RATINGS = 12  # means of up to so many whole ratings count as being on the
 _ON_SCALE = ("kappa", "alpha", "concordance", "mae")
 
 
-def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulation = REAL) -> Sheet:
+def measures(
+    data: Prepared,
+    *,
+    scale: Scale,
+    seed: int = 0,
+    people: Collection[str] = (),
+    simulated: Simulation = REAL,
+) -> Sheet:
     """Measure agreement in the order of pairs, in the order of generators, and in the ratings themselves.
 
     There is a row per evaluator, with averages over aspects, which are NaN where the measure of any
@@ -61,7 +70,7 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
 
     The last four compare values, not orders: they are NaN unless all scores and the truth are on the scale,
     or means of a few ratings on it; kappa takes the ratings themselves only. ``seed`` is that of the folds
-    and the resamples.
+    and the resamples, ``people`` are the evaluators that are persons.
     """
     who = data.cluster_name()
     clusters = data.clusters(who)
@@ -111,6 +120,24 @@ def measures(data: Prepared, *, scale: Scale, seed: int = 0, simulated: Simulati
         _columns(found, data),
         tuple(_notes(data, found, of_none, who, scale=scale, n_folds=n_folds, seed=seed)),
         simulated,
+        finding=partial(_most_in_order, people=people),
+    )
+
+
+def _most_in_order(sheet: Sheet, people: Collection[str]) -> str:
+    """Say which evaluator that is no person puts the most pairs of units in the order of the truth."""
+    first = next((column for column in sheet.columns if column.name.startswith("pairs_")), None)
+    rows = sheet.frame[~sheet.frame["evaluator"].isin(people)] if first else sheet.frame[:0]
+    if first is None or rows[first.name].isna().all():
+        return ""
+    best = rows.nlargest(1, first.name).iloc[0]
+    name = printed_name(str(best["evaluator"]), sheet.names)
+    where, share = first.title.removeprefix("Pairs "), value_text(best[first.name], first.form)
+    if len(rows) == 1:
+        return f"{name} puts {share} of the pairs of units {where} in the order of the truth."
+    return (
+        f"Of {len(rows)} tools, {name} puts the most pairs of units in the order of the truth ({share}, "
+        f"{where}); no lead by these further measures is tested."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -16,10 +17,10 @@ from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import prepare
-from metaeval.engine.correlation import correlated
+from metaeval.engine.correlation import COEFFICIENT_NAMES, correlated
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sentences import GENERATOR_INTERVALS
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, interval_text
 from metaeval.stats.coefficients.tables import GroupSums
 
 MOST_IN_PAIRS = 8
@@ -119,14 +120,42 @@ def people(
         )
         + ((_REPEATED,) if again else ()),
         simulated,
+        finding=partial(_reached, truth_name=truth_name, coefficient=policy.coefficients[0]),
     )
+
+
+def _reached(sheet: Sheet, *, truth_name: str, coefficient: str) -> str:
+    """Say how well the best of people agrees with the truth and with others, at the first level."""
+    level = next(column for column in sheet.columns if column.low)
+    rows = sheet.frame[sheet.frame[level.name].notna()]
+    of_truth, again = rows["against"] == truth_name, rows["against"].str.endswith(_AGAIN)
+    with_mean = rows["against"].str.startswith("mean of ")
+    among = {
+        truth_name: of_truth,
+        "each other": with_mean if with_mean.any() else ~of_truth & ~again,
+        THEMSELVES: rows["against"] == THEMSELVES,
+    }
+    told, unsure = [], []
+    for whom, these in among.items():
+        if these.any():
+            best = rows[these].nlargest(1, level.name).iloc[0]
+            ends = interval_text(best[[level.name, level.low, level.high]], level.form)
+            who = f"{best['who']} with {best['against']}" if whom == "each other" else best["who"]
+            told.append(f"{ends} with {whom} ({who})")
+            unsure += [whom] if best[level.low] <= 0 else []
+    if not told:
+        return ""
+    said = f"{COEFFICIENT_NAMES[coefficient]} × 100 = {' and '.join(told)}"
+    not_shown = f": that they agree with {listed(unsure)} is not shown" if unsure else ""
+    return f"At {level.name} level, people reach, at best, {said}{not_shown}."
 
 
 _REPEATED = (
     "The lines of those who were asked again are people's agreement with themselves: no evaluator can be "
     "expected to agree better with a rating than the one who gave it."
 )
-THEMSELVES = "themselves, asked again"
+_AGAIN = ", asked again"
+THEMSELVES = f"themselves{_AGAIN}"
 """Against what the line of all raters who were asked twice stands."""
 
 
@@ -144,7 +173,7 @@ def repeated_lines(repeats: pd.DataFrame | None) -> Iterator[Line]:
 
     raters = sorted(repeats["rater"].unique())
     for rater in raters if len(raters) > 1 else ():
-        yield line(rater, f"{rater}, asked again", repeats[repeats["rater"] == rater])
+        yield line(rater, f"{rater}{_AGAIN}", repeats[repeats["rater"] == rater])
     last = by[-2]
     each = repeats[last].astype(str) + "\0" + repeats["rater"].astype(str)
     yield line("all raters" if len(raters) > 1 else raters[0], THEMSELVES, repeats.assign(**{last: each}))

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from metaeval.base.spec import EvaluatorSpec
+from metaeval.base.counts import few_of
+from metaeval.base.spec import EvaluatorSpec, printed_name
 from metaeval.engine.figure import BLUE, Figure, first_choices, largest
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, interval_text
 from metaeval.kinds.relevance.measures import MeasurePair
 from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.relevance.systems.decisions import SYSTEMS
@@ -230,6 +231,26 @@ def _ordered_alike(rows: pd.DataFrame) -> str:
     return f"{evaluator} orders {len(rows)} systems as {truth} does with τ {tau:.2f}: {top}"
 
 
+def _most_as_truth(scored: RelevanceScored, sheet: Sheet) -> str:
+    """Say whose labels order the systems most as the truth's do, by the first measure, and what is shown."""
+    rows, truth = sheet.frame, scored.study.truth
+    measure = rows["measure"].iloc[0]
+    rows = rows[(rows["measure"] == measure) & (rows["evaluator"] != truth) & rows["tau"].notna()]
+    if rows.empty:
+        return ""
+    best = rows.nlargest(1, "tau").iloc[0]
+    others = rows[rows["evaluator"] != best["evaluator"]]
+    alpha = scored.study.tests.alpha if scored.study.tests else 0.05
+    may = [printed_name(str(n), sheet.names) for n in others.loc[~(others["p_best"] <= alpha), "evaluator"]]
+    name, of = printed_name(str(best["evaluator"]), sheet.names), f"{best['n_systems']:.0f} systems"
+    tau = interval_text(best[["tau_corrected", "ci_low", "ci_high"]], "decimal")
+    shown = f"but no lead over {few_of(may)} is shown" if may else "and is shown to be better than any other"
+    as_whom = f"as {EvaluatorSpec.parse(truth).short} does by {measure} (Kendall's τ, corrected = {tau})"
+    if others.empty:
+        return f"{name} orders {of} {as_whom}."
+    return f"Of {len(rows)} evaluators, {name} orders {of} most {as_whom}, {shown}."
+
+
 def _notes(scored: RelevanceScored, frame: pd.DataFrame) -> Iterator[str]:
     yield (
         "τ, corrected: Kendall's τ-b between the means of the systems by an evaluator's labels and by the "
@@ -279,6 +300,7 @@ AGREEMENT = KindTable(
     ),
     of_systems(system_agreement),
     _notes,
+    finding=_most_as_truth,
 )
 VALUES = KindTable(
     "system_values",

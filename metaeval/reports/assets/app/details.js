@@ -26,8 +26,9 @@ function roomOf(rows, c) {
   return longest > 48 ? 'snippet' : longest <= 20 ? 'nowrap' : ''
 }
 
-/** The sentence that says what a table is, and those that say more. */
-function leadOf(notes) {
+/** The sentence that says what a table shows, or else what it is, and those that say more. */
+function leadOf({ finding, notes }) {
+  if (finding) return { lead: finding, rest: notes }
   const [first = '', ...others] = notes
   const [lead, ...more] = first.split(/(?<=[.?!])\s+(?=\p{Lu})/u)
   return { lead, rest: [more.join(' '), ...others] }
@@ -54,7 +55,7 @@ function SheetTable({ study, sheet }) {
   const kept = (r) => (!long || whole || r < MANY_ROWS ? (cut && r >= PRINTED_ROWS ? 'beyond' : '') : 'more')
   const sides = useMemo(() => columns.map(({ form }, c) => (form === 'text' ? `text ${c === named ? '' : roomOf(rows, c)}` : '')), [sheet])
   const order = orderOf(columns, named)
-  const { lead, rest } = useMemo(() => leadOf(sheet.notes), [sheet])
+  const { lead, rest } = useMemo(() => leadOf(sheet), [sheet])
   /** A sentence that the row above has, too, is not said again. */
   const told = (text, c, above) => (text.length > 48 && above?.[c] === text ? 'as above' : text)
   const cell = (text, c) =>
