@@ -5,8 +5,9 @@ from __future__ import annotations
 import fnmatch
 import re
 import shlex
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import pandas as pd
 
@@ -47,24 +48,21 @@ from metaeval.data.proposals.roles import (
 from metaeval.data.tables.columns import NUMBER
 from metaeval.data.tables.maps import KEYS, few
 from metaeval.data.tables.nested import flattened, object_lists
+from metaeval.data.tables.table import Table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+Answer = TypeVar("Answer")
 
-    from metaeval.data.tables.table import Table
 
-    Answer = TypeVar("Answer")
+class Ask(Protocol):
+    """Puts a question."""
 
-    class Ask(Protocol):
-        """Puts a question."""
+    def __call__(
+        self, question: str, default: str, read: Callable[[str], Answer], proposal: str = ""
+    ) -> Answer:
+        """Return what ``read`` makes of an answer; where it raises `DataError`, ask again.
 
-        def __call__(
-            self, question: str, default: str, read: Callable[[str], Answer], proposal: str = ""
-        ) -> Answer:
-            """Return what ``read`` makes of an answer; where it raises `DataError`, ask again.
-
-            A ``default`` may be taken unasked; a ``proposal`` only by whoever sees it.
-            """
+        A ``default`` may be taken unasked; a ``proposal`` only by whoever sees it.
+        """
 
 
 NONE = "none"
