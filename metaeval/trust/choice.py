@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from metaeval.base.counts import counted, plural_of
-from metaeval.base.errors import MetaevalError, nearest
+from metaeval.base.errors import MetaevalError, unknown
 from metaeval.base.records import Kind
 from metaeval.base.simulation import REAL
 from metaeval.data.verdicts.verdict_table import read_verdicts
 from metaeval.engine.ranks import Rank
 from metaeval.engine.sheet import Column, Form, table, value_text
 from metaeval.judging.cost import costs_of
+from metaeval.kinds.registry import fitting
 from metaeval.runs.command import Names, Places, Printed, Seed, Typed, command
 from metaeval.runs.joint import JoinedRuns, join_runs
 from metaeval.stats.coefficients.tables import Floats
@@ -262,12 +262,10 @@ def _among(patterns: Sequence[str], known: Sequence[str], joined: JoinedRuns | N
         }
         kinds = joined.scores.kinds
         return [name for name in known if kinds.get(name) != Kind.BASELINE and name not in in_truth]
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in known):
-            raise MetaevalError(
-                f"no evaluator is called {pattern!r}{nearest(pattern, known)} (there are: {', '.join(known)})"
-            )
-    return [name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns)]
+    named = [fitting(pattern, known) for pattern in patterns]
+    if [] in named:
+        raise MetaevalError(unknown("no evaluator is called", patterns[named.index([])], known, "there are"))
+    return [name for name in known if any(name in of for of in named)]
 
 
 def costs_among(scores: ScoreTable, names: Sequence[str]) -> tuple[Floats, str]:

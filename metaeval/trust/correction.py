@@ -14,7 +14,7 @@ from pydantic import Field
 from metaeval.base.counts import counted, plural_of
 from metaeval.base.errors import MetaevalError
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.engine.sheet import Column, Sheet, table
+from metaeval.engine.sheet import Column, Sheet, columns, table
 from metaeval.kinds.index import kind_named
 from metaeval.runs.command import (
     Aspects,
@@ -45,39 +45,32 @@ from metaeval.trust.correction_samples import (
 from metaeval.trust.verdicts.judged import judged_pairs
 
 _ENDS = ("ci_low", "ci_high")
+_ESTIMATE = Column("estimate", "Estimate", "number", *_ENDS)
+_NUMBERS = (
+    _ESTIMATE,
+    Column("judge", "By the judge", "number"),
+    Column("labels", "Labels alone", "number", "labels_ci_low", "labels_ci_high"),
+    *columns("count", n_labelled="With labels", n_units="Units"),
+)
 _ANSWERS = (
     Column("aspect", "Aspect"),
     Column("verdict", "What would people have said?", keep=True),
-    Column("estimate", "Estimate", "number", *_ENDS),
-    Column("judge", "By the judge", "number"),
-    Column("labels", "Labels alone", "number", "labels_ci_low", "labels_ci_high"),
-    Column("n_labelled", "With labels", "count"),
-    Column("n_units", "Units", "count"),
+    *_NUMBERS,
     Column("refused", "Refused", optional=True),
 )
 _GROUPS = (
-    Column("aspect", "Aspect"),
-    Column("group", "Name"),
-    Column("rank_range", "Rank range"),
-    Column("estimate", "Estimate", "number", *_ENDS),
-    Column("judge", "By the judge", "number"),
-    Column("labels", "Labels alone", "number", "labels_ci_low", "labels_ci_high"),
-    Column("n_labelled", "With labels", "count"),
-    Column("n_units", "Units", "count"),
+    *columns("text", aspect="Aspect", group="Name", rank_range="Rank range"),
+    *_NUMBERS,
     Column("withheld", "All labels", "number", optional=True),
 )
 _DIFFERENCES = (
-    Column("aspect", "Aspect"),
-    Column("first", "First"),
-    Column("second", "Second"),
+    *columns("text", aspect="Aspect", first="First", second="Second"),
     Column("difference", "Difference", "number", *_ENDS),
-    Column("p", "p", "p"),
-    Column("p_holm", "p (Holm)", "p"),
+    *columns("p", p="p", p_holm="p (Holm)"),
 )
 _WAYS = (
-    Column("aspect", "Aspect"),
-    Column("way", "Way"),
-    Column("estimate", "Estimate", "number", *_ENDS),
+    *columns("text", aspect="Aspect", way="Way"),
+    _ESTIMATE,
     Column("width", "Width, to labels alone", "share"),
     Column("chosen", "Chosen"),
 )

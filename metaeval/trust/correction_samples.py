@@ -59,15 +59,13 @@ class Correcting:
         one = replace(self.sample, group=np.zeros_like(self.sample.group), n_groups=1)
         if not self.about:
             return one
-        here = self.sample.group == self.groups.index(self.about)
-        names, of_unit = np.unique(one.clusters.of_unit[here], return_inverse=True)
-        clusters, probability = Clusters(of_unit, len(names)), one.probability
+        here, probability = self.sample.group == self.groups.index(self.about), one.probability
         return LabelledSample(
             one.ratings[here],
             one.scores[:, here],
             one.group[here],
             1,
-            clusters,
+            one.clusters.among(here).take(here),
             None if probability is None else probability[here],
         )
 
@@ -222,12 +220,11 @@ def sample_of_pairs(pairs: JudgedPairs) -> Correcting:
 
     The answer is about the system that the first judge prefers most.
     """
-    at = np.flatnonzero(~np.isnan(pairs.share).any(axis=0))
-    if not len(at):
+    at = np.asarray(~np.isnan(pairs.share).any(axis=0))
+    if not at.any():
         raise MetaevalError(f"no pair has a verdict of {' and '.join(pairs.judges)}")
-    present, of_unit = np.unique(pairs.clusters.of_unit[at], return_inverse=True)
-    clusters = Clusters(of_unit, len(present))
-    one = LabelledSample(pairs.gold[at], pairs.share[:, at], np.zeros(len(at), np.int64), 1, clusters)
-    sample, names = by_side(one, pairs.units.iloc[at][[FIRST, SECOND]].astype(str))
+    clusters, group = pairs.clusters.among(at).take(at), np.zeros(at.sum(), np.int64)
+    one = LabelledSample(pairs.gold[at], pairs.share[:, at], group, 1, clusters)
+    sample, names = by_side(one, pairs.units.loc[at, [FIRST, SECOND]].astype(str))
     best = names[int(np.argmax(np.bincount(sample.group, sample.scores[0]) / np.bincount(sample.group)))]
     return Correcting(pairs.aspect, pairs.judges, sample, names, "system", pairs.cluster, about=best)

@@ -17,7 +17,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Scale, Status
 from metaeval.base.simulation import REAL
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine.sheet import Column, Sheet, table
+from metaeval.engine.sheet import Column, Sheet, columns, table
 from metaeval.runs.command import (
     Aspects,
     Judges,
@@ -199,32 +199,27 @@ def confidence_of(
 
 PERSON = "person"
 """Who decides what no judge is sure enough of."""
+_SHARES = columns("share", people="Left to people", agreement="Agreement of the rest")
 _VERDICTS = (
     Column("aspect", "Aspect"),
     Column("verdict", "Who looks at what", keep=True),
-    Column("people", "Left to people", "share"),
-    Column("agreement", "Agreement of the rest", "share"),
-    Column("n_units", "Units", "count"),
-    Column("n_labelled", "With ratings", "count"),
+    *_SHARES,
+    *columns("count", n_units="Units", n_labelled="With ratings"),
 )
 _STAGES = (
-    Column("aspect", "Aspect"),
-    Column("evaluator", "Evaluator"),
+    *columns("text", aspect="Aspect", evaluator="Evaluator"),
     Column("decides", "Decides", "share"),
     Column("least", "If its confidence is at least", "number"),
     Column("agreement", "Agrees with people", "share"),
     Column("said", "Confidence"),
 )
 _CURVE = (
-    Column("aspect", "Aspect"),
-    Column("first_judge", "From"),
+    *columns("text", aspect="Aspect", first_judge="From"),
     Column("share", "Each decides", "share"),
-    Column("people", "Left to people", "share"),
-    Column("agreement", "Agreement of the rest", "share"),
+    *_SHARES,
     Column("p", "p", "p"),
     Column("cost", "Cost per unit", "number"),
-    Column("n_units", "Units with ratings", "count"),
-    Column("n_clusters", "Clusters", "count"),
+    *columns("count", n_units="Units with ratings", n_clusters="Clusters"),
     Column("held", "Target holds"),
 )
 

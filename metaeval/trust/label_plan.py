@@ -36,7 +36,7 @@ from metaeval.trust.correction import read_labels
 from metaeval.trust.escalation import by_unit, confidence_of
 from metaeval.trust.replacement import ratings_of_people
 from metaeval.trust.verdicts.accuracy import against_gold
-from metaeval.trust.verdicts.judged import JudgedPairs, judged_pairs, read_file
+from metaeval.trust.verdicts.judged import JudgedPairs, judged_pairs, read_file, verdicts_of
 
 if TYPE_CHECKING:
     from metaeval.kinds.kind import Scored
@@ -271,8 +271,7 @@ def labels_of_pairs(path: Path, people: Path | None) -> pd.DataFrame:
     They are the verdicts in the file ``people``, or else the gold preferences of a file of verdicts.
     """
     if people is None:
-        verdicts = read_file(path)
-        known = against_gold(verdicts if "gold" in verdicts else verdicts.assign(gold=""))
+        known = against_gold(verdicts_of(path))
         known = known[known["gold"] != NO_VERDICT]
         known = known.assign(rater="gold", rating=points(known["gold"]) - 0.5)
         return known.drop_duplicates([*pair_keys(known), FIRST, SECOND, "aspect"])

@@ -18,7 +18,7 @@ from metaeval.base.progress import progress
 from metaeval.base.records import AVERAGE, Scale
 from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.sentences import NO_BOOTSTRAP
-from metaeval.engine.sheet import Column, Sheet
+from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.evaluators.ensemble import Ensemble, Majority, Mean, Median
 from metaeval.evaluators.recorded import Recorded
 from metaeval.stats.coefficients.levels import Grouping
@@ -70,7 +70,6 @@ class Fitting:
     """Random splits into folds."""
     cluster: str | None = None
     """As for `Prepared.clusters`; default: the first key."""
-    confidence: float = 0.95
     seed: int = 0
 
 
@@ -110,7 +109,7 @@ def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iter
 
     names, k, panels = data.evaluators, len(data.evaluators), panels_of(data)
     whole = np.ones((clusters.n, 1))
-    resampler = Resampler(clusters.n, how.resamples, how.seed, how.confidence)
+    resampler = Resampler(clusters.n, how.resamples, how.seed)
     weights = np.concatenate([whole, *resampler.weights(), *left_out(clusters.n)], axis=1)
     on_all = agreement(whole)[..., 0]
     best = np.argmax(_known(on_all[:k]), axis=0)
@@ -133,7 +132,7 @@ def _gains(data: Prepared, level: str, clusters: Clusters, how: Fitting) -> Iter
     gains = means[1:] - means[0]
     drawn, without = np.split(gains[..., 1:], [how.resamples], axis=-1)
     # A bootstrap of a fold's few clusters varies too little, so intervals are widened by the jackknife.
-    low, high = interval(gains[..., 0], drawn, without, n_clusters=clusters.n, confidence=how.confidence)
+    low, high = interval(gains[..., 0], drawn, without, n_clusters=clusters.n)
     if data.groupings[level].between:
         # Resampled means are noisier than means, so intervals of their correlation would be wrong.
         low, high = np.full((2, *low.shape), np.nan)
@@ -239,9 +238,7 @@ SCORE = "score @ "
 """Begins the name of the column with a member's scores."""
 _ASPECT = Column("aspect", "Aspect")
 _SPLIT = (
-    Column("split", "Ordinal disagreement", "number"),
-    Column("range", "Range", "number"),
-    Column("sd", "Standard deviation", "number"),
+    *columns("number", split="Ordinal disagreement", range="Range", sd="Standard deviation"),
     Column("off_majority", "Off the majority", "share"),
 )
 
@@ -347,9 +344,7 @@ def gain_sheet(
             _ASPECT,
             Column("panel", "Panel"),
             Column("best", "Best member on all"),
-            Column("in_sample", "Where it was chosen", "hundred"),
-            Column("best_member", "Best member", "hundred"),
-            Column("of_panel", "Panel", "hundred"),
+            *columns("hundred", in_sample="Where it was chosen", best_member="Best member", of_panel="Panel"),
             Column("gain", "Gain", "hundred", "ci_low", "ci_high"),
             Column("same", "Same choice", "share"),
         ),
@@ -357,7 +352,7 @@ def gain_sheet(
             "Pearson's r × 100 with the truth, as the study's policy fills missing scores.",
             f"The best member is chosen without the {people}s on whom it and the panel are evaluated.",
             f"There are {how.folds} folds, split {how.repeats} times.",
-            f"{100 * how.confidence:g} % intervals: {how.resamples:,} resamples of the held-out {people}s.",
+            f"95 % intervals: {how.resamples:,} resamples of the held-out {people}s.",
             "Intervals treat the choices as fixed: if choices vary, a gain is less certain than it seems.",
             "Same choice: how often the chosen member is the best on all.",
             *([NO_BOOTSTRAP] if any(gain.level in between for gain in gains) else []),

@@ -39,6 +39,7 @@ from metaeval.trust.auditing.order import order, worth
 from metaeval.trust.auditing.pairs import of_pairs, verdicts_of_run
 from metaeval.trust.bias.between import PROMPT, REPLICATE, differing_in
 from metaeval.trust.correction_samples import Correcting, samples, samples_by_cluster
+from metaeval.trust.verdicts.judged import evaluators_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,13 +99,13 @@ def audit_of_run(run: OpenRun, how: Auditing, old: OpenRun | None = None) -> Jud
     if is_rated(run.record.study.kind):
         at = Looking(run, names, aspects_in(run.truth, how.aspects), how.resamples, how.seed, lacking)
         found += _of_ratings(at, old)
-        enough = functools.partial(at.more, "plan")
+        enough = {name: at.more("plan", name) for name in names}
     else:
         lacking.append(ONE_RATER)
         more = f"metaeval details {run.folder}"
         found += of_pairs(verdicts_of_run(run), names, more, how.resamples, how.seed)
         found += _by_kind(run, names, more)
-        enough = functools.partial(_same, more)
+        enough = dict.fromkeys(names, more)
     data, record = run.record.data, run.record
     known = run.truth[run.truth["rating"].notna()]
     truth = {*map(str, made_of(record.truth.spec).annotators)}
@@ -117,7 +118,7 @@ def audit_of_run(run: OpenRun, how: Auditing, old: OpenRun | None = None) -> Jud
     )
     costs, board = costs_of(run.scores).set_index("evaluator"), record.named(run.board)
     return JudgeAudit(
-        _trust([*found, *_open(found, names, enough)], {name: board.label(name) for name in names}),
+        _trust([*found, *_open(found, enough)], {name: board.label(name) for name in names}),
         rests,
         [*_unchecked(run, names, costs, old), *lacking],
         [_configuration(run, name, costs) for name in names],
@@ -158,17 +159,12 @@ def _by_labels(at: Looking) -> Found:
         yield from ((name, one) for one in (*labels, *order(systems, labels[-1].uses["labels"], more)))
 
 
-def _open(
-    found: Sequence[tuple[str, Finding]], names: Sequence[str], more: Callable[[str], str]
-) -> list[tuple[str, Finding]]:
-    """Say of each judge how many more labels would settle what is open."""
-    sides = {name: [f for n, f in found if n == name] for name in names}
-    made = {name: findings.sufficiency(own, more(name)) for name, own in sides.items()}
+def _open(found: Sequence[tuple[str, Finding]], enough: Mapping[str, str]) -> list[tuple[str, Finding]]:
+    """Say of each judge how many more labels would settle what is open; ``enough`` has what says more."""
+    made = {
+        name: findings.sufficiency([f for n, f in found if n == name], more) for name, more in enough.items()
+    }
     return [(name, one) for name, one in made.items() if one]
-
-
-def _same(more: str, _judge: str) -> str:
-    return more
 
 
 def _by_kind(run: OpenRun, names: Sequence[str], more: str) -> Found:
@@ -181,20 +177,18 @@ def _by_kind(run: OpenRun, names: Sequence[str], more: str) -> Found:
 def audit_of_file(path: Path, how: Auditing) -> JudgeAudit:
     """Return what is found of the verdicts in a file, which holds gold preferences."""
     verdicts = read_verdicts(path)
-    known = [str(name) for name in verdicts["evaluator"].unique()]
-    names = [one_of(name, known, "there are no verdicts of an evaluator", "there are") for name in how.judges]
-    names = names or known
+    names = evaluators_in(verdicts, how.judges)
     if len(names) > _MOST:
         raise MetaevalError(
             f"there are verdicts of {len(names):,} evaluators; name those that are audited with --judge "
-            f"({', '.join(known)})"
+            f"({', '.join(names)})"
         )
     more = f"metaeval verdicts accuracy {path}"
     found = list(of_pairs(verdicts, names, more, how.resamples, how.seed, systems=True))
     key = pair_keys(verdicts)[0]
     pairs = len(verdicts[[*pair_keys(verdicts), FIRST, SECOND]].drop_duplicates())
     rests = f"Rests on {_counted(verdicts, key, noun(key))} and {counted(pairs, 'pair')}, from {path.name}."
-    found += _open(found, names, functools.partial(_same, more))
+    found += _open(found, dict.fromkeys(names, more))
     return JudgeAudit(_trust(found, dict(zip(names, names, strict=True))), rests, _OF_FILE, [], REAL)
 
 
@@ -294,10 +288,6 @@ def _configuration(run: OpenRun, name: str, costs: pd.DataFrame) -> dict[str, An
     }
 
 
-_RULE = (
-    "A use takes all aspects (--aspect names some). No: one finding speaks against it. Cannot be told: one "
-    "leaves it open, or nothing speaks for it."
-)
 _ANSWERS = {"yes": "yes", "no": "no", "unknown": "cannot be told"}
 _VERDICTS = (
     Column("judge", "Judge"),

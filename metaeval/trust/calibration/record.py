@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 from metaeval.analysis.agreement.labels import Agreement
 from metaeval.base.errors import MetaevalError
-from metaeval.base.files import write_text
 from metaeval.engine.intervals import Bootstrap
 from metaeval.runs.folder import CALIBRATION
 from metaeval.stats.resampling.bootstrap import Estimate
@@ -179,13 +178,8 @@ def gate_clauses(calibration: Calibration) -> dict[str, str]:
     return clauses
 
 
-def write_calibration(calibration: Calibration, path: str | os.PathLike[str]) -> None:
-    """Write a calibration, in full or not at all; the same numbers give the same bytes."""
-    write_text(path, calibration_text(calibration))
-
-
 def calibration_text(calibration: Calibration) -> str:
-    """Return the content of its file."""
+    """Return the content of its file; the same numbers give the same bytes."""
     return json.dumps(calibration, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

@@ -48,7 +48,7 @@ _TITLES = {
     "spearman": "Spearman",
     "kendall": "Kendall",
 }
-_EVALUATOR, _ASPECT = Column("evaluator", "Evaluator"), Column("aspect", "Aspect")
+_HEAD = (Column("evaluator", "Evaluator"), Column("aspect", "Aspect"))
 
 
 class Calibrating(Typed):
@@ -210,7 +210,7 @@ def _confusion_sheet(found: Sequence[Agreement], every: bool) -> Sheet | None:
 def state_sheet(states: Iterable[tuple[str, str]]) -> Sheet:
     """Return whether each evaluator is still the one that was calibrated."""
     frame = pd.DataFrame(list(states), columns=["evaluator", "state"])
-    columns = (_EVALUATOR, Column("state", "Calibration"))
+    columns = (_HEAD[0], Column("state", "Calibration"))
     note = "A calibration is valid for the model, prompt, rubric, settings and parser that it was made with."
     return Sheet("states", "Are the judges still calibrated?", frame, columns, (note,))
 
@@ -238,7 +238,6 @@ CONFIDENCE = "confidence"
 """The column of scores that holds it, in 0 … 1; and the sheet."""
 RELIABILITY = "reliability"
 _ALPHA = 0.05
-_HEAD = (Column("evaluator", "Evaluator"), Column("aspect", "Aspect"))
 
 
 def agreed(scores: Floats, ratings: Floats, scale: Scale, within: float | None) -> Bools | None:

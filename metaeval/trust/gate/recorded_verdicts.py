@@ -11,7 +11,7 @@ import pandas as pd
 
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import FIRST, SECOND
-from metaeval.evaluators.verdicts import NO_VERDICT, pair_keys, points_of
+from metaeval.evaluators.verdicts import NO_VERDICT, Flips, pair_keys, points_of
 from metaeval.trust.gate.baseline import GateScores
 from metaeval.trust.verdicts.accuracy import against_gold
 from metaeval.trust.verdicts.judged import evaluators_in, verdicts_of
@@ -50,7 +50,6 @@ def scores_of_file(
             f"{path} has {len(names)} evaluators: choose one with --evaluator ({', '.join(names)})"
         )
     verdicts = verdicts[verdicts["evaluator"] == names[0]]
-    verdicts = verdicts if "gold" in verdicts else verdicts.assign(gold="")
     keys, sides = pair_keys(verdicts), [FIRST, SECOND]
     compared = against_gold(verdicts, [by] if by and by not in keys else ())
     if generators:
@@ -91,9 +90,15 @@ def _wins(compared: pd.DataFrame, generators: Sequence[str], against: str | None
     ours = one_of(generators[0], known, "the verdicts are not on")
     others = [name for name in known if name != ours]
     theirs = one_of(against or others[0], others, f"no verdict compares {ours} with")
-    sides = compared[[FIRST, SECOND]].astype(str)
-    pairs = compared[sides.isin([ours, theirs]).all(axis=1)]
-    if pairs.empty:
+    found = wins(compared, ours, theirs)
+    if found.empty:
         raise MetaevalError(f"no verdict compares {ours} with {theirs}")
-    won = points_of(pairs)
+    return found
+
+
+def wins(comparisons: pd.DataFrame, ours: str, theirs: str, flips: Flips = "tie") -> pd.DataFrame:
+    """Return the comparisons of two generators, with the points of ``ours`` as ``score``."""
+    sides = comparisons[[FIRST, SECOND]].astype(str)
+    pairs = comparisons[sides.isin([ours, theirs]).all(axis=1)]
+    won = points_of(pairs, flips)
     return pairs.assign(score=np.where(pairs[FIRST].astype(str) == ours, won, 1 - won))

@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast
 
-import numpy as np
 import pandas as pd
 from pydantic import Field
 
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import author_key
 from metaeval.base.records import Kind, Status
-from metaeval.evaluators.verdicts import Flips, comparisons_of, points_of
+from metaeval.evaluators.verdicts import Flips, comparisons_of
 from metaeval.runs.answer import RunAnswer, read_answer
 from metaeval.runs.command import Names, Typed, is_file_of_verdicts
 from metaeval.runs.finished import OpenRun, open_run
@@ -27,7 +26,7 @@ from metaeval.trust.gate.baseline import CALL_DIGITS, Baseline, GateScores, cell
 from metaeval.trust.gate.baseline import write_baseline as write_file
 from metaeval.trust.gate.checks import NOTHING_ASKED, GateResult, gate
 from metaeval.trust.gate.drift import anchor_units, marked
-from metaeval.trust.gate.recorded_verdicts import SAID, scores_of_file
+from metaeval.trust.gate.recorded_verdicts import SAID, scores_of_file, wins
 from metaeval.trust.gate.report import sentence
 from metaeval.trust.gate.rules import Rules, joined, lowered
 
@@ -328,11 +327,7 @@ def _wins(run: OpenRun, frame: pd.DataFrame, name: str, author: str, request: Ga
     theirs = request.against or next(other for other in known if other != ours)
     one_of(theirs, [other for other in known if other != ours], f"{name} has not compared {ours} with")
     flips = cast("Flips", run.scores.signatures[name].get("flips", "tie"))
-    pairs = comparisons_of(verdicts)
-    sides = pairs[["first", "second"]].astype(str)
-    pairs = pairs[sides.isin([ours, theirs]).all(axis=1)]
-    won = points_of(pairs, flips)
-    pairs = pairs.assign(score=np.where(pairs["first"].astype(str) == ours, won, 1 - won))
+    pairs = wins(comparisons_of(verdicts), ours, theirs, flips)
     by = [*(key for key in run.scores.keys if key != author), "aspect"]
     return frame.drop(columns="score").merge(pairs[[*by, "score"]], how="inner", on=by)
 

@@ -42,9 +42,7 @@ def _estimated(rows: pd.DataFrame, right: pd.Series[bool]) -> Estimated:
     return Estimated(each, noun(cluster), len(names), share=True)
 
 
-def verdict_families(
-    known: pd.DataFrame, orders: Orders, families: Sequence[str], confidence: float = 0.95
-) -> list[Sheet]:
+def verdict_families(known: pd.DataFrame, orders: Orders, families: Sequence[str]) -> list[Sheet]:
     """Return the sheets of families of judges: of the accuracy, with the two orders as replies.
 
     Each of ``families`` is ``NAME=PATTERN``; one NAME may have several patterns. `MetaevalError` is raised
@@ -61,10 +59,8 @@ def verdict_families(
         both = orders == "each" and all(twice[member] for member in members)
         left = [[of.statistics[m] for m in members] for of in by_order[::-1]] if both else []
         by = [([estimated.statistics[m] for m in members], estimated.n_clusters)]
-        found.append(Family.of(name, members, by, confidence, left))
-    return family_sheets(
-        found, "accuracy", "share", cluster=estimated.cluster, confidence=confidence, simulated=REAL
-    )
+        found.append(Family.of(name, members, by, left_out=left))
+    return family_sheets(found, "accuracy", "share", cluster=estimated.cluster, simulated=REAL)
 
 
 def members_of(families: Sequence[str], names: Sequence[str]) -> Mapping[str, list[str]]:

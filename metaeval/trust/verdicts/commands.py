@@ -10,7 +10,7 @@ import pandas as pd
 
 from metaeval.analysis.verdict_axioms import ASYMMETRY
 from metaeval.analysis.verdict_coherence import coherence, coherence_sheet, orders_of
-from metaeval.base.errors import MetaevalError, one_of
+from metaeval.base.errors import MetaevalError
 from metaeval.base.records import ScoreTable
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.data.verdicts.verdict_table import WinnerOf, import_verdicts, kept_columns
@@ -22,7 +22,7 @@ from metaeval.study.unread import with_unread
 from metaeval.trust.verdicts.accuracies import verdict_families
 from metaeval.trust.verdicts.accuracy import accuracy_sheet, against_others, preferred_by, with_gold
 from metaeval.trust.verdicts.agreement import judges_sheet, systems_sheet
-from metaeval.trust.verdicts.judged import read_file
+from metaeval.trust.verdicts.judged import evaluators_in, read_file
 from metaeval.trust.verdicts.sentences import accuracy_lines, coherence_lines, ranking_lines
 from metaeval.trust.verdicts.strengths import pairwise_sheets
 
@@ -93,10 +93,7 @@ def pairwise_of(path: Annotated[Path, "RUN|FILE"], how: PairsOptions) -> Printed
     Bradley and Terry's model, Elo and win rate, with intervals.
     """
     verdicts, scores = _recorded(path)
-    known = [str(e) for e in verdicts["evaluator"].unique()]
-    for name in how.evaluators:
-        one_of(name, known, "there are no verdicts of an evaluator", "there are")
-    wanted = [name for name in known if name in (how.evaluators or known)]
+    wanted = evaluators_in(verdicts, how.evaluators)
     verdicts, simulated = _labelled(verdicts[verdicts["evaluator"].isin(wanted)], scores)
     rules = {
         simulated.label(name): how.flips

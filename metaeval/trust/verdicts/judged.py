@@ -69,9 +69,11 @@ def read_file(path: Path) -> pd.DataFrame:
 
 
 def verdicts_of(path: Path, people: Path | None = None) -> pd.DataFrame:
-    """Read a file of verdicts; what ``people`` prefer by a file of theirs stands in for its ``gold``."""
+    """Read a file of verdicts, with ``gold``: its own, or what ``people`` prefer by a file of theirs."""
     verdicts = read_file(path)
-    return verdicts if people is None else preferred_by(read_file(people), verdicts)
+    if people is not None:
+        return preferred_by(read_file(people), verdicts)
+    return verdicts if "gold" in verdicts else verdicts.assign(gold="")
 
 
 def evaluators_in(verdicts: pd.DataFrame, wanted: Sequence[str]) -> list[str]:
@@ -91,7 +93,7 @@ def judged_pairs(
     """
     verdicts = verdicts_of(path, people)
     names = evaluators_in(verdicts, judges)
-    compared = against_gold(verdicts) if "gold" in verdicts else against_gold(verdicts.assign(gold=""))
+    compared = against_gold(verdicts)
     known = [str(aspect) for aspect in compared["aspect"].unique()]
     if aspects and known == [""]:
         raise MetaevalError("the verdicts name no aspects; leave --aspect out")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from metaeval.base.errors import MetaevalError
-from metaeval.trust.calibration.record import identity, judge_notes, write_calibration
+from metaeval.trust.calibration.record import calibration_text, identity, judge_notes
 
 SIGNATURE = {"model": "openai/a", "prompt": {"name": "multi-aspect", "sha256": "1" * 64}, "parser": "1"}
 
@@ -18,7 +18,9 @@ def run(tmp_path: Path) -> Path:
     verdicts = {"clear": "usable as a gate", "fitting": "tighten the rubric"}
     aspects = {aspect: {"verdict": verdict} for aspect, verdict in verdicts.items()}
     entry = {"identity": identity(SIGNATURE), "aspects": aspects}
-    write_calibration({"calibration": 1, "evaluators": {"judge": entry}}, tmp_path / "calibration.json")
+    (tmp_path / "calibration.json").write_text(
+        calibration_text({"calibration": 1, "evaluators": {"judge": entry}}), encoding="utf-8"
+    )
     return tmp_path
 
 

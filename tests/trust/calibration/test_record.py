@@ -15,13 +15,13 @@ from metaeval.kinds.registry import build
 from metaeval.stats.resampling.bootstrap import NOTHING, Estimate
 from metaeval.trust.calibration.record import (
     Bands,
+    calibration_text,
     changes,
     identity,
     is_calibrated,
     make_calibration,
     read_calibration,
     state_of,
-    write_calibration,
 )
 
 MODEL = "Judge('simulated/one')"
@@ -66,7 +66,7 @@ def calibration(data, found=None, **signatures):
 
 def test_it_comes_back_from_its_file_byte_by_byte(data, tmp_path) -> None:
     made = calibration(data)
-    write_calibration(made, tmp_path / "calibration.json")
+    (tmp_path / "calibration.json").write_text(calibration_text(made), encoding="utf-8")
     for path in (tmp_path, tmp_path / "calibration.json"):
         found = read_calibration(path)
         assert found == made
@@ -77,7 +77,7 @@ def test_it_comes_back_from_its_file_byte_by_byte(data, tmp_path) -> None:
     assert kept["confusion"] == [[8, 2], [3, 7]]
     assert kept["strata"]["short"]["verdict"] == "not measuring it, or too few labels to tell"
     first = (tmp_path / "calibration.json").read_bytes()
-    write_calibration(calibration(data), tmp_path / "calibration.json")
+    (tmp_path / "calibration.json").write_text(calibration_text(calibration(data)), encoding="utf-8")
     assert (tmp_path / "calibration.json").read_bytes() == first
 
 

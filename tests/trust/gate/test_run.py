@@ -12,7 +12,7 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.evaluators.verdicts import comparisons_of, points
 from metaeval.kinds.explanations.data.loading import save
-from metaeval.trust.calibration.record import write_calibration
+from metaeval.trust.calibration.record import calibration_text
 from metaeval.trust.gate.baseline import read_baseline
 from metaeval.trust.gate.run import GateRequest, baseline_of_run, gate_run
 from tests.study.runs import QUICK
@@ -70,7 +70,9 @@ def test_a_calibration_takes_the_warning_away(runs: tuple[Path, Path], tmp_path:
     written, _ = baseline_of_run(runs[0], asked, tmp_path / "main.json")
     identity = read_baseline(written[0]).scored.identity
     entry = {"identity": identity, "aspects": {"clear": {"verdict": "usable as a gate"}}}
-    write_calibration({"calibration": 1, "evaluators": {"judge": entry}}, tmp_path / "c.json")
+    (tmp_path / "c.json").write_text(
+        calibration_text({"calibration": 1, "evaluators": {"judge": entry}}), encoding="utf-8"
+    )
     vouched = GateRequest(least={"clear": 1.1}, calibration=tmp_path / "c.json")
     assert gate_run(runs[0], vouched).notes == ()
 
