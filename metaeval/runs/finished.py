@@ -24,8 +24,9 @@ from metaeval.engine.ranking import ranking
 from metaeval.engine.sheet import NOTHING, Column, Sheet
 from metaeval.judging.cost import calls_in, costs_of, with_attempts
 from metaeval.kinds.index import kind_named
-from metaeval.kinds.kind import KindTable, Scored
+from metaeval.kinds.kind import Scored
 from metaeval.kinds.reading import make_study
+from metaeval.kinds.table import KindTable
 from metaeval.llm.store.replies import Store
 from metaeval.runs.folder import (
     COSTS,
