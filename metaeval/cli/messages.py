@@ -27,13 +27,8 @@ def talk(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _note(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    note(context, str(parameter.name), value)
-
-
-def note(context: click.Context, name: str, value: bool) -> None:
-    """Keep that ``quiet`` or ``json`` was asked for."""
     if value:
-        context.ensure_object(dict)[name] = True
+        context.ensure_object(dict)[str(parameter.name)] = True
 
 
 def is_on(name: str) -> bool:

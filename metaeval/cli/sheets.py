@@ -21,7 +21,6 @@ from metaeval.cli.messages import (
     end_unread,
     is_on,
     json_text,
-    note,
     talk,
     tell,
     tell_json,
@@ -60,7 +59,8 @@ def _fit(context: click.Context, parameter: click.Parameter, wide: bool) -> None
 
 
 def _format(context: click.Context, parameter: click.Parameter, suffix: str) -> str:
-    note(context, "json", suffix == "json")
+    if suffix == "json":
+        context.ensure_object(dict)["json"] = True
     return "tex" if suffix == _LATEX else suffix
 
 

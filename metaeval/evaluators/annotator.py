@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from metaeval.base.errors import DataError, MissingExtraError, SpecError, nearest
+from metaeval.base.errors import DataError, SpecError, nearest, needed
 from metaeval.base.records import USER_RATER, DataSet, Kind
 from metaeval.evaluators.base import BaseEvaluator, text
 from metaeval.evaluators.ensemble import Ensemble
@@ -103,10 +103,7 @@ class Crowd(Ensemble):
     def check(self, data: DataSet, aspects: Sequence[str]) -> None:
         """Raise `MissingExtraError` without crowd-kit."""
         del data, aspects
-        try:
-            import crowdkit.aggregation  # noqa: F401
-        except ImportError:
-            raise MissingExtraError(type(self).__name__, "crowd") from None
+        needed("crowdkit.aggregation", type(self).__name__, "crowd")
 
     def middle(self, values: FloatArray, *, words: bool) -> FloatArray:
         """Return the likeliest label of each column; `DataError` if a value is no whole number."""

@@ -48,7 +48,7 @@ class Grid:
         """
         shape = (len(scores), aspects)
         if codes is None:
-            codes = _plain_codes(scores)
+            codes = plain_codes(scores)
         return cls(np.broadcast_to(scores[:, None], shape), np.broadcast_to(codes[:, None], shape))
 
 
@@ -114,7 +114,7 @@ def unit_positions(frame: pd.DataFrame, data: DataSet) -> IntArray:
 
 def _codes(frame: pd.DataFrame, scores: FloatArray, what: str) -> CodeArray:
     if "status" not in frame:
-        return _plain_codes(scores)
+        return plain_codes(scores)
     codes = pd.Index([s.value for s in STATUSES]).get_indexer(pd.Index(_plain(frame["status"])))
     if (codes < 0).any():
         wrong = frame["status"].iloc[int(np.flatnonzero(codes < 0)[0])]
@@ -122,7 +122,8 @@ def _codes(frame: pd.DataFrame, scores: FloatArray, what: str) -> CodeArray:
     return codes.astype(np.int8)
 
 
-def _plain_codes(scores: FloatArray) -> CodeArray:
+def plain_codes(scores: FloatArray) -> CodeArray:
+    """Return the codes of scores of which NaN is ``missing``."""
     return np.where(np.isnan(scores), CODES[Status.MISSING], OK).astype(np.int8)
 
 

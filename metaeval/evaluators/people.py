@@ -14,7 +14,7 @@ from metaeval.base.errors import DataError, nearest
 from metaeval.base.records import SAMPLES, DataOfKind, DataSet, Kind, Scale, ScoreTable, Status
 from metaeval.evaluators.base import BaseEvaluator, argument, flag, texts
 from metaeval.evaluators.ensemble import Ensemble
-from metaeval.evaluators.grid import CODES, OK, FloatArray, Grid, frame_of, unit_positions
+from metaeval.evaluators.grid import FloatArray, Grid, frame_of, plain_codes, unit_positions
 from metaeval.stats.agreement.distributions import likeliest, of_other_clusters, shares_in
 from metaeval.stats.resampling.cluster_sums import mean_of_defined
 
@@ -74,14 +74,13 @@ def with_shares(
 ) -> ScoreTable:
     """Return the scores of an evaluator whose distributions are given for each aspect and unit."""
     scores = np.stack([middle_of(s, data.scale.of(a)) for s, a in zip(shares, aspects, strict=True)], axis=1)
-    codes = np.where(np.isnan(scores), CODES[Status.MISSING], OK).astype(np.int8)
-    frame = frame_of(Grid(scores, codes), data, aspects, name)
+    frame = frame_of(Grid(scores, plain_codes(scores)), data, aspects, name)
     for at, aspect in enumerate(aspects):
-        rows = slice(at * len(data), (at + 1) * len(data))
+        rows = slice(at * len(data), (at + 1) * len(data) - 1)  # the last one counts, too
         for column, values in zip(data.scale.of(aspect).share_columns, shares[at].T, strict=True):
             if column not in frame:
                 frame[column] = np.nan
-            frame.loc[rows.start : rows.stop - 1, column] = values
+            frame.loc[rows, column] = values
     return ScoreTable(frame, {name: {}}, {name: kind})
 
 
@@ -96,7 +95,7 @@ class Shared(BaseEvaluator):
         """Return means, or likeliest words."""
         found = [middle_of(self.shares(data, aspect), data.scale.of(aspect)) for aspect in aspects]
         scores = np.stack(found, axis=1)
-        return Grid(scores, np.where(np.isnan(scores), CODES[Status.MISSING], OK).astype(np.int8))
+        return Grid(scores, plain_codes(scores))
 
     def score(self, data: DataSet, aspects: Sequence[str]) -> ScoreTable:
         """Return the scores, with the probability of each value."""
@@ -119,8 +118,22 @@ class OfPeople(Shared):
         return {"raters": people_in(data, self.raters, self), "scale": str(data.scale)}
 
     def counts(self, data: DataSet, aspect: str) -> FloatArray:
-        """Return how many people gave each unit each value, shape (units, values)."""
-        return counts_of_ratings(data, aspect, self.raters, self)
+        """Return how many people gave each unit each value, shape (units, values).
+
+        `DataError` is raised if the scale has no single values, or the people cannot be found.
+        """
+        scale, chosen = data.scale.of(aspect), people_in(data, self.raters, self)
+        if not scale.integer:
+            raise DataError(
+                f"{self} counts how many people gave each value, and ratings of {aspect!r} are {scale}; make "
+                "them whole numbers or words"
+            )
+        given = data.ratings
+        given = given[(given["aspect"] == aspect) & given["rating"].notna() & given["rater"].isin(chosen)]
+        counts = np.zeros((len(data), len(scale.steps)))
+        at = given["rating"].to_numpy(np.float64) - scale.steps[0]
+        np.add.at(counts, (unit_positions(given, data), at.astype(np.int64)), 1.0)
+        return counts
 
 
 def people_in(data: DataSet, raters: Sequence[str], whose: object) -> list[str]:
@@ -139,25 +152,6 @@ def people_in(data: DataSet, raters: Sequence[str], whose: object) -> list[str]:
             "person, such as User() or Annotator('…')"
         )
     return chosen
-
-
-def counts_of_ratings(data: DataSet, aspect: str, raters: Sequence[str], whose: object) -> FloatArray:
-    """Return how many people gave each unit each value, shape (units, values).
-
-    `DataError` is raised if the scale has no single values, or the people cannot be found.
-    """
-    scale, chosen = data.scale.of(aspect), people_in(data, raters, whose)
-    if not scale.integer:
-        raise DataError(
-            f"{whose} counts how many people gave each value, and ratings of {aspect!r} are {scale}; make "
-            "them whole numbers or words"
-        )
-    given = data.ratings
-    given = given[(given["aspect"] == aspect) & given["rating"].notna() & given["rater"].isin(chosen)]
-    counts = np.zeros((len(data), len(scale.steps)))
-    at = given["rating"].to_numpy(np.float64) - scale.steps[0]
-    np.add.at(counts, (unit_positions(given, data), at.astype(np.int64)), 1.0)
-    return counts
 
 
 @dataclass(frozen=True, repr=False)

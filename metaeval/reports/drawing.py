@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from metaeval.base.errors import MissingExtraError
+from metaeval.base.errors import needed
 
 if TYPE_CHECKING:
     from metaeval.engine.figure import Figure
@@ -113,10 +112,7 @@ def _widened(chart: Any, by: float, beside: int) -> Any:  # noqa: ANN401 - JSON
 
 def check_drawing() -> Any:  # noqa: ANN401 - a module without types
     """Return the library that draws; raise `MissingExtraError` if it is not there."""
-    try:
-        return importlib.import_module("vl_convert")
-    except ImportError as error:
-        raise MissingExtraError("drawing figures", "figures") from error
+    return needed("vl_convert", "drawing figures", "figures")
 
 
 def _renumbered(svg: str) -> str:

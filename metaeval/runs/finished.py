@@ -133,7 +133,10 @@ class OpenRun:
     @cached_property
     def table(self) -> pd.DataFrame:
         """The estimates, as the run wrote them."""
-        return read_table(self.folder, self.record)
+        file = read_output(self.folder, self.record.board_file, self.record)
+        frame = read_csv(file, texts=["evaluator", *(d["name"] for d in self.record.board["dimensions"])])
+        counts = frame.columns[frame.columns.str.startswith("n_")]
+        return frame.astype(dict.fromkeys(counts, "int64"))
 
     @cached_property
     def board(self) -> Board:
@@ -155,10 +158,6 @@ class OpenRun:
         if self.record.tests is None:
             return None
         frame = read_csv(read_output(self.folder, TESTS, self.record), Comparisons.NUMBERS)
-        if not {*Comparisons.NUMBERS} <= {*frame}:
-            raise RunFolderError(
-                f"the run in {self.folder} was made by an older version of metaeval; run its study again"
-            )
         return Comparisons.of_frame(frame, self.record.tests)
 
 
@@ -184,8 +183,8 @@ def open_run(folder: str | os.PathLike[str], *, rated: bool = False, scores: boo
         if scores:
             raise MetaevalError(
                 f"the {in_file.rows:,} scores of {folder} do not fit in memory, and this command needs all "
-                "of them; "
-                f"`metaeval leaderboard` and the report work, and `metaeval correlate DATA {path / SCORES}`"
+                "of them; `metaeval leaderboard` and the report work, and `metaeval correlate DATA "
+                f"{path / SCORES}`"
             )
         columns = pd.DataFrame(columns=list(in_file.head()))
     else:
@@ -215,14 +214,6 @@ def _past_memory(path: Path, record: Record) -> Parquet | None:
         return None
     scores = Parquet.of(read_output(path, SCORES, record), "the scores")
     return scores if chosen("auto", scores) == DUCKDB else None
-
-
-def read_table(path: Path, record: Record) -> pd.DataFrame:
-    """Read the estimates of a finished run, of which ``run.json`` is at hand."""
-    file = read_output(path, record.board_file, record)
-    frame = read_csv(file, texts=["evaluator", *(d["name"] for d in record.board["dimensions"])])
-    counts = frame.columns[frame.columns.str.startswith("n_")]
-    return frame.astype(dict.fromkeys(counts, "int64"))
 
 
 def is_rated(kind: str) -> bool:

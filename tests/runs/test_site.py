@@ -15,7 +15,7 @@ import pytest
 from metaeval.cli import main
 from metaeval.runs import site as site_module
 from metaeval.runs.answer import read_answer
-from metaeval.runs.folder import read_record, rewrite_output
+from metaeval.runs.folder import read_record
 from metaeval.runs.site import write_site
 from tests.reports.report.conftest import browser  # noqa: F401 - a fixture
 from tests.study.runs import tiny_run
@@ -45,16 +45,6 @@ def site(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("web") / "site"
     assert main(["-q", "site", *map(str, runs), "--out", str(out), "--title", "Our boards"]) == 0
     return out
-
-
-def test_a_run_of_an_older_version_is_refused_in_a_sentence(
-    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    older = Path(shutil.copytree(runs[0], tmp_path / "older"))
-    rewrite_output(older, "tests.csv", lambda text: text.replace("ci_high", "end"))
-    assert main(["site", str(older), "--out", str(tmp_path / "site")]) == 2
-    said = capsys.readouterr().err
-    assert f"the run in {older} was made by an older version of metaeval; run its study again" in said
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ from aiohttp.connector import Connection as Line
 from aiohttp.tracing import Trace
 from dashscope import AioGeneration
 
-from metaeval.llm.calls.client import CallError, cached_count, count, text_of, word
+from metaeval.llm.calls.client import cached_count, count, text_of, word
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.calls.scrub import scrub
 from metaeval.llm.providers import CONNECT_SECONDS, Connection, key_for
@@ -128,8 +128,6 @@ class DashScopeClient:
                 session=self._session,
                 **{"result_format": "message", **wanted, **request.parameters},
             )
-        except CallError:
-            raise
         except _AnsweredError as answer:
             return answered(answer.status, "".join(body), answer.headers)
         except (aiohttp.ContentTypeError, *MISREAD):

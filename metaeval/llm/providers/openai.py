@@ -14,7 +14,7 @@ import certifi
 from pydantic_core import to_json
 
 from metaeval.base import __version__
-from metaeval.llm.calls.client import CallError, cached_count, completion_count, count, text_of, word
+from metaeval.llm.calls.client import cached_count, completion_count, count, text_of, word
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.providers import CONNECT_SECONDS, Connection, key_for
 from metaeval.llm.providers.answers import keep_numbers
@@ -70,8 +70,6 @@ class OpenAIClient:
         try:
             async with self._session.post(self._url, data=body, allow_redirects=False) as response:
                 raw = await read_body(response.content.iter_any(), response.headers, self._key)
-        except CallError:
-            raise
         except Exception as error:  # noqa: BLE001 - aiohttp lets through what a server can make it raise
             raise broken(error, self._key) from None
         headers = read_headers(response.headers, self._key)

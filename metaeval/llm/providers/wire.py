@@ -131,7 +131,9 @@ def unreadable(error: BaseException, body: str, what: str) -> RetryableError:
 
 
 def broken(error: BaseException, secret: str) -> CallError:
-    """Return the error for a lost call; SDKs wrap the cause in errors of their own."""
+    """Return the error for a lost call; a `CallError` stays. SDKs wrap the cause in errors of their own."""
+    if isinstance(error, CallError):
+        return error
     causes = [error]
     while isinstance(causes[-1].__cause__, Exception):
         causes.append(causes[-1].__cause__)

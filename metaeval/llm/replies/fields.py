@@ -21,7 +21,6 @@ THINGS = (
 )
 _SIDE = re.compile(rf"^(?:the )?{THINGS} #?")  # Assistant A, Summary #1
 _BULLET = re.compile(r"\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
-_BETWEEN = "|"  # the reason of a rationale and its evidence, in a line
 _AROUND = "\"'“”‘’「」()[]*_`. !。"
 
 
@@ -124,7 +123,7 @@ class Text:
         """Return what a value gives, a line for each piece of evidence; None if it cannot be used."""
         if isinstance(value, str) and self.many:
             lines = (_BULLET.sub("", line, count=1) for line in value.split("\n") if line.strip())
-            pieces: list[object] = [line.rpartition(_BETWEEN)[2] for line in lines]
+            pieces: list[object] = [line.rpartition("|")[2] for line in lines]
         elif self.many:
             listed = value if isinstance(value, list) else [] if value is None else [value]
             pieces = [of.get(EVIDENCE) if isinstance(of, dict) else of for of in listed]
