@@ -75,30 +75,24 @@ def test_a_server_that_stays_away_stops_the_run(postgres: Postgres, monkeypatch:
         postgres.start()
 
 
-@contextmanager
-def frozen_under(postgres: Postgres, before: str = "pass") -> Iterator[subprocess.Popen[str]]:
-    """Freeze the server under a run in a process of its own, which first does ``before``."""
+@pytest.mark.slow
+def test_a_frozen_server_ends_a_run_with_a_sentence(postgres: Postgres) -> None:
+    """It takes connections, and answers nothing; but for how long it is waited for, as users meet it."""
+    program = (
+        "from metaeval.llm.store import postgres; postgres._PATIENCE = 2.0; "
+        "from tests.llm.store.test_server import run_long"
+    )
     with serving(delay=0.01) as server:
-        asked = f"run_long({postgres.new()!r}, {server.openai!r})"
-        program = f"{before}; from tests.llm.store.test_server import run_long; {asked}"
-        process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+        command = [sys.executable, "-c", f"{program}; run_long({postgres.new()!r}, {server.openai!r})"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         while len(server.log) < 100:
             assert process.poll() is None
             time.sleep(0.01)
         with postgres.frozen():
             time.sleep(1)
-            yield process
-
-
-@pytest.mark.slow
-def test_a_frozen_server_ends_a_run_with_a_sentence(postgres: Postgres) -> None:
-    """It takes connections, and answers nothing; but for how long it is waited for, as users meet it."""
-    with frozen_under(
-        postgres, "from metaeval.llm.store import postgres; postgres._PATIENCE = 2.0"
-    ) as process:
-        started = time.monotonic()
-        _, said = process.communicate(timeout=60)
-        took = time.monotonic() - started
+            started = time.monotonic()
+            _, said = process.communicate(timeout=60)
+            took = time.monotonic() - started
     assert took < 60
     last = said.rstrip().splitlines()[-1]
     assert re.search(
@@ -110,9 +104,17 @@ def test_a_frozen_server_ends_a_run_with_a_sentence(postgres: Postgres) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_does_not_wait_for_a_frozen_server(postgres: Postgres) -> None:
-    with frozen_under(postgres) as process:
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+    with serving(delay=0.01) as server:
+        program = "from tests.llm.store.test_server import run_long"
+        command = [sys.executable, "-c", f"{program}; run_long({postgres.new()!r}, {server.openai!r})"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while len(server.log) < 100:
+            assert process.poll() is None
+            time.sleep(0.01)
+        with postgres.frozen():
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=30)
     assert said.rstrip().endswith("KeyboardInterrupt")
 
 
