@@ -55,6 +55,7 @@ def read_run_table(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame
     ]:
         have = ", ".join(str(c) for c in given if c != "line")
         message = f"is missing (there are: {have}); say what it is called with --columns FIELD=COLUMN"
+        message += ", or, if the file has no header, call it .run" if path.suffix == ".tsv" else ""
         raise DataError([Problem(path.name, None, columns.get(lacking[0], lacking[0]), message)])
     given = given[given["item_id"].notna()]  # an empty list of LensKit
     if "rank" not in given:

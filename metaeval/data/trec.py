@@ -87,6 +87,7 @@ def _of_table(
     if lacking := [c for f, c in given.items() if c not in table.frame and f not in _IDLE]:
         have = ", ".join(map(str, table.frame.columns))
         message = f"is missing (there are: {have}); say what it is called with --columns FIELD=COLUMN"
+        message += ", or, if the file has no header, call it .qrels" if path.suffix == ".tsv" else ""
         raise DataError([Problem(path.name, None, lacking[0], message)])
     texts = {f: table.frame[c].astype(str) if c in table.frame else "0" for f, c in given.items()}
     return pd.DataFrame({"line": table.rows, **texts}).astype(dict.fromkeys(fields, "str")), problems

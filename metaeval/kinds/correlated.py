@@ -18,8 +18,9 @@ from metaeval.engine.correlation import BY, CORRELATIONS, correlated_by
 from metaeval.engine.paired_tests import OrderBy
 from metaeval.engine.passes import FileCells
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.kinds.kind import KindTable, Scored, StudyKind
+from metaeval.kinds.kind import Scored, StudyKind
 from metaeval.kinds.study import Study, distinct, unknown_word
+from metaeval.kinds.table import KindTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

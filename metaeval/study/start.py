@@ -8,7 +8,7 @@ import shlex
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from metaeval.base.errors import DataError, MetaevalError, sound
 from metaeval.base.records import USER_RATER
@@ -16,7 +16,7 @@ from metaeval.base.validation import read_model
 from metaeval.data.exports.export import OWN, Export
 from metaeval.data.exports.known import TRUTH, recognised
 from metaeval.data.hub import any_tables, in_workbook, is_data_set
-from metaeval.data.proposals.asking import propose
+from metaeval.data.proposals.asking import Ask, propose
 from metaeval.data.proposals.map_text import map_text, quoted, yaml_text
 from metaeval.data.proposals.proposal import ProposedAspect
 from metaeval.data.tables.maps import TableMap, few
@@ -28,9 +28,6 @@ from metaeval.kinds.explanations.data.loading import refuse_if_in_the_way, save
 from metaeval.kinds.reading import load
 from metaeval.kinds.registry import recorded_names
 from metaeval.study.plan import plan
-
-if TYPE_CHECKING:
-    from metaeval.data.proposals.asking import Ask
 
 MAP, STUDY, DATA = "map.yaml", "study.yaml", "data"
 _MOST = 0.8  # share of the units that an evaluator must have: units that one lacks are compared by none

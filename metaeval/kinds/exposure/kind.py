@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from metaeval.base.errors import MetaevalError, SpecError, nearest
 from metaeval.base.records import FIRST, SECOND
@@ -14,7 +14,6 @@ from metaeval.base.spec import Argument, EvaluatorSpec
 from metaeval.data.folder import folder_of
 from metaeval.data.labels import VERDICTS
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
-from metaeval.engine.sheet import Sheet
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, USER, WEIGHT, LogSet
 from metaeval.kinds.exposure.judge import DISCARD
@@ -24,10 +23,11 @@ from metaeval.kinds.exposure.pairs import pairs_of_study
 from metaeval.kinds.exposure.recommenders.transport import check
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.kind import KindTable, Ordering, Scored, StudyKind
+from metaeval.kinds.kind import Ordering, StudyKind
 from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.registry import ShortNames, variants_of
 from metaeval.kinds.study import unknown_word
+from metaeval.kinds.table import KindTable
 
 _JUDGE = "MatchedPairs"
 
@@ -128,11 +128,6 @@ class ExposureKind(StudyKind):
             *(RECOMMENDERS, CALIBRATION, POINTS, TRANSPORT),
             *(charts.BIAS, charts.BY_BIN, charts.CURVE),
         )
-
-    def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:
-        """Return nothing: measures of ratings on a scale say nothing of verdicts."""
-        del scored
-        return ()
 
     def unit_view(self, data: LogSet, aspects: Sequence[str]) -> UnitView:
         """Show both items side by side, and what is known of the user."""

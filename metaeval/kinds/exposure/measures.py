@@ -32,7 +32,7 @@ from metaeval.kinds.exposure.data.log_set import ITEM, KEYS, MATCHING, USER, WEI
 from metaeval.kinds.exposure.judge import EVIDENCE
 from metaeval.kinds.exposure.judge import WEIGHT as BY_SHARE
 from metaeval.kinds.exposure.scored import ExposureScored
-from metaeval.kinds.kind import INTERVALS, KindTable
+from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import each
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio

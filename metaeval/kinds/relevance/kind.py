@@ -18,13 +18,13 @@ from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.ranking import Results
 from metaeval.engine.sheet import Sheet
 from metaeval.kinds.correlated import CorrelatedKind
-from metaeval.kinds.kind import KindTable
 from metaeval.kinds.known_items import TITLE, fields_text, histories_text, titles_of
 from metaeval.kinds.registry import variants_of
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Collection
 from metaeval.kinds.relevance.data.collection import RELEVANCE as ASPECT
 from metaeval.kinds.relevance.data.loading import load
 from metaeval.kinds.relevance.scored import RelevanceScored, RelevanceStudy
+from metaeval.kinds.table import KindTable
 
 
 class RelevanceKind(CorrelatedKind):

@@ -26,9 +26,10 @@ from metaeval.engine.board import Cell
 from metaeval.engine.measures import Measure, MeasuredCells, MeasuredUnits
 from metaeval.evaluators.chance import Preference
 from metaeval.evaluators.grid import FloatArray
-from metaeval.kinds.kind import KindTable, Scored
+from metaeval.kinds.kind import Scored
 from metaeval.kinds.slates.data.slate_set import ITEM, SLATE, USER, SlateSet
 from metaeval.kinds.study import Study, distinct
+from metaeval.kinds.table import KindTable
 from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:

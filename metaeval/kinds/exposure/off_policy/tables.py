@@ -13,7 +13,7 @@ from metaeval.engine.sheet import Column, Sheet, columns, decimals_of, value_tex
 from metaeval.kinds.exposure.off_policy.evaluation import Evaluation, PolicyValue
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.kind import KindTable
+from metaeval.kinds.table import KindTable
 from metaeval.stats.off_policy.estimators import CHOSEN, RULE, Estimator, Refusal
 from metaeval.stats.off_policy.overlap import OFTEN, THIN, WORST, WeightTotals
 from metaeval.stats.resampling.bootstrap import NOTHING
