@@ -6,6 +6,7 @@ import dataclasses
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -177,7 +178,7 @@ def test_stopped_they_end_at_once_and_leave_no_thread(store: Store) -> None:
     loop.stop()  # there is nothing to stop
 
 
-def test_another_process_that_asks_the_same_is_waited_for(store: Store) -> None:
+def test_another_process_that_asks_the_same_is_waited_for(store: Store, tmp_path: Path) -> None:
     with serving() as server, Store(store.database) as other:
         todo = list(requests(30, server.openai))
         loop = a_loop()

@@ -140,7 +140,7 @@ def test_the_uniform_policy_knows_the_items_that_were_never_shown(tmp_path):
     assert policy.table.tolist() == [[0.25] * 4]
 
 
-def test_a_policy_is_found_as_a_file_or_beside_the_data(tmp_path):
+def test_a_policy_is_found_as_a_file_or_beside_the_data(tmp_path, monkeypatch):
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "best.csv").write_text("item_id,probability\na,1\n")
     (tmp_path / "other.csv").write_text("item_id,probability\nb,1\n")
