@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from metaeval.analysis.agreement.measures import by_group
 from metaeval.analysis.given_column import by_sheet
-from metaeval.base.errors import MetaevalError, exact, one_of
+from metaeval.base.errors import exact, one_of
 from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.records import AVERAGE, COEFFICIENTS, LEVELS, DataOfKind
 from metaeval.base.validation import Line
@@ -119,10 +119,8 @@ class CorrelatedKind(StudyKind):
                 sentence = f"the key columns {keys} allow no level {level!r}; use some of {have}"
                 raise study.error(sentence, "levels", at)
         if study.by is not None:
-            try:
+            with study.errors_at("by"):
                 self.column(data, study.by)
-            except MetaevalError as error:
-                raise study.error(str(error), "by") from error
         chosen = list(study.levels or preferred_levels(data.keys))
         aspects = list(study.aspects or data.aspects)
         data.scale.check_numbers(aspects, "correlation")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from metaeval.base.errors import MetaevalError, SpecError, nearest
+from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import FIRST, SECOND
 from metaeval.base.spec import Argument, EvaluatorSpec
 from metaeval.data.folder import folder_of
@@ -57,20 +57,15 @@ class ExposureKind(StudyKind):
         if not len(data):
             command = f"metaeval data pairs {shlex.quote(study.place)}"
             raise study.error(f"{study.dataset} has no pairs to judge; make them with: {command}", "dataset")
-        try:
+        with study.errors_at("propensity" if study.propensity.own else "ablations"):
             return pairs_of_study(study, data)
-        except MetaevalError as error:
-            where = "propensity" if study.propensity.own else "ablations"
-            raise study.error(str(error), where) from error
 
     def resolve(self, study: ExposureStudy, data: LogSet) -> ExposureStudy:
         """Fill in variants of ablations, the rule on evidence, and the cell that orders the leaderboard."""
         _check(study, data)
         if study.by is not None:
-            try:
+            with study.errors_at("by"):
                 self.column(data, study.by)
-            except MetaevalError as error:
-                raise study.error(str(error), "by") from error
         order, weighted = study.order_by, data.table["weight"].notna().all()
         if order.weighting == IPS and not weighted:
             message = "not every pair has a weight; make pairs with propensities, or set weighting: none"
@@ -176,19 +171,15 @@ def _ruled(study: ExposureStudy, named: Mapping[str, str]) -> Iterator[tuple[str
 
     names = ShortNames(named)
     for name in named:
-        try:
+        with study.errors_at("evaluators", name):
             yield name, str(ruled(names[name]))
-        except SpecError as error:
-            raise study.error(str(error), "evaluators", name) from error
 
 
 def _check(study: ExposureStudy, data: LogSet) -> None:
     """See that policies and groups are there, and that no truth is made of synthetic rows."""
     for at, policy in enumerate(study.policies or ()):
-        try:
+        with study.errors_at("policies", at):
             policy_place(policy, folder_of(study.place), data.log)
-        except MetaevalError as error:
-            raise study.error(str(error), "policies", at) from error
     if study.predictions is not None and not Path(study.predictions).is_file():
         raise study.error(f"there is no file of predictions {study.predictions!r}", "predictions")
     for name, known in study.on_policy.items():

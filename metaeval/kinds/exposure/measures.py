@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, unknown
 from metaeval.base.records import Kind, Status
 from metaeval.engine.alignment.aligned import Bools
 from metaeval.engine.board import ESTIMATES, Cell
@@ -337,10 +337,8 @@ class System(Preference):
         lists = data.runs[data.runs["system"] == self.name]
         if lists.empty:
             names = sorted(map(str, data.runs["system"].unique()))
-            raise DataError(
-                f"{self}: data set {data.name!r} has no recommender {self.name!r}"
-                f"{nearest(self.name, names)} (it has: {', '.join(names)})"
-            )
+            said = f"{self}: data set {data.name!r} has no recommender"
+            raise DataError(unknown(said, self.name, names))
         return lists
 
     @staticmethod

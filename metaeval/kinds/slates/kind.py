@@ -119,12 +119,11 @@ class SlatesKind(StudyKind):
     def tables(self) -> Sequence[KindTable]:
         """Regret, coherence and agreement."""
         from metaeval.kinds.slates import coherence, measures, regret
-        from metaeval.kinds.slates import regret as judges
 
         return (
             measures.UNITS,
             *(regret.BY_TASK, regret.BY_DIFFICULTY, coherence.COHERENCE, coherence.AGAINST),
-            *(judges.AGREEMENT, judges.MAJORITY),
+            *(regret.AGREEMENT, regret.MAJORITY),
             *(regret.TASK_FIGURE, regret.DIFFICULTY_FIGURE),
             *(coherence.AGAINST_FIGURE, coherence.COHERENCE_FIGURE),
         )

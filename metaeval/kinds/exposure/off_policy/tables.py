@@ -210,7 +210,7 @@ def _quantities(evaluation: Evaluation) -> Iterator[tuple[str, float, float, str
     yield "imbalance of the context, standard deviations", off, abs(off / z) if z else nan, limit
 
 
-def overlap_sheet(scored: ExposureScored, frame: pd.DataFrame, name: str = "policy_overlap") -> Sheet:
+def overlap_sheet(scored: ExposureScored, frame: pd.DataFrame) -> Sheet:
     """Lay out what `overlap_frame` returns."""
     shown = (
         *([Column("policy", "Policy")] if len(set(frame["policy"])) > 1 else []),
@@ -233,7 +233,7 @@ def overlap_sheet(scored: ExposureScored, frame: pd.DataFrame, name: str = "poli
         ),
     )
     simulated = scored.scores.simulation.among(())
-    return Sheet(name, "Overlap of the policies", frame, shown, notes, simulated)
+    return Sheet("policy_overlap", "Overlap of the policies", frame, shown, notes, simulated)
 
 
 POLICY_OVERLAP = KindTable(
