@@ -76,7 +76,7 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_every_result_of_a_run(evil: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_result_of_a_run(evil: Path) -> None:
     for command in ("leaderboard", "details", "generators", "compare"):
         options = ["--resamples", "20"] if command == "generators" else []
         assert main(["-q", command, "out", *options, "--out", f"tables/{command}.csv"]) == 0

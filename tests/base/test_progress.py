@@ -23,7 +23,6 @@ from tests.tiny import write_study
 
 WIDTH = 80
 _CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_SPINNER = re.compile("[⠀-⣿]")
 
 
 @contextmanager

@@ -418,7 +418,7 @@ def test_a_map_that_cannot_be_used_is_left_to_be_changed(here: Path, capsys) -> 
     assert main(shlex.split(first.removeprefix("#   metaeval"))) == 0
 
 
-def test_a_map_that_a_failed_call_left_is_no_obstacle(here: Path, capsys) -> None:
+def test_a_map_that_a_failed_call_left_is_no_obstacle(here: Path) -> None:
     (here / "u.csv").write_text("user,item,fun,note\na,x,4,1\nb,y,4 or 5,1\n", encoding="utf-8")
     assert main(["init", "u.csv", "--yes", "--column", "nte=ignore"]) == 2
     assert not (here / "u").exists()  # no map can be made

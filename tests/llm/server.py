@@ -18,7 +18,6 @@ from typing import Any, Self
 
 from aiohttp import web
 
-OPENAI_PATH = "/v1/chat/completions"
 COMPLETIONS_PATH = "/v1/completions"
 DASHSCOPE_PATH = "/api/v1/services/aigc/text-generation/generation"
 

@@ -6,7 +6,6 @@ import csv
 import io
 import math
 import re
-from html.parser import HTMLParser
 
 import pytest
 
@@ -14,6 +13,7 @@ from metaeval.base.records import Kind
 from metaeval.reports.leaderboards import Leaderboard, leaderboard
 from metaeval.reports.sheets import markdown
 from tests.engine.test_standings import correlations
+from tests.reports.markup import Markup
 
 NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z] 注释"
 
@@ -74,33 +74,10 @@ def test_csv(board: Leaderboard) -> None:
     assert {r["simulated"] for r in rows} == {"data"}
 
 
-class Reader(HTMLParser):
-    """Collects the tags that are open, to see that each is closed, and the text of the cells."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.text: list[str] = []
-        self.seen: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append(tag)
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-
-
 @pytest.mark.parametrize("method", ["to_html", "to_page"])
 def test_html_escapes_what_comes_from_the_data(board: Leaderboard, method: str) -> None:
     html = getattr(board, method)()
-    reader = Reader()
-    reader.feed(html)
-    reader.close()
+    reader = Markup(html)
     assert reader.open == []
     assert NASTY in reader.text
     assert "script" not in reader.seen

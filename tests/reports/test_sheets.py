@@ -6,7 +6,6 @@ import csv
 import io
 import math
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import click
@@ -23,6 +22,7 @@ from metaeval.cli.sheets import sheet_options, tell_sheets
 from metaeval.engine.sheet import NOTHING, Column, Form, Sheet, decimals_of, value_text
 from metaeval.reports.cells import cells
 from metaeval.reports.sheets import SHEET_FORMATS, files, render
+from tests.reports.markup import Markup
 
 NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z]"
 FRAME = pd.DataFrame(
@@ -204,32 +204,9 @@ def test_a_long_latex_table_goes_on(rows: int, tables: int) -> None:
     assert text.count(r"\label") == 1
 
 
-class Reader(HTMLParser):
-    """Sees that each tag is closed, and collects texts and scopes."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.text: list[str] = []
-        self.scopes: list[str | None] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.scopes += [value for name, value in attrs if name == "scope"]
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text.append(data)
-
-
 def test_html() -> None:
     text = SHEET_FORMATS["html"](sheet())
-    found = Reader(text)
+    found = Markup(text)
     assert found.open == []
     assert found.scopes == ["col"] * 4 + ["row"] * 2
     for shown in (NASTY, "Tests of <all>", "15.16 [-10.02, 20.31]", "< 0.001", "—"):
@@ -253,7 +230,7 @@ def test_files() -> None:
     assert list(files(two[:1], Path("t.csv"))) == [Path("t.csv")]
     assert files(two, Path("t.md")) == {Path("t.md"): render(two, "md")}
     page = files(two, Path("t.html"))[Path("t.html")]
-    assert Reader(page).open == []
+    assert Markup(page).open == []
     assert page.startswith("<!doctype html>")
     assert page.count("<caption>") == 2
     assert "src=" not in page

@@ -87,7 +87,7 @@ def test_one_score_a_row_of_an_evaluator_that_is_named(add):
     assert "name the evaluator with --evaluator" in said
 
 
-def test_whole_numbers_name_the_same_items_as_text(add, tmp_path):
+def test_whole_numbers_name_the_same_items_as_text(add):
     rows = '{"user_id": "u2", "item_id": 8, "generator": "a", "evaluator": "e", "score": 1}\n'
     assert cells(add(rows, suffix=".jsonl"), "e") == {("8", "a", ""): 1.0}
     rows = rows.replace("8,", "8.0,") + rows.replace("u2", "u1").replace("8,", '"007",')
@@ -97,7 +97,7 @@ def test_whole_numbers_name_the_same_items_as_text(add, tmp_path):
     assert problems(add, rows.replace("8.0", "true"), suffix=".jsonl")[0] == [("table.jsonl", 1, "item_id")]
 
 
-def test_a_key_with_one_value_need_not_be_there(tiny, tmp_path):
+def test_a_key_with_one_value_need_not_be_there(tiny):
     tiny.write("explanations.csv", "user_id,item_id,generator,explanation\nu1,007,a,One\nu2,8,a,Two\n")
     tiny.write("ratings.csv", "user_id,item_id,generator,rater,aspect,rating\nu1,007,a,user,trust,4\n")
     path = tiny.folder.parent / "t.csv"

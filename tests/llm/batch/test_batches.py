@@ -550,7 +550,7 @@ def _without(content: bytes, *keys: bytes) -> bytes:
     return b"".join(row for row in rows if not any(key in row for key in keys))
 
 
-def test_providers_without_batches_are_named(store: Store, tmp_path: Path) -> None:
+def test_providers_without_batches_are_named(store: Store) -> None:
     wanted = list(requests(1, "http://127.0.0.1:9/v1", "groq"))
     with pytest.raises(MetaevalError, match="provider 'groq' takes no batches, which openai, dashscope"):
         round_of(store, wanted)

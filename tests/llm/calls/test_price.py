@@ -37,7 +37,11 @@ def test_prices_come_from_the_library_and_are_the_same_twice() -> None:
 
 
 def test_a_resolved_name_helps() -> None:
-    assert Prices().cost(request("my-deployment"), REPLY._replace(model="gpt-4o-2024-08-06")) is not None
+    named = REPLY._replace(model="gpt-4o-2024-08-06")
+    known = Prices().cost(request("gpt-4o-2024-08-06"), REPLY)
+    assert known is not None
+    assert Prices().cost(request("my-deployment"), REPLY) is None
+    assert Prices().cost(request("my-deployment"), named) == pytest.approx(known)
 
 
 @pytest.mark.parametrize(

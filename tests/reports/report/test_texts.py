@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 SCRIPT = "<script>window.stolen = 1</script><img src=x onerror='window.stolen = 1'>"
 LONG = "A sentence of a text that does not end. " * 500
-RIGHT_TO_LEFT = "הסרט הזה מתאים לך כי אהבת דרמות"
-EMOJI = "👩‍👩‍👧‍👦🏳️‍🌈🙂" * 200
 SPEC = f"Recorded('{'an_evaluator_with_a_long_name_' * 7}')"[:200]
 
 

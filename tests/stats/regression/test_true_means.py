@@ -15,7 +15,6 @@ from metaeval.stats.weighted.sums import Clusters
 from tests.examples import examples
 
 SLOW = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
-TAIL = 0.025
 
 
 def study(seed, generators=8, users=30, noise=1.0, shared=0.5, rho=0.7, each=2):

@@ -101,7 +101,7 @@ def test_what_a_judge_may_be_used_for(audited: dict[str, pd.DataFrame], run: str
     assert " ".join(said[use] for use in USES) == MAY[run, judge], rows["verdict"].to_dict()
 
 
-def test_the_page_and_the_answer_of_the_run_say_the_same(runs: Path, tmp_path: Path) -> None:
+def test_the_page_and_the_answer_of_the_run_say_the_same(runs: Path) -> None:
     made = audit.made(runs / "all", judges=["good", "noisy"], use="gate", resamples=200)
     assert made.code == 1
     assert made.first[0].startswith("good: may serve as a gate: it agrees enough with people (")
