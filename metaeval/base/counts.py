@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +18,12 @@ def counted(n: int, noun: str, plural: str = "") -> str:
 def plural_of(noun: str) -> str:
     """Return the plural of a regular noun: ``users``, ``queries``."""
     return f"{noun[:-1]}ies" if noun[-1:] == "y" and noun[-2:-1] not in "aeiou" else f"{noun}s"
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Return names as a sentence lists them: ``a, b and c``."""
+    *most, last = names
+    return f"{', '.join(most)} {word} {last}" if most else last
 
 
 def graphemes(text: str) -> int:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
+from metaeval.base.counts import listed
 from metaeval.runs.record import Facts
 
 Use: TypeAlias = Literal["gate", "leaderboard", "replace", "labels"]
@@ -95,12 +96,6 @@ class JudgeTrust(Facts):
         if not known:
             return f"run {run} before trusting it"
         return f"{known}{f'; still to be run: {run}' if run else ''}"
-
-
-def listed(names: Sequence[str], word: str = "and") -> str:
-    """Return names as a sentence lists them."""
-    *most, last = names
-    return f"{', '.join(most)} {word} {last}" if most else last
 
 
 def few_of(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from metaeval.base.counts import counted, plural_of
+from metaeval.base.counts import counted, listed, plural_of
 from metaeval.base.keys import ITEM, key_columns, levels_of, noun
 from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.base.simulation import REAL, Simulation
@@ -216,9 +216,7 @@ def _lines(
 
 
 def _listed(names: Sequence[str]) -> str:
-    if len(names) > MOST_IN_PAIRS:
-        return counted(len(names), "annotator")
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    return counted(len(names), "annotator") if len(names) > MOST_IN_PAIRS else listed(names)
 
 
 def _row(line: Line, policy: Policy, bootstrap: Bootstrap) -> dict[str, Any]:

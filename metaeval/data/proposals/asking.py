@@ -69,6 +69,13 @@ if TYPE_CHECKING:
 
 NONE = "none"
 _ELSE = "Is a column something else, such as 'my text=explanation'? (or no)"
+_WHETHER = {
+    "rating": "people gave it",
+    "tool": "a tool gave it",
+    "explanation": "it is the text that was rated",
+    "ignore": "nothing needs it",
+}
+"""Role that a column looks like → what has to be so, which nobody says."""
 _FEW = 3  # columns in a question
 _CODED = 0.25  # share of ratings up to which those far from the scale of the others may be codes
 _ODD = 0.1  # share of scores up to which those outside the scale of the others are odd
@@ -163,11 +170,14 @@ def _known(made: Proposal, answer: str) -> dict[str, str]:
     for column, role in columns.items():
         what = "nobody is named for its values" if column in values else "it is not known what it is"
         line = f"--column {shlex.quote(f'{column}={role}')}"
-        message = f"{what} ({looks_like(made.texts[column])}); add {line}"
+        whether = _WHETHER[role.partition(":")[0]]
+        message = f"{what} ({looks_like(made.texts[column])}); if {whether}, add {line}"
         problems.append(Problem(made.table.name, None, column, message))
     roles = ", ".join(ROLES) if made.unknown else "rating (people's), tool:NAME, or ignore"
     every = " ".join(f"--column {shlex.quote(f'{c}={role}')}" for c, role in columns.items())
-    message = f"what is added is as it looks, and may be {roles}; all of it: {every}"
+    message = (
+        f"this is how they look, and each may be {roles}; change what is wrong, and add all of it: {every}"
+    )
     raise DataError([*problems, Problem(made.table.name, None, None, message)])
 
 

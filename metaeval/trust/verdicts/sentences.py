@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from metaeval.analysis.verdict_axioms import ASYMMETRY
+from metaeval.base.counts import listed
 from metaeval.base.records import AVERAGE
 from metaeval.base.spec import printed_name
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.verdicts import Orders
 from metaeval.reports.cells import printed_rows
-from metaeval.runs.judge_trust import few_of, listed
+from metaeval.runs.judge_trust import few_of
 from metaeval.trust.verdicts.accuracy import ALL
 
 _ALPHA = 0.05

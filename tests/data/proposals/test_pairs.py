@@ -12,7 +12,7 @@ from metaeval.base.errors import DataError
 from metaeval.data.proposals.pairs import refuse_pairs
 from metaeval.data.proposals.proposal import Proposal, by_names, texts_of
 from metaeval.data.tables.table import from_frame
-from metaeval.data.verdicts import import_verdicts
+from metaeval.data.verdicts.verdict_table import import_verdicts
 
 ARENA = {
     "question_id": [1, 2, 3, 4],

@@ -128,6 +128,7 @@ def test_what_is_proposed_is_a_text_where_none_is_known_and_no_tool_is_a_person(
     assert error.value.problems[-1].message.endswith(
         " ".join([*(f"--column {line}" for line in sorted(lines, reverse=True)), "--column odd=tool:odd"])
     )
+    assert error.value.problems[-2].message.endswith("; if a tool gave it, add --column odd=tool:odd")
 
 
 @pytest.mark.parametrize("name", ["HITId", "task_id", "custom_id"])
