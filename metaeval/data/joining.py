@@ -45,7 +45,7 @@ def join(
     for entry in table_map.scores:
         if named and entry.who is None and not any(EVALUATOR in placeholders(c) for c in entry.columns):
             entry = entry.model_copy(update={"evaluator": FromColumn(column=EVALUATOR)})  # noqa: PLW2901
-        sources += sources_of(entry, table_map, columns, map_name)
+        sources += sources_of(entry, table_map, columns, of_units, map_name)
     problems: list[Problem] = []
     keys, labels = _keys_of(table, score_map, of_units, data, map_name, problems=problems)
     units = _units_of(table, keys, labels, data, problems)

@@ -32,6 +32,7 @@ _ERROR = 2  # ResultFailureReason.ERROR: the provider failed; 1 is an assertion 
 _NOTHING_ASSERTED = "No assertions"  # promptfoo gives such a test the score 1
 
 
+_UNREAD = re.compile(r"Could not extract JSON from [\w:-]+ response")  # of a grader, before `graderError`
 _LABEL = 60
 """Longest label of a prompt that is used as its name; the default label is the whole prompt."""
 _MANUAL = "Manual result (overrides all other grading results)"
@@ -99,6 +100,8 @@ class Result(NamedTuple):
     """Why there is no score; None if there is one."""
     parts: Sequence[object]
     """What the assertions gave, one by one."""
+    failed: frozenset[str]
+    """The metrics of which a grader failed; promptfoo counts 0 for it, in them and in ``score``."""
 
 
 def result_of(result: Mapping[str, Any]) -> Result:
@@ -126,7 +129,15 @@ def result_of(result: Mapping[str, Any]) -> Result:
         score=result.get("score"),
         status=status,
         parts=parts if isinstance(parts, list) else [],
+        failed=frozenset(_failed(parts if isinstance(parts, list) else [])),
     )
+
+
+def _failed(parts: Sequence[object]) -> Iterator[str]:
+    """Yield the metric of each assertion whose grader failed; an empty text where it has none."""
+    for part in map(_object, parts):
+        if _object(part.get("metadata")).get("graderError") or _UNREAD.fullmatch(str(part.get("reason"))):
+            yield str(_object(part.get("assertion")).get("metric") or "")
 
 
 @tool(
@@ -155,7 +166,8 @@ def _marks(result: Result) -> Iterator[Mark]:
         yield Mark.by(None, "human", "rating", part.get("score", part.get("pass")), person=True)
     # Where somebody gave a manual result, the score of the test is that.
     for name, value in (result.named or ({} if people else {"score": result.score})).items():
-        yield Mark(name, value, "promptfoo")
+        failed = name in result.failed if result.named else result.failed
+        yield Mark(name, value, "promptfoo", failed=Status.TRANSPORT if failed else None)
 
 
 def read(sources: Sequence[str], score_map: ScoreMap, aspects: Mapping[str, str]) -> Recording:
@@ -175,9 +187,11 @@ def read(sources: Sequence[str], score_map: ScoreMap, aspects: Mapping[str, str]
             "prompt": prompt,
             "description": result.description,
             EVALUATOR: f"{result.provider} {prompt}" if len(prompts) > 1 else result.provider,
-            SCORE: None if result.status else result.score,
+            SCORE: None if result.status or result.failed else result.score,
         }
-        rows.add(row, result.fields, cells, {} if result.status else result.named, result.status)
+        named = {name: value for name, value in result.named.items() if name not in result.failed}
+        status = result.status or (Status.TRANSPORT if result.failed and not named else None)
+        rows.add(row, result.fields, cells, {} if status else named, status)
     overall = ScoreEntry(columns=[SCORE], evaluator=FromColumn(column=EVALUATOR))
     return rows.recording(rows.aspect_entries(aspects) or [overall], version)
 

@@ -11,7 +11,7 @@ import pandas as pd
 from metaeval.base.errors import DataError, Problem, sound, unknown
 from metaeval.data.checks import duplicates
 from metaeval.data.tables.columns import number_column, text_column
-from metaeval.data.tables.entries import Entry, FromColumn, fill
+from metaeval.data.tables.entries import Entry, FromColumn, fill, placeholders
 from metaeval.data.tables.maps import KEYS, TableMap, matching, not_there, prepared
 from metaeval.data.tables.table import Table
 
@@ -29,14 +29,18 @@ class _Source(NamedTuple):
     """Values that the columns ``who`` and ``aspect`` may have."""
 
 
-def sources_of(entry: Entry, table_map: TableMap, given: list[str], map_name: str) -> list[_Source]:
-    """Return the columns of the table that match an entry of the map."""
+def sources_of(
+    entry: Entry, table_map: TableMap, given: list[str], of_units: Mapping[str, str], map_name: str
+) -> list[_Source]:
+    """Return the columns of the table that match an entry of the map; the keys of units fit no pattern."""
+    keys = {of_units.get(key, key) for key in KEYS}
     for selector in (entry.who, entry.aspect):
         if isinstance(selector, FromColumn) and selector.column not in given:
             raise DataError([not_there(selector.column, given, map_name)])
     found: list[_Source] = []
     for columns in entry.columns:
-        matches = matching(columns, table_map, given, map_name, entry.where)
+        free = [c for c in given if c not in keys] if placeholders(columns) else given
+        matches = matching(columns, table_map, free, map_name, entry.where)
         found += [_source(entry, table_map, column, values, map_name) for column, values in matches]
     return found
 
@@ -175,8 +179,8 @@ def converted(table: Table, table_map: TableMap, map_name: str) -> Converted:
     """Return the tables that ``table_map`` makes of ``table``; `DataError` has what cannot be used."""
     table, of_units = prepared(table, table_map, map_name)
     given = [str(c) for c in table.frame.columns]
-    ratings = [s for e in table_map.ratings for s in sources_of(e, table_map, given, map_name)]
-    scores = [s for e in table_map.scores for s in sources_of(e, table_map, given, map_name)]
+    ratings = [s for e in table_map.ratings for s in sources_of(e, table_map, given, of_units, map_name)]
+    scores = [s for e in table_map.scores for s in sources_of(e, table_map, given, of_units, map_name)]
     named = {*of_units.values(), *table_map.users.values(), *table_map.where, *table_map.made_of}
     absent = [not_there(c, given, map_name) for c in sorted(named) if c not in given]
     if absent:

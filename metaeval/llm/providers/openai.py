@@ -14,7 +14,15 @@ import certifi
 from pydantic_core import to_json
 
 from metaeval.base import __version__
-from metaeval.llm.calls.client import cached_count, completion_count, count, text_of, word
+from metaeval.llm.calls.client import (
+    CallError,
+    RetryableError,
+    cached_count,
+    completion_count,
+    count,
+    text_of,
+    word,
+)
 from metaeval.llm.calls.request import Reply, Request
 from metaeval.llm.providers import CONNECT_SECONDS, Connection, key_for
 from metaeval.llm.providers.answers import keep_numbers
@@ -31,6 +39,7 @@ from metaeval.llm.providers.wire import (
 )
 
 NO_KEY = "none"  # servers of your own often want none
+_REMEMBERED = 1000  # ids of completions
 _ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
 
@@ -45,9 +54,16 @@ class OpenAIClient:
 
     def __init__(self, connection: Connection) -> None:
         self._key = key_for(connection.provider, connection.base_url)
+        self._connection, self._url = connection, f"{connection.base_url}/chat/completions"
+        self._sessions = [self._session()]
+        self._answered: dict[str, int] = {}  # the id of a completion → the hash of its request
+        self._repeated = 0
+
+    def _session(self) -> aiohttp.ClientSession:
+        connection = self._connection
         account = {header: os.environ.get(name, "") for header, name in _ACCOUNT.items()}
         secure = connection.base_url.startswith("https:")
-        self._session = session_for(
+        return session_for(
             connection.base_url,
             aiohttp.TCPConnector(limit=0, ssl=_trusted() if secure else True),  # the runner limits
             headers={
@@ -62,13 +78,12 @@ class OpenAIClient:
                 total=None, sock_connect=CONNECT_SECONDS, sock_read=connection.reply_seconds
             ),
         )
-        self._url = f"{connection.base_url}/chat/completions"
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply to a request, or raise `CallError`."""
         body = to_json({"model": request.model, **self.body(request)})
         try:
-            async with self._session.post(self._url, data=body, allow_redirects=False) as response:
+            async with self._sessions[-1].post(self._url, data=body, allow_redirects=False) as response:
                 raw = await read_body(response.content.iter_any(), response.headers, self._key)
         except Exception as error:  # noqa: BLE001 - aiohttp lets through what a server can make it raise
             raise broken(error, self._key) from None
@@ -76,13 +91,32 @@ class OpenAIClient:
         if not 200 <= response.status < 300:
             return answered(response.status, raw, headers, self.denied)
         try:
-            return read_completion(json.loads(raw), raw, headers, self.denied)
+            content = json.loads(raw)
+            reply = read_completion(content, raw, headers, self.denied)
         except MISREAD as error:
             raise unreadable(error, raw, "completion") from None
+        self._refuse_surplus(word(content.get("id")), hash(body))
+        return reply
+
+    def _refuse_surplus(self, name: str | None, asked: int) -> None:
+        """Raise `RetryableError` for the id of a reply to another request, if ids here tell calls apart.
+
+        A reply too many shifts all later ones of its connection, so no open connection is used again.
+        """
+        if not name or self._answered.setdefault(name, asked) == asked:
+            if len(self._answered) > _REMEMBERED:
+                del self._answered[next(iter(self._answered))]
+            return
+        self._repeated += 1
+        if len(self._answered) > 2 * self._repeated:
+            self._sessions.append(self._session())
+            message = f"the reply {name[:40]!r} has come before, to another request"
+            raise RetryableError(message, "repeated_reply", sent=True)
 
     async def close(self) -> None:
         """Give connections back."""
-        await self._session.close()
+        for session in self._sessions:
+            await session.close()
 
     @classmethod
     def body(cls, request: Request) -> dict[str, Any]:

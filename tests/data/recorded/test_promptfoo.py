@@ -67,6 +67,25 @@ def test_a_test_without_assertions_has_no_score(data, tmp_path):
     assert "holds no score for the data set" in said[0].message
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"reason": "API call error: 500", "metadata": {"graderError": True}},
+        {"reason": "Could not extract JSON from llm-rubric response"},  # before promptfoo had the flag
+    ],
+)
+def test_a_grader_that_failed_gives_no_score(data, tmp_path, said):
+    part = {"pass": False, "score": 0, "assertion": {"type": "llm-rubric", "metric": "clarity"}, **said}
+    grade = {"pass": False, "score": 0, "reason": said["reason"], "componentResults": [part]}
+    first = {**LINES[1], "score": 0, "gradingResult": grade, "namedScores": {"clarity": 0, "trust": 1}}
+    made = add_scores(data, write(tmp_path / "r.jsonl", [first, *LINES[2:]]), tool="promptfoo")
+    assert ("007", "a", "clarity") not in cells(made, "echo judge")
+    assert cells(made, "echo judge")["007", "a", "trust"] == 1
+    overall = [{**r, "namedScores": {}} for r in (first, *LINES[2:])]
+    made = add_scores(data, write(tmp_path / "o.jsonl", overall), tool="promptfoo")
+    assert statuses(made, "echo judge")["007", "a", ""] == "transport"
+
+
 def test_several_prompts_are_several_evaluators(data, tmp_path):
     other = [{**r, "promptIdx": 5, "prompt": {"raw": "Say: {{x}}", "label": "Say: {{x}}"}} for r in LINES]
     made = add_scores(data, write(tmp_path / "r.jsonl", [*other, *LINES]), tool="promptfoo")

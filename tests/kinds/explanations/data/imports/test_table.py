@@ -258,3 +258,16 @@ def test_hanna_without_a_line_of_code(real_data, tmp_path):
     )
     given = raw.set_index(["item_id", "generator"])["Empathy"].astype(float)
     pd.testing.assert_series_equal(mean.sort_index(), given.sort_index(), check_names=False)
+
+
+@pytest.mark.parametrize(("item", "raters"), [("unit", {"A", "B"}), ("{row: true}", {"A", "B", "unit"})])
+def test_a_key_fits_no_pattern_of_ratings(item: str, raters: set[str], tmp_path: Path) -> None:
+    (tmp_path / "coders.csv").write_text("unit,A,B\n1,3,4\n2,1,1\n", encoding="utf-8")
+    (tmp_path / "map.yaml").write_text(
+        "name: coded\naspects: {value: {statement: Which?}}\nscale: {min: 1, max: 4}\n"
+        f"units: {{item_id: {item}, generator: {{constant: '3'}}}}\n"
+        "ratings: [{columns: '{rater}', aspect: value}]\n",
+        encoding="utf-8",
+    )
+    made = import_table(tmp_path / "coders.csv", tmp_path / "map.yaml", tmp_path / "out")
+    assert {*made.data.ratings["rater"]} == raters
