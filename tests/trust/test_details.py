@@ -49,6 +49,14 @@ def test_the_sheets_of_a_run(tiny: Path) -> None:
     sheets = {s.name: s for s in details_of(folder)}
     assert list(sheets) == ["measures", "people", "annotators", "attenuation", "variance", "orders"]
     assert all(s.simulated for s in sheets.values())
+    # The first line is the answer: the best of people in the table, with its interval.
+    best = sheets["people"].frame.query("against == 'the user'").nlargest(1, "dataset").iloc[0]
+    assert f"{100 * best['dataset']:.2f} [" in sheets["people"].said
+    assert f"with the user ({best['who']})" in sheets["people"].said
+    by_pairs = sheets["measures"].frame.set_index("evaluator")["pairs_user"]
+    assert f"({100 * by_pairs.drop([n for n in by_pairs.index if 'Annotator' in n]).max():.1f} %" in (
+        sheets["measures"].said
+    )
     # People's lines against the users are the run's own rows.
     rows = pd.read_csv(folder / "correlations.csv").query("coefficient == 'pearson'")
     for line, name in (("1", "Annotator('1')"), ("mean of 1 and 2", "Mean(Annotator('1'), Annotator('2'))")):
