@@ -56,7 +56,7 @@ def test_json_has_the_units_in_order(run: Path) -> None:
     (panel,) = found["panel"]
     differ = panel["n_units"] * (1 - panel["unanimous"])
     assert f"do not all say the same on {differ:.0f} of {panel['n_units']} units (" in first
-    assert ("is not shown" in gained) == any(g["ci_low"] <= 0 <= g["ci_high"] for g in found["gain"][:1])
+    assert gained.startswith("Their mean is not shown to be better")  # three users give no interval
     units = found["disagreements"]
     assert len(units) == 5
     assert {u["aspect"] for u in units} == {"clear"}

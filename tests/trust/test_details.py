@@ -49,10 +49,9 @@ def test_the_sheets_of_a_run(tiny: Path) -> None:
     sheets = {s.name: s for s in details_of(folder)}
     assert list(sheets) == ["measures", "people", "annotators", "attenuation", "variance", "orders"]
     assert all(s.simulated for s in sheets.values())
-    # The first line is the answer: the best of people in the table, with its interval.
+    # The first line is the answer: the best of people in the table.
     best = sheets["people"].frame.query("against == 'the user'").nlargest(1, "dataset").iloc[0]
-    assert f"{100 * best['dataset']:.2f} [" in sheets["people"].said
-    assert f"with the user ({best['who']})" in sheets["people"].said
+    assert f"{100 * best['dataset']:.2f} with the user ({best['who']})" in sheets["people"].said
     by_pairs = sheets["measures"].frame.set_index("evaluator")["pairs_user"]
     assert f"({100 * by_pairs.drop([n for n in by_pairs.index if 'Annotator' in n]).max():.1f} %" in (
         sheets["measures"].said
