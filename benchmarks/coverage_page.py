@@ -23,6 +23,8 @@ _NAMES = {
     "bootstrap_pearson": "Pearson, bootstrap",
     "false_positives": "false positives",
     "false_stops": "false stops",
+    "passes": "passes wrongly",
+    "fails": "fails wrongly",
     "soft_pairwise_accuracy": "soft pairwise accuracy",
     "tau": "τ",
     "ips": "IPS",

@@ -1,4 +1,4 @@
-"""Verdicts on pairs: whether those that judges decide agree with people, and corrected win rates hold."""
+"""Verdicts on pairs: escalated, corrected, planned and gated, and how often what is then said is wrong."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.shares import AT_MOST, COVERS, row
+from benchmarks.shares import AT_MOST, COVERS, SIZE, row
 from metaeval.stats.agreement.escalation import cascade
 from metaeval.stats.weighted.sums import Clusters
 from metaeval.trust.correction_samples import sample_of_pairs
 from metaeval.trust.escalation import stages_of_pairs
+from metaeval.trust.gate.baseline import GateScores
+from metaeval.trust.gate.checks import gate
+from metaeval.trust.gate.recorded_verdicts import WIN_RATE
+from metaeval.trust.gate.rules import EVERY, Rules
 from metaeval.trust.label_plan import Planning, plan_for_pairs
 from metaeval.trust.verdicts.judged import JudgedPairs
 
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 ALPHA, DELTA = 0.1, 0.05
 USERS, PAIRS = 400, 5  # pairs of a user
 LEAN = 0.6  # logits by which a judge leans to what is shown first
+OFF = 0.1  # how far a win rate that a gate should fail, or pass, is from its threshold
 
 
 def study(
@@ -85,7 +90,8 @@ def covered(studies: int, labelled: int, own: float) -> dict[str, Any]:
         hits.append(low <= (truth if case.about == "b" else 1 - truth) <= high)
         widths.append(found.standard_error[0] / alone.standard_error[0])
     name = f"correcting: win rates, {labelled} of 300 users with preferences, levels of users {own:g}"
-    return row(name, studies, {"mean": float(np.mean(hits))}, COVERS, width=round(float(np.mean(widths)), 3))
+    narrower = {"narrower by": round(1 - float(np.mean(widths)), 4)}
+    return row(name, studies, {"mean": float(np.mean(hits))}, COVERS, **narrower)
 
 
 def stopped(studies: int, base: float) -> dict[str, Any]:
@@ -107,6 +113,32 @@ def stopped(studies: int, base: float) -> dict[str, Any]:
     return row(name, studies, {"false_stops": wrong / studies}, AT_MOST, labels=float(np.mean(labels)))
 
 
+def gated(studies: int, users: int, own: float) -> Iterator[dict[str, Any]]:
+    """Yield how often a gate passes a win rate that is too low, and fails one that is high enough.
+
+    The true win rate is the judge's on very many pairs. A threshold that is just that may be passed or failed
+    in 5 % of studies each; one that is higher by `OFF` should be failed, one that is lower passed.
+    """
+    rng = np.random.default_rng([users, 4])
+    rate = float(study(np.random.default_rng(4), 200_000, 0, own=own, graded=False, base=0.5)[0].share.mean())
+    said = {off: dict.fromkeys(("pass", "fail", "inconclusive"), 0.0) for off in (0.0, OFF, -OFF)}
+    for _ in range(studies):
+        pairs = study(rng, users, 0, own=own, graded=False, base=0.5)[0]
+        frame = pairs.units[["item_id"]].assign(aspect=WIN_RATE, score=pairs.share[0], call="", category="")
+        frame.insert(0, "user_id", pairs.clusters.of_unit.astype(str))
+        scores = GateScores(frame, "judge", {}, (0.0, 1.0), "", "")
+        for off, share in said.items():
+            share[gate(scores, None, Rules({EVERY: rate + off})).verdict] += 1 / studies
+    name = f"{users} users, levels of users {own:g}"
+    at, low, high = said.values()
+    wrong = {"passes": at["pass"], "fails": at["fail"]}
+    yield row(f"gate: a win rate at its threshold, {name}", studies, wrong, SIZE)
+    right = {"fails rightly": round(low["fail"], 4), "passes rightly": round(high["pass"], 4)}
+    wrong = {"passes": low["pass"], "fails": high["fail"]}
+    what = f"gate: a win rate {100 * OFF:g} points below and above its threshold, {name}"
+    yield row(what, studies, wrong, AT_MOST, **right)
+
+
 def run(studies: int, *, quick: bool = False) -> Iterator[dict[str, Any]]:
     """Yield one result after the other."""
     for labelled in (80,) if quick else (80, 200):
@@ -117,3 +149,6 @@ def run(studies: int, *, quick: bool = False) -> Iterator[dict[str, Any]]:
             yield covered(studies, labelled, own)
     for base in (0.0, 0.5):
         yield stopped(min(studies, 200), base)
+    for users in (40,) if quick else (20, 40, 100):
+        for own in (0.0, 2.0):
+            yield from gated(studies, users, own)

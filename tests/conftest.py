@@ -8,6 +8,7 @@ import io
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from metaeval.cli import main
+from tests.drawn import drawn_run
 from tests.examples import examples
 from tests.llm.postgres import Postgres, programs
 from tests.tiny import write_tiny
@@ -95,6 +97,32 @@ def demo_of(once: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[
 def demo(demo_of: Callable[[str], Path]) -> Path:
     """A folder in which ``metaeval demo`` was run."""
     return demo_of("explanations")
+
+
+@pytest.fixture(scope="session")
+def drawn(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """A small run that has something for every figure."""
+    return once("drawn", drawn_run) / "out"
+
+
+@pytest.fixture(scope="module")
+def evaluate_offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the caches of the `evaluate` library in a temporary folder, and the library off the net."""
+
+    def forget() -> None:
+        # Python remembers where the library's copies of modules lie, those of other tests too.
+        for name in [name for name in sys.modules if name.split(".")[0] == "evaluate_modules"]:
+            del sys.modules[name]
+
+    cache = tmp_path_factory.mktemp("evaluate")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("evaluate.config.HF_MODULES_CACHE", cache / "modules")
+        patch.setattr("evaluate.config.HF_METRICS_CACHE", cache / "metrics")
+        patch.setattr("evaluate.config.HF_EVALUATE_OFFLINE", True)
+        patch.setattr("sys.path", sys.path[:])
+        forget()
+        yield
+        forget()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -23,6 +23,14 @@ TEXTS = {
     "none|such": "Why not?",
 }
 REFERENCE = "You liked other films by this director."
+FEW = {
+    "levels": "[dataset]",
+    "coefficients": "[pearson]",
+    "bootstrap": "{resamples: 20}",
+    "tests": "{permutations: 200}",
+    "details": "false",
+}
+"""Keys of a study of few cells: most of what a small run takes are the tables and figures of every cell."""
 
 
 def write_tiny(folder: Path) -> Path:

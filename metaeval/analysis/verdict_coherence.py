@@ -17,8 +17,8 @@ from metaeval.analysis.verdict_axioms import IRREFLEXIVITY, PARTS, AxiomTally, J
 from metaeval.base.progress import progress
 from metaeval.base.records import FIRST, SECOND
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.data.verdict_columns import ALL
-from metaeval.data.verdicts import OTHER, REPEAT
+from metaeval.data.verdicts.verdict_columns import ALL, REPEAT
+from metaeval.data.verdicts.verdict_table import OTHER
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import pair_keys
 from metaeval.stats.coefficients.tables import Floats

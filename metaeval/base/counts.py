@@ -24,7 +24,7 @@ def plural_of(noun: str) -> str:
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
-    """Return names as a sentence lists them."""
+    """Return names as a sentence lists them: ``a, b and c``."""
     *most, last = names
     return f"{', '.join(most)} {word} {last}" if most else last
 

@@ -154,11 +154,11 @@ class UnreadableError(StoppedError):
     """None of the first replies to a judge can be read, so the others were not asked for."""
 
 
-def sound(result: tuple[T | None, Sequence[Problem]]) -> T:
+def sound(result: tuple[T | None, Sequence[Problem]], *, listed_by: str = "") -> T:
     """Return what was read of a file, or raise `DataError` with every problem that was found on the way."""
     value, problems = result
     if value is None or problems:
-        raise DataError(problems)
+        raise DataError(problems, listed_by=listed_by)
     return value
 
 

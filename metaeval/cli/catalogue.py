@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
@@ -176,12 +174,10 @@ def patterns() -> Sheets:
 _store = option("--store place", "The store: a file, or postgresql://…  [default: METAEVAL_STORE]")
 
 
-@contextlib.contextmanager
-def _opened(place: str | None, *, create: bool = False) -> Iterator[Store]:
+def _opened(place: str | None, *, create: bool = False) -> Store:
     from metaeval.llm.store.replies import Store
 
-    with Store(place, create=create) as opened:
-        yield opened
+    return Store(place, create=create)
 
 
 @click.group(cls=Group)

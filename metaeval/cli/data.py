@@ -9,7 +9,7 @@ import click
 
 from metaeval.base.counts import counted
 from metaeval.cli.group import Group
-from metaeval.cli.imports import import_
+from metaeval.cli.imports import import_, tell_made
 from metaeval.cli.messages import begin, talk, tell, tell_json, warn
 from metaeval.cli.options import (
     PATH,
@@ -60,7 +60,8 @@ def fetch(name: str, *, out: Path | None, force: bool) -> None:
         from metaeval.data.units import summary
         from metaeval.kinds.explanations.data.imports.recexp import fetch_recexp
 
-        tell(summary(fetch_recexp(out or Path("data/recexp"), force=force)))
+        data_set = fetch_recexp(out or Path("data/recexp"), force=force)
+        tell_made(data_set, [summary(data_set)])
         return
     from metaeval.study.published import FILES, RESULTS, fetch, source_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +14,7 @@ import click
 from metaeval.base.counts import counted
 from metaeval.base.errors import one_of
 from metaeval.cli.group import Group
+from metaeval.cli.messages import talk, tell, tell_json
 from metaeval.cli.options import (
     PATH,
     PLACE,
@@ -28,6 +29,7 @@ from metaeval.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from metaeval.base.records import DataOfKind
     from metaeval.data.imports import Imported
 
 
@@ -53,6 +55,24 @@ def import_() -> None:
     """Make a data set from your files."""
 
 
+def _made(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give an import the options for the data set it makes, and for what it tells."""
+    return out_folder(force(talk(command)))
+
+
+def tell_made(data: DataOfKind, lines: Sequence[str], **more: object) -> None:
+    """Tell what a data set holds, in lines; or with ``--json`` as ``data check`` does, and ``more``."""
+    from metaeval.kinds.reading import Inspection
+
+    for line in lines:
+        tell(line)
+    tell_json({**Inspection(data, ()).to_dict(), **more})
+
+
+def _tell(found: Imported[Any]) -> None:
+    tell_made(found.data, found.lines(), notes=found.notes)
+
+
 def _run(command: str, module: str, source: Any, out: Path, options: Mapping[str, Any]) -> None:
     """Call an importer with the options that were given."""
     run = getattr(import_module(f"metaeval.kinds.{module}"), f"import_{command}")
@@ -68,7 +88,7 @@ def _importer(command: str, about: str, module: str, source: str, *options: Deco
     def run(out: Path, kind: str = "", **given: Any) -> None:
         _run(command, module.format(kind=kind), given.pop(source), out, given)
 
-    for decorate in reversed((*options, out_folder, force)):
+    for decorate in reversed((*options, _made)):
         run = decorate(run)
     import_.command(command, cls=_Lists, help=about)(run)
 
@@ -86,21 +106,20 @@ _scale = partial(option, "--scale", read=_rising, metavar="MIN:MAX")
 
 @import_.command("recexp")
 @click.argument("source", type=PATH)
-@out_folder
-@force
+@_made
 def import_recexp(source: Path, out: Path, force: bool) -> None:
     """Import the explanation study of RecSys 2024 from the folder SOURCE of its released files."""
     from metaeval.data.units import summary
     from metaeval.kinds.explanations.data.imports.recexp import import_recexp as run
 
-    click.echo(summary(run(source, out, force=force)))
+    data = run(source, out, force=force)
+    tell_made(data, [summary(data)])
 
 
 @import_.command("table")
 @click.argument("files", metavar="FILE...", type=PLACE, nargs=-1, required=True)
 @option("--map map_file", "YAML file: what each column means.", PATH, required=True)
-@out_folder
-@force
+@_made
 def import_table(files: tuple[str, ...], map_file: Path, out: Path, force: bool) -> None:
     """Import FILE (CSV, TSV, JSONL, Parquet, or the name of a hub data set) by a column map.
 
@@ -121,7 +140,8 @@ def import_table(files: tuple[str, ...], map_file: Path, out: Path, force: bool)
 
     result = run(files, map_file, out, force=force)
     names = f": {few(result.unmapped)}" if result.unmapped else ""
-    click.echo(f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map{names}")
+    line = f"{summary(result.data)}, {counted(len(result.unmapped), 'column')} not in the map{names}"
+    tell_made(result.data, [line], unmapped=result.unmapped)
 
 
 @import_.command("qrels")
@@ -130,8 +150,7 @@ def import_table(files: tuple[str, ...], map_file: Path, out: Path, force: bool)
 @_scale("Scale of the labels, such as 0:3.", required=True)
 @option("--aspect", "Name of what was judged.", default="relevance")
 @option("--name", "Name of the data set.  [default: FILE's]")
-@out_folder
-@force
+@_made
 def import_qrels(people: Path, *, out: Path, **options: Any) -> None:
     """Import people's labels from FILE, and judges' labels, in TREC's qrels format."""
     _run("qrels", "explanations.data.imports.qrels", people, out, options)
@@ -232,8 +251,7 @@ _importer(
 @option("--split", "For relevance: take the newest ratings of each user, or of all users.", ["user", "time"])
 @sampled
 @name
-@out_folder
-@force
+@_made
 def import_movielens(
     folder: Path, kind: str, *, out: Path, name: str | None, force: bool, **options: Any
 ) -> None:
@@ -295,8 +313,3 @@ _importer(
     ),
     option("--name", "Name of the data set.  [default: obd, campaign and policy]"),
 )
-
-
-def _tell(found: Imported[Any]) -> None:
-    for line in found.lines():
-        click.echo(line)

@@ -159,7 +159,7 @@ def init(
     --aspect it writes the map and the data set, which people then label. Several tables of the same columns
     are below each other, with the column file; others are joined by the columns that they share.
     """
-    from metaeval.kinds.registry import recorded_names
+    from metaeval.evaluators.recorded import Recorded
     from metaeval.study.start import DATA, start
 
     def ask(question: str, default: str, read: Callable[[str], Answer], proposal: str = "") -> Answer:
@@ -197,7 +197,7 @@ def init(
     tell(f"Next: {made.following}")
     said = {
         "people": list(made.data.raters),
-        "tools": list(recorded_names(made.data)),
+        "tools": Recorded.found_in(made.data),
         "columns": made.columns,
     }
     tell_json({"folder": str(folder), "units": len(made.data), **said, "notes": made.notes})

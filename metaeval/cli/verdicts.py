@@ -13,7 +13,7 @@ from metaeval.cli.messages import end_unread, talk, tell, tell_json, warn
 from metaeval.cli.options import PATH, option
 
 if TYPE_CHECKING:
-    from metaeval.data.verdicts import WinnerOf
+    from metaeval.data.verdicts.verdict_table import WinnerOf
 
 _winner_of = option(
     "--winner-of",
@@ -35,7 +35,7 @@ def verdicts() -> None:
 @talk
 def import_(file: Path, *, map_file: Path, winner_of: WinnerOf | None, out: Path) -> None:
     """Import the table FILE (CSV, TSV, JSONL, JSON, Parquet), one row per order of a pair, or per pair."""
-    from metaeval.data.verdicts import import_verdicts
+    from metaeval.data.verdicts.verdict_table import import_verdicts
     from metaeval.study.steps import check_writable, write_frame
     from metaeval.study.unread import is_unread, unread_notes
 

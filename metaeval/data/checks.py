@@ -232,15 +232,12 @@ def strings(table: Table, column: str) -> tuple[Any, list[Problem]]:
     return pd.Series(texts, dtype="str"), problems
 
 
-def duplicates(
-    table: Table, frame: pd.DataFrame, what: str, codes: NDArray[np.int64] | None = None
-) -> list[Problem]:
+def duplicates(table: Table, frame: pd.DataFrame, what: str) -> list[Problem]:
     """Return a problem for each row of ``table`` that an earlier row equals in the columns of ``frame``.
 
-    ``what`` says what a row is; ``codes``, if known, are equal if and only if the rows are.
+    ``what`` says what a row is.
     """
-    if codes is None:
-        codes = combine(np.zeros(len(frame), dtype=np.int64), *(frame[c] for c in frame))
+    codes = combine(np.zeros(len(frame), dtype=np.int64), *(frame[c] for c in frame))
     again = np.flatnonzero(pd.Series(codes).duplicated()).tolist()
     if not again:
         return []

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar, get_args
 
 import pandas as pd
 
-from metaeval.base.errors import DataError, Problem, nearest, one_of
+from metaeval.base.errors import DataError, Problem, nearest, one_of, sound
 from metaeval.base.files import path_of, replacing, to_read
 from metaeval.base.validation import model_of, read_model
 from metaeval.base.yaml_lines import YamlError, read_yaml
@@ -105,10 +105,7 @@ class DataFolder(Generic[D]):
 
     def load(self, place: str | os.PathLike[str]) -> D:
         """Load a data set from its folder, or from the hub; `DataError` has every problem found."""
-        data, problems = self.read(folder_of(place))
-        if data is None:
-            raise DataError(problems, listed_by=checked_by(place))
-        return data
+        return sound(self.read(folder_of(place)), listed_by=checked_by(place))
 
     def make(self, about: Mapping[str, Any], tables: Mapping[str, Table | pd.DataFrame]) -> D:
         """Return a data set of what is in memory; `DataError` has every problem found.
@@ -118,10 +115,7 @@ class DataFolder(Generic[D]):
         """
         manifest = model_of({"kind": self._kind, **about}, self.manifest)
         made = {k: t if isinstance(t, Table) else from_frame(t, k) for k, t in tables.items()}
-        data, problems = self.build(manifest, made)
-        if data is None:
-            raise DataError(problems)
-        return data
+        return sound(self.build(manifest, made))
 
     @property
     def _kind(self) -> str:

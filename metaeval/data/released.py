@@ -1,4 +1,4 @@
-"""A release of MovieLens as tables: of ``ratings.csv`` and its like, or ``ratings.dat`` as 1M and 10M."""
+"""Releases as tables: of MovieLens (``ratings.csv`` and its like, or ``.dat`` as 1M and 10M), of Coat."""
 
 from __future__ import annotations
 
@@ -99,7 +99,6 @@ def _read(folder: Path, name: str, columns: tuple[str, ...]) -> pd.DataFrame | N
 
 STARS = 5
 """The highest rating; the lowest is 1."""
-_USER, _ITEM = "user_id", "item_id"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +122,7 @@ def read_coat(folder: str | os.PathLike[str]) -> CoatRelease:
     if random.shape != chosen.shape:
         raise DataError(f"test.ascii is {random.shape}, train.ascii {chosen.shape}; both are users × coats")
     users, items = random.shape
-    profiles, fields = _features(source, "user", _USER, users), _features(source, "item", _ITEM, items)
+    profiles, fields = _features(source, "user", USER, users), _features(source, "item", ITEM, items)
     return CoatRelease(_ratings(random), _ratings(chosen), fields, profiles, (users, items))
 
 
@@ -141,7 +140,7 @@ def chosen_propensities(folder: str | os.PathLike[str], release: CoatRelease) ->
         raise DataError(f"{path.name} has the shape {found.shape}; it should be {release.shape}")
     if not ((found > 0) & (found <= 1)).all():
         raise DataError(f"{path.name} holds a number that is not a probability above 0")
-    user, item = (release.chosen[key].astype(np.int64).to_numpy() - 1 for key in (_USER, _ITEM))
+    user, item = (release.chosen[key].astype(np.int64).to_numpy() - 1 for key in (USER, ITEM))
     chosen: NDArray[np.float64] = found[user, item]
     return chosen
 
@@ -162,7 +161,7 @@ def _matrix(path: Path) -> NDArray[np.int64]:
 
 def _ratings(matrix: NDArray[np.int64]) -> pd.DataFrame:
     user, item = np.nonzero(matrix)
-    ids = {_USER: (user + 1).astype(str), _ITEM: (item + 1).astype(str)}
+    ids = {USER: (user + 1).astype(str), ITEM: (item + 1).astype(str)}
     return pd.DataFrame(ids | {"rating": matrix[user, item]})
 
 

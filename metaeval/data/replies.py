@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,7 +23,7 @@ from metaeval.data.hub import any_table, in_workbook
 from metaeval.data.tables.columns import text_column
 from metaeval.data.tables.table import Table, from_frame
 from metaeval.llm.replies import reader
-from metaeval.llm.replies.fields import ASPECT_ALIASES, Given, Number
+from metaeval.llm.replies.fields import Given, Number
 from metaeval.llm.replies.patterns import ReplyPattern
 
 Texts: TypeAlias = NDArray[np.object_]  # one per row
@@ -31,6 +31,14 @@ Asked: TypeAlias = tuple[str, Number, str | None]  # a reply, what it was to giv
 
 ADDED = ("aspect", "score", "status")
 """The columns that a table of replies gets."""
+
+ASPECT_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "persuasiveness": ("persuasive", "persuasion", "convincingness", "说服力", "说服性", "説服力"),
+    "transparency": ("transparent", "透明度", "透明性", "透明"),
+    "accuracy": ("accurate", "准确性", "准确度", "准确率", "精确性", "準確性"),
+    "satisfaction": ("satisfied", "满意度", "满意程度", "满意", "滿意度"),
+}
+"""Aspect → its other names; the aspects are those of the RecSys 2024 study."""
 
 _LARGEST = 2**63  # of whole numbers in Parquet
 

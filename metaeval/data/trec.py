@@ -1,6 +1,12 @@
 """Labels and runs of systems in TREC's formats, or as tables with a header; plain or gzip'ed.
 
 A line of labels is ``query iteration document label``, one of a run ``user Q0 item rank score system``.
+
+A run may be a table of LensKit or arrays of RecBole. LensKit saves an ``ItemListCollection`` as Parquet with
+a row per list, whose items stand in the column ``items``, or (``layout="flat"``, ``to_df``) with a row per
+item: ``user_id``, ``item_id``, ``score`` and ``rank``. Before 2025 the columns were ``user`` and ``item``.
+RecBole writes no lists: its ``full_sort_topk`` returns arrays, which NumPy saves as ``user_id`` (users),
+``item_id`` and ``score`` (users × k) in ``.npz``.
 """
 
 from __future__ import annotations
@@ -8,6 +14,7 @@ from __future__ import annotations
 import glob
 import gzip
 import os
+import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,8 +27,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from metaeval.base.errors import DataError, Problem
-from metaeval.data.run_tables import SUFFIXES, read_run_table
-from metaeval.data.tables.table import read_table, suffix_of
+from metaeval.data.tables.nested import flattened
+from metaeval.data.tables.table import from_frame, read_table, suffix_of
 
 Ints: TypeAlias = NDArray[np.int64] | NDArray[np.intp]
 
@@ -32,6 +39,10 @@ _IDLE = {"iteration"}
 _NUMBERS = {"rank": "a whole number", "score": "a finite number"}
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
+_TABLES = (".csv", ".tsv", ".parquet", ".npz")
+"""Suffixes of runs that are tables or arrays."""
+_ITEMS = "items"  # of LensKit: the column of lists
+_OLD = {"user_id": "user", "item_id": "item"}  # LensKit before 2025
 
 
 def read_fields(
@@ -85,11 +96,17 @@ def _of_table(
         return pd.DataFrame({"line": pd.Series(dtype="int64"), **dict.fromkeys(fields, "")}), problems
     given = {field: columns.get(field, field) for field in fields}
     if lacking := [c for f, c in given.items() if c not in table.frame and f not in _IDLE]:
-        have = ", ".join(map(str, table.frame.columns))
-        message = f"is missing (there are: {have}); say what it is called with --columns FIELD=COLUMN"
-        raise DataError([Problem(path.name, None, lacking[0], message)])
+        raise _without(lacking[0], path, table.frame.columns, ".qrels")
     texts = {f: table.frame[c].astype(str) if c in table.frame else "0" for f, c in given.items()}
     return pd.DataFrame({"line": table.rows, **texts}).astype(dict.fromkeys(fields, "str")), problems
+
+
+def _without(column: str, path: Path, there: Iterable[str], plain: str) -> DataError:
+    """Return the error of a table without a column; ``plain`` is the suffix of TREC's own format."""
+    have = ", ".join(map(str, there))
+    message = f"is missing (there are: {have}); say what it is called with --columns FIELD=COLUMN"
+    message += f", or, if the file has no header, call it {plain}" if path.suffix == ".tsv" else ""
+    return DataError([Problem(path.name, None, column, message)])
 
 
 def read_qrels(path: Path, columns: Mapping[str, str] | None = None) -> tuple[pd.DataFrame, list[Problem]]:
@@ -167,8 +184,8 @@ def read_runs(
     """
     frames, problems = [], []
     for at, path in enumerate(files):
-        if suffix_of(path) in SUFFIXES:
-            frame, found = read_run_table(path, columns or {})
+        if suffix_of(path) in _TABLES:
+            frame, found = _run_table(path, columns or {})
         else:
             frame, found = read_fields(path, _RUN, "run file")
         problems += found or ([] if len(frame) else [Problem(path.name, None, None, "has no lines")])
@@ -187,6 +204,69 @@ def read_runs(
     problems = [*_twice(rows, lists, names), *_of_two_files(rows, names)]
     runs = None if problems else _ordered(rows, lists, system, systems, names)._replace(masked=masked)
     return runs, problems
+
+
+def _run_table(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[Problem]]:
+    """Return ``line``, ``user_id``, ``item_id``, ``rank``, ``score``, ``system``: all but the line as text.
+
+    ``columns`` says which column has a field, if it has another name. Without a column of systems, the system
+    has the name of the file; without ranks, a list has the order of the rows; without scores, that of ranks.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or users or items are in no column.
+    """
+    if not path.is_file():
+        raise DataError(f"there is no run file {str(path)!r}")
+    problems: list[Problem] = []
+    if suffix_of(path) == ".npz":
+        given = _of_arrays(path)
+    else:
+        table, problems = read_table(path)
+        if table is None:
+            return pd.DataFrame(), problems
+        if _ITEMS in table.frame and "item_id" not in table.frame:
+            table = flattened(table, [_ITEMS])
+        frame = table.frame.assign(line=table.rows).rename(columns=lambda c: c.removeprefix(f"{_ITEMS}."))
+        given = frame.rename(columns={c: f for f, c in columns.items() if c in frame})
+    given = given.rename(columns={o: f for f, o in _OLD.items() if f not in given})
+    wanted = [c for c in (*_OLD, *columns) if c not in (*KEYS, "label")]
+    if lacking := [c for c in wanted if c not in given]:
+        raise _without(columns.get(lacking[0], lacking[0]), path, given.columns.drop("line"), ".run")
+    given = given[given["item_id"].notna()]  # an empty list of LensKit
+    if "rank" not in given:
+        lists = [c for c in ("system", "user_id") if c in given]
+        given = given.assign(rank=given.groupby(lists, sort=False).cumcount() + 1)
+    if "score" not in given:
+        given = given.assign(score=-pd.to_numeric(given["rank"], errors="coerce"))
+    if "system" not in given:
+        given = given.assign(system=Path(path.name.removesuffix(".gz")).stem)
+    texts = ["user_id", "item_id", "rank", "score", "system"]
+    return given[["line", *texts]].astype(dict.fromkeys(texts, str)).reset_index(drop=True), problems
+
+
+def _of_arrays(path: Path) -> pd.DataFrame:
+    """Return a row for each item of the lists in a file of arrays, the first row with number 1."""
+    wanted = "a run in .npz has user_id (users), item_id and, if known, score (users × k)"
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in ("user_id", "item_id", "score") if name in file}
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise DataError(
+            f"{path.name} cannot be read as arrays of numbers or text: {error}; {wanted}"
+        ) from None
+    users, items = arrays.get("user_id", np.empty(0)), arrays.get("item_id", np.empty(0))
+    if users.ndim != 1 or items.ndim != 2 or len(users) != len(items):
+        raise DataError(f"{path.name}: user_id has shape {users.shape}, item_id {items.shape}; {wanted}")
+    if arrays.get("score", items).shape != items.shape:
+        raise DataError(
+            f"{path.name}: score has shape {arrays['score'].shape}, item_id {items.shape}; {wanted}"
+        )
+    columns = {"user_id": np.repeat(users, items.shape[1])}
+    columns |= {name: arrays[name].ravel() for name in ("item_id", "score") if name in arrays}
+    table = from_frame(pd.DataFrame(columns), path.name)
+    return table.frame.assign(line=table.rows - 1)
 
 
 def _number(rows: pd.DataFrame, names: Sequence[str]) -> list[Problem]:

@@ -11,12 +11,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
+import numpy as np
 import pandas as pd
 
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError
 from metaeval.base.keys import nouns_of
-from metaeval.base.records import DataOfKind, DataSet, Scale
+from metaeval.base.records import FIRST, SECOND, DataOfKind, DataSet, Scale
 from metaeval.data.manifest import Format
 
 
@@ -135,6 +136,21 @@ class RatedUnits(KeyedUnits):
     def fingerprint(self) -> str:
         """SHA-256 over the content, as 64 hex digits."""
         return fingerprint(self.aspects, self.scale, self.table, self.ratings, self.scores)
+
+
+def in_both_orders(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return both orders of each row, one after the other: ``order`` says which of its two is shown first.
+
+    Columns whose names end in ``_first`` and ``_second`` are swapped with ``first`` and ``second``.
+    """
+    sides = {FIRST: SECOND} | {
+        f"{name}_{FIRST}": f"{name}_{SECOND}"
+        for name in (str(c).removesuffix(f"_{FIRST}") for c in pairs if str(c).endswith(f"_{FIRST}"))
+        if f"{name}_{SECOND}" in pairs
+    }
+    swapped = pairs.rename(columns=sides | {other: one for one, other in sides.items()})
+    both = pd.concat([pairs.assign(order=FIRST), swapped.assign(order=SECOND)])
+    return both.iloc[np.arange(2 * len(pairs)).reshape(2, -1).T.ravel()].reset_index(drop=True)
 
 
 def counts_of(data: Any) -> dict[str, int]:  # noqa: ANN401 - a `KeyedUnits`

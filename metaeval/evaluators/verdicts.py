@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from metaeval.base.errors import DataError, nearest, shown
 from metaeval.base.frames import row_text
 from metaeval.base.records import FIRST, SECOND, TIE
-from metaeval.data.verdicts import PLAYED, SHARE
+from metaeval.data.verdicts.verdict_columns import PLAYED, SHARE
 from metaeval.evaluators.grid import CodeArray, FloatArray
 from metaeval.stats.coefficients.tables import Ints
 from metaeval.stats.ranking import comparisons

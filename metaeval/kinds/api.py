@@ -12,8 +12,9 @@ from metaeval.evaluators.base import BaseEvaluator, flag, integer, word
 from metaeval.evaluators.grid import Grid
 from metaeval.judging.prompts import Asks
 from metaeval.judging.unit_judge import Shown, UnitJudge
-from metaeval.kinds.kind import INTERVALS, KindTable, Scored, StudyKind
+from metaeval.kinds.kind import Scored, StudyKind
 from metaeval.kinds.study import Study
+from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.llm.replies.fields import Choice, Number, Text
 
 if TYPE_CHECKING:

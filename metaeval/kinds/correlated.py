@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from metaeval.analysis.agreement.measures import by_group
 from metaeval.analysis.given_column import by_sheet
-from metaeval.base.errors import MetaevalError, exact, one_of
+from metaeval.base.errors import exact, one_of
 from metaeval.base.keys import levels_of, preferred_levels
 from metaeval.base.records import AVERAGE, COEFFICIENTS, LEVELS, DataOfKind
 from metaeval.base.validation import Line
@@ -18,8 +18,9 @@ from metaeval.engine.correlation import BY, CORRELATIONS, correlated_by
 from metaeval.engine.paired_tests import OrderBy
 from metaeval.engine.passes import FileCells
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.kinds.kind import KindTable, Scored, StudyKind
+from metaeval.kinds.kind import Scored, StudyKind
 from metaeval.kinds.study import Study, distinct, unknown_word
+from metaeval.kinds.table import KindTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,10 +119,8 @@ class CorrelatedKind(StudyKind):
                 sentence = f"the key columns {keys} allow no level {level!r}; use some of {have}"
                 raise study.error(sentence, "levels", at)
         if study.by is not None:
-            try:
+            with study.errors_at("by"):
                 self.column(data, study.by)
-            except MetaevalError as error:
-                raise study.error(str(error), "by") from error
         chosen = list(study.levels or preferred_levels(data.keys))
         aspects = list(study.aspects or data.aspects)
         data.scale.check_numbers(aspects, "correlation")

@@ -1,29 +1,23 @@
-"""What a kind of study says of itself, what its studies scored, and its tables."""
+"""What a kind of study says of itself, and what its studies scored."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
-from operator import or_
-from pathlib import PurePath
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import pandas as pd
 
 from metaeval.base.errors import DataError, MetaevalError, one_of, unknown
-from metaeval.base.keys import DATASET
 from metaeval.base.progress import progress
-from metaeval.base.simulation import MARK
-from metaeval.base.spec import short_names
 from metaeval.data.labels import SIDES, LabelTable
 from metaeval.engine.alignment.prepared import Matched
-from metaeval.engine.figure import Panels
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.measures import Measure, MeasuredCells
 from metaeval.engine.ranking import PeopleLine, RankedCell, Results
 from metaeval.engine.sentences import interval_sentence
-from metaeval.engine.sheet import TEXT_FORMS, Column, Sheet, is_blank
+from metaeval.engine.sheet import Sheet
 from metaeval.stats.resampling.weights import in_threads
 
 if TYPE_CHECKING:
@@ -39,6 +33,7 @@ if TYPE_CHECKING:
     from metaeval.engine.files import Parquet
     from metaeval.engine.passes import Loaded
     from metaeval.kinds.study import Study
+    from metaeval.kinds.table import KindTable
 
 NONE = "(none)"
 """Stands for an empty value of a column."""
@@ -163,157 +158,7 @@ class Scored(Generic[S_co]):
         return with_totals(board, self.families(cell), cell)
 
 
-INTERVALS = "{intervals}"
-"""In the notes of a table: the sentence on bootstrap intervals, if the study makes any."""
-
-
-@dataclass(frozen=True, eq=False)
-class KindTable:
-    """A table of a kind's own: everything that run folder, details, figures and report make of it.
-
-    `StudyKind.tables` lists the tables of a kind, in the order in which their sheets are shown; nothing else
-    is to be done for a new one. It stands in the file of the function that computes it:
-
-    >>> from metaeval.engine.sheet import Column
-    >>> def says_yes(scored):
-    ...     return scored.scores.frame.groupby("evaluator", as_index=False)["score"].mean()
-    >>> YES = KindTable(
-    ...     "says_yes.csv",
-    ...     "How often each evaluator says yes",
-    ...     (Column("evaluator", "Evaluator"), Column("score", "Yes", "share")),
-    ...     says_yes,
-    ...     notes=("Over all questions.",),
-    ... )
-
-    - A name with a suffix, ``.csv`` or ``.parquet``, is a file of the run folder. Without one, the rows are
-      worked out anew whenever they are shown, of other tables, scores and truth: a finished run has no data.
-    - A table is a sheet of the details if columns of it are printed. With a ``chart`` it is a figure, too;
-      one with a chart and without a file is a figure alone.
-    - ``scored.table(TABLE)`` returns the rows of another table: read in a finished run, else made, once.
-      What several tables share is a cached property of a kind's own subclass of ``Scored``, which
-      ``StudyKind.scored`` names.
-    """
-
-    file: str
-    """Its file in the run folder, or a name without suffix."""
-    title: str
-    columns: Sequence[Column]
-    """Those without a title are not printed. Each column of text has to be here: its form says that it is
-    read as text again; all others are read as numbers."""
-    make: Callable[[Any], pd.DataFrame | None]
-    """What was scored → the rows; None or no row, if there is nothing."""
-    notes: Sequence[str] | Callable[[Any, pd.DataFrame], Iterable[str]] = ()
-    """Sentences below it, or what makes them of what was scored and the rows; empty ones are left out."""
-    chart: Callable[[Sheet, Mapping[str, str]], Figure | None] | None = None
-    """Draws its sheet, given values to show first of columns that offer a choice."""
-    sheet: str = ""
-    """The name of its sheet and figure; that of the file, if left out."""
-    shown: Callable[[pd.DataFrame], pd.DataFrame] | None = None
-    """The rows that are printed, of those in the file."""
-    judged: bool = True
-    """Whether its rows are of evaluators, so that it says which of them are simulated."""
-    finding: Callable[[Any, Sheet], str] | None = None
-    """What was scored, and its sheet → what the rows show, as `metaeval.engine.sheet.Sheet.finding`."""
-    layout: Callable[[Any, pd.DataFrame], Iterable[Sheet]] | None = None
-    """Lays out the rows in place of ``columns`` and ``notes``: as several sheets, for instance."""
-
-    @property
-    def name(self) -> str:
-        """The name of its sheet and figure."""
-        return self.sheet or PurePath(self.file).stem
-
-    @property
-    def kept(self) -> bool:
-        """Whether the run folder has it as a file."""
-        return bool(PurePath(self.file).suffix)
-
-    @property
-    def texts(self) -> list[str]:
-        """The columns that hold text."""
-        return [column.name for column in self.columns if column.form in TEXT_FORMS]
-
-    def sheets(self, scored: Scored[Any]) -> list[Sheet]:
-        """Return its sheets for the details; none if it has no row, or is a file or a figure alone."""
-        if (self.chart and not self.kept) or not (self.title or self.layout):
-            return []
-        frame = scored.table(self)
-        if frame.empty:
-            return []
-        return list(self.layout(scored, frame)) if self.layout else [self._sheet(scored, frame)]
-
-    def figure_of_several(self, runs: Mapping[str, Scored[Any]], first: Mapping[str, str]) -> Figure | None:
-        """Return the figure of several data sets, a panel each; None if none has a row."""
-        if self.chart is None:
-            return None
-        frames = {name: scored.table(self) for name, scored in runs.items()}
-        there = {name: frame for name, frame in frames.items() if not frame.empty}
-        if not there:
-            return None
-        sheets = []
-        for name, frame in there.items():
-            short = self._short(runs[name], frame)
-            sheets.append(self._sheet(runs[name], _with_short(frame.assign(**{DATASET: name}), short)))
-        sheet = replace(
-            sheets[0],
-            frame=pd.concat([sheet.frame for sheet in sheets], ignore_index=True),
-            columns=(Column(DATASET, "Data set"), *sheets[0].columns),
-            notes=tuple(dict.fromkeys(note for sheet in sheets for note in sheet.notes)),
-            simulated=reduce(or_, (sheet.simulated for sheet in sheets)),
-        )
-        figure = self.chart(sheet, first)
-        return None if figure is None else replace(figure, chart=Panels(figure.chart, DATASET), finding=None)
-
-    def figure(self, scored: Scored[Any], first: Mapping[str, str]) -> Figure | None:
-        """Return its figure; None if it has none, or no row."""
-        if self.chart is None or (frame := scored.table(self)).empty:
-            return None
-        short = self._short(scored, frame)
-        sheet = self._sheet(scored, _with_short(frame, short))
-        figure = self.chart(sheet, {c: short.get(v, v) for c, v in first.items()})
-        return figure and replace(figure, names={label: name for name, label in short.items()})
-
-    def _short(self, scored: Scored[Any], frame: pd.DataFrame) -> dict[str, str]:
-        """Return evaluator → what marks and axes say of it: the name that is printed."""
-        if not self.judged or "evaluator" not in frame:
-            return {}
-        specs = {**scored.study.specs, scored.study.truth: scored.study.truth}
-        simulated = dict.fromkeys(scored.scores.simulation.evaluators, MARK)
-        return {n: f"{label}{simulated.get(n, '')}" for n, label in short_names(specs).items()}
-
-    def _sheet(self, scored: Scored[Any], frame: pd.DataFrame) -> Sheet:
-        notes = self.notes(scored, frame) if callable(self.notes) else self.notes
-        said = (scored.intervals if note == INTERVALS else note for note in notes)
-        printed = (c for c in self.columns if c.title and not (c.optional and is_blank(frame[c.name])))
-        if not scored.study.bootstrap:
-            printed = (c._replace(low="", high="") for c in printed)
-        return Sheet(
-            self.name,
-            self.title,
-            self.shown(frame) if self.shown else frame,
-            tuple(printed),
-            tuple(filter(None, said)),
-            scored.scores.simulation if self.judged else scored.scores.simulation.among(()),
-            finding=self.finding and partial(self.finding, scored),
-        )
-
-    def check(self, frame: pd.DataFrame) -> None:
-        """Check the rows that were made.
-
-        `TypeError` is raised if a column of text is not declared, so that it could not be read again.
-        """
-        if self.file.endswith(".csv"):
-            for name in frame.columns.difference(self.texts):
-                if frame[name].map(lambda value: isinstance(value, str | bool)).any():
-                    raise TypeError(
-                        f"{self.file}: the column {name!r} holds text; declare Column({name!r}, '')"
-                    )
-
-
 Factory: TypeAlias = "Callable[..., Evaluator] | str"
-
-
-def _with_short(frame: pd.DataFrame, short: Mapping[str, str]) -> pd.DataFrame:
-    return frame.assign(evaluator=frame["evaluator"].replace(short)) if short else frame
 
 
 class StudyKind(ABC):
@@ -344,7 +189,7 @@ class StudyKind(ABC):
 
     @property
     def tables(self) -> Sequence[KindTable]:
-        """What only this kind finds out, in the order in which it is shown; see ``metaeval.kinds.kind``."""
+        """What only this kind finds out, in the order in which it is shown; see `KindTable`."""
         return ()
 
     @abstractmethod
@@ -436,6 +281,8 @@ class StudyKind(ABC):
 
     def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return sheets beside those of the ``tables``: what every kind can say of ratings."""
+        if not self.rated:
+            return []
         from metaeval.kinds.details import details
 
         study = scored.study
@@ -481,7 +328,9 @@ class StudyKind(ABC):
 
     def _charted(self, names: Sequence[str]) -> list[KindTable]:
         charted = [table for table in self.tables if table.chart]
-        for name in names if charted else ():
+        if names and not charted:
+            raise MetaevalError(f"a study of `kind: {self.name}` has no figures")
+        for name in names:
             one_of(name, [table.name for table in charted], "there is no figure", "there are")
         return [table for table in charted if not names or table.name in names]
 

@@ -91,6 +91,19 @@ def recent_histories(data: DataOfKind, judged: pd.DataFrame) -> pd.DataFrame:
     return past.sort_values("timestamp", ascending=False, kind="stable") if "timestamp" in past else past
 
 
+def other_users(evaluator: object, data: DataOfKind, rows: pd.DataFrame) -> Floats:
+    """Return how many other users than that of each row have its item in their history.
+
+    ``rows`` has ``user_id`` and ``item_id``. `DataError` is raised if there are no histories.
+    """
+    if data.histories is None:
+        raise DataError(f"{evaluator}: data set {data.name!r} has no histories of users; add them")
+    pairs = data.histories[[USER, ITEM]].drop_duplicates()
+    users = rows[ITEM].map(pairs[ITEM].value_counts()).fillna(0).to_numpy(np.float64)
+    own = rows[[USER, ITEM]].merge(pairs.assign(own=1.0), how="left")["own"].fillna(0).to_numpy()
+    return np.asarray(users - own, dtype=np.float64)
+
+
 TITLE = "title"
 _SHOWN = 30
 """Items of a history; a reader sees the whole in the prompt."""

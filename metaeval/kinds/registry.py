@@ -256,11 +256,9 @@ def variants_of(study: Study, ablations: Sequence[Ablation]) -> Iterator[tuple[s
         if ablation.base not in study.specs:
             sentence = unknown("there is no evaluator", ablation.base, study.specs, "there are")
             raise study.error(sentence, "ablations", at, "base")
-        try:
+        with study.errors_at("ablations", at):
             for variant in ablation.variants(names[ablation.base]):
                 yield from variant.specs.items()
-        except SpecError as error:
-            raise study.error(str(error), "ablations", at) from error
 
 
 def fitting(pattern: str, names: Collection[str]) -> list[str]:
@@ -282,7 +280,7 @@ def evaluators_of(study: Study, data: DataSet, truth: EvaluatorSpec) -> dict[str
     ``Recorded('*')`` stands for every recorded evaluator of the data whose name fits and that the study does
     not name elsewhere, as evaluator or truth; each keeps its recorded name.
     """
-    listed, builder, names = study.evaluators, _builder_of(study), recorded_names(data)
+    listed, builder, names = study.evaluators, _builder_of(study), Recorded.found_in(data)
     items: list[tuple[str | int, str]] = (
         [*listed.items()] if isinstance(listed, dict) else [*enumerate(listed)]
     )
@@ -330,11 +328,6 @@ def holds_truth(spec: EvaluatorSpec, truth: EvaluatorSpec) -> str:
         f"{what} the truth {truth}, and would agree with itself; leave it out of the evaluators, or choose "
         "another truth"
     )
-
-
-def recorded_names(data: DataSet) -> list[str]:
-    """Return the names of the recorded evaluators, in the order of the data."""
-    return [] if data.scores is None else [str(n) for n in data.scores["evaluator"].unique()]
 
 
 def _builder_of(study: Study) -> Builder:

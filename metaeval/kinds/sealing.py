@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from metaeval.base.counts import counted, plural_of
-from metaeval.base.errors import MetaevalError
 from metaeval.base.keys import cluster_columns
 from metaeval.base.records import DataOfKind
 from metaeval.data.units import KeyedUnits
@@ -90,10 +89,8 @@ def _named(study: Study, kind: StudyKind, data: DataOfKind, cluster: str) -> lis
     """Return the clusters that have the sealed values of a column."""
     assert isinstance(study.sealed, dict)  # noqa: S101 - the caller has seen to it
     ((column, values),) = study.sealed.items()
-    try:
+    with study.errors_at("sealed", column):
         known: pd.DataFrame = kind.column(data, column)
-    except MetaevalError as error:
-        raise study.error(str(error), "sealed", column) from error
     by = [c for c in known if c != "category"]
     category = data.units[by].astype(str).merge(known.drop_duplicates(by), how="left", on=by)["category"]
     have = sorted({str(value) for value in category.dropna()})

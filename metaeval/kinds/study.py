@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
@@ -19,7 +20,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from metaeval.base.errors import StudyError, shown, unknown
+from metaeval.base.errors import MetaevalError, StudyError, shown, unknown
 from metaeval.base.keys import DATASET
 from metaeval.base.records import COEFFICIENTS, DataOfKind, Evaluator
 from metaeval.base.spec import EvaluatorSpec
@@ -206,6 +207,14 @@ class Study(Strict):
     def error(self, message: str, *where: str | int) -> StudyError:
         """Return an error that says where in the study file the value at ``where`` stands."""
         return StudyError(located(self._lines, message, *where))
+
+    @contextmanager
+    def errors_at(self, *where: str | int) -> Iterator[None]:
+        """Have errors of what is done within say where in the study file the value at ``where`` stands."""
+        try:
+            yield
+        except MetaevalError as error:
+            raise self.error(str(error), *where) from error
 
     @property
     def file(self) -> str:

@@ -17,7 +17,7 @@ Measure: TypeAlias = "Callable[[str], float]"
 """What returns how wide a text is."""
 Escape: TypeAlias = "Callable[[str], str]"
 
-_BREAKS = re.compile(r"(?<=[\s,/(])")
+_BREAKS = re.compile(r"(?<=[\s,/])|(?<=\S\()")
 _WORDS = re.compile(r"(?<=\s)")
 _NUMERIC = re.compile(r"([\d.,/ %-]*\d[\d.,/ %-]*)?")
 _NARROWEST = 16  # digits that a column of names keeps

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from metaeval.runs.folder import read_record
-
-if TYPE_CHECKING:
-    from metaeval.runs.record import Record
+from metaeval.runs.record import Record
 
 REFERENCES = Path(__file__).with_name("references.bib")
 _ENTRY = re.compile(r"^@\w+\{.*?^\}$", re.MULTILINE | re.DOTALL)

@@ -9,24 +9,22 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 
 from metaeval.base.counts import counted
+from metaeval.base.records import Scale
 from metaeval.base.simulation import MARK
 from metaeval.engine.board import ESTIMATES, Board, Cell
+from metaeval.engine.cells import Cells
 from metaeval.engine.paired_tests import Comparisons, Tests
 from metaeval.engine.ranking import ranking
 from metaeval.engine.sentences import tests_sentence
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.runs.joint import JoinedRuns, evaluators_of, join_runs
+from metaeval.runs.record import Record
 from metaeval.stats.resampling.significance import benjamini_hochberg, holm
-
-if TYPE_CHECKING:
-    from metaeval.base.records import Scale
-    from metaeval.engine.cells import Cells
-    from metaeval.runs.record import Record
 
 Changes: TypeAlias = dict[str, dict[str, str]]
 """Key → run → its value there; a run without the key is left out."""

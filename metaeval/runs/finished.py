@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -26,6 +26,7 @@ from metaeval.judging.cost import calls_in, costs_of, with_attempts
 from metaeval.kinds.index import kind_named
 from metaeval.kinds.kind import Scored
 from metaeval.kinds.reading import make_study
+from metaeval.kinds.table import KindTable
 from metaeval.llm.store.replies import Store
 from metaeval.runs.folder import (
     COSTS,
@@ -42,9 +43,6 @@ from metaeval.runs.folder import (
     read_record,
 )
 from metaeval.runs.record import Record
-
-if TYPE_CHECKING:
-    from metaeval.kinds.kind import KindTable
 
 _COLUMNS = (
     Column("name", "run"),

@@ -8,21 +8,18 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from metaeval.base.counts import counted
+from metaeval.base.counts import counted, listed
 from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.keys import key_columns
 from metaeval.base.records import AVERAGE, Kind, ScoreTable
-from metaeval.engine.board import Board, BoardDimension, read_cell
+from metaeval.engine.board import Board, BoardDimension, Cell, read_cell
+from metaeval.engine.cells import Cells
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.record import Record, StudyFacts
-
-if TYPE_CHECKING:
-    from metaeval.engine.board import Cell
-    from metaeval.engine.cells import Cells
 
 _DATASET = "dataset"
 _POLICY = ("missing", "undefined_groups", "units")
@@ -225,7 +222,7 @@ def _notes(
     own = {n: len(r.truth[keys].drop_duplicates()) for n, r in runs.items()}
     left_out = [f"{total - common:,} of the {total:,} of {n}" for n, total in own.items() if total > common]
     if left_out:
-        notes.append(f"Left out are {_listed(left_out)}.")
+        notes.append(f"Left out are {listed(left_out)}.")
     if any(set(r.record.study.aspects) != set(aspects) for r in runs.values()):
         notes.append(f"Only the aspects of all runs are compared: {', '.join(aspects)}.")
     studies = [r.record.study for r in runs.values()]
@@ -241,13 +238,9 @@ def _notes(
     simulated = [name for name, run in runs.items() if run.scores.simulated]
     real = [name for name in runs if name not in simulated]
     if simulated and real:
-        which = f"{_listed(simulated)} simulated, {_listed(real)} not"
+        which = f"{listed(simulated)} simulated, {listed(real)} not"
         notes.insert(0, f"SIMULATED AND REAL DATA ARE COMPARED: {which}.")
     return notes
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def board_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Board:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.analysis.agreement.measures import are_ratings, bias_by_group
-from metaeval.base.counts import counted
+from metaeval.base.counts import counted, listed
 from metaeval.base.errors import MetaevalError
 from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
@@ -24,6 +24,7 @@ from metaeval.engine.sheet import Sheet, said_by
 from metaeval.evaluators.grid import Grid, grid_of, unit_positions
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.kind import Scored
+from metaeval.kinds.study import Study
 from metaeval.llm.store.replies import Store, database_at
 from metaeval.llm.store.tools import Conversation, conversations
 from metaeval.reports.leaderboards import FORMATS, Leaderboard
@@ -54,7 +55,6 @@ from metaeval.study.results import LEFT_OUT, Run, board_of, correlations_of
 from metaeval.study.unread import bounded
 
 if TYPE_CHECKING:
-    from metaeval.kinds.study import Study
     from metaeval.study.plan import Plan
 
 
@@ -267,8 +267,7 @@ def _scale_text(scale: Scale) -> str:
 def _size_text(data: DataSet) -> str:
     """Return how many units there are, and how many of each key."""
     counts = [(len(data), "unit"), *((data.units[k].nunique(), data.nouns[k]) for k in data.keys)]
-    *most, last = [counted(n, noun) for n, noun in counts if n]
-    return f"{', '.join(most)} and {last}" if most else last
+    return listed([counted(n, noun) for n, noun in counts if n])
 
 
 def _glossary(record: Record, data: DataSet, results: Results, costs: pd.DataFrame) -> list[tuple[str, str]]:

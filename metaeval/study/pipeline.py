@@ -19,7 +19,9 @@ import pandas as pd
 from metaeval.base import __version__
 from metaeval.base.errors import KEPT, MetaevalError, StoppedError
 from metaeval.base.records import ScoreTable, Status
+from metaeval.engine.files import Parquet
 from metaeval.engine.passes import Loaded, load
+from metaeval.evaluators.recorded import Recorded
 from metaeval.judging.asking import ask_by_batches, ask_by_workers
 from metaeval.judging.cost import calls_in, lost_calls, replies_state
 from metaeval.judging.settings import judging_of, with_settings
@@ -31,8 +33,6 @@ from metaeval.study.plan import Plan, code, libraries, plan, study_of
 from metaeval.study.unread import unread_of
 
 if TYPE_CHECKING:
-    from metaeval.engine.files import Parquet
-    from metaeval.evaluators.recorded import Recorded
     from metaeval.study.results import Run
 
 

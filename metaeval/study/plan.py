@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -37,12 +37,9 @@ from metaeval.kinds.registry import evaluators_of, truth_of
 from metaeval.kinds.scoring import Scoring, judges_of
 from metaeval.kinds.sealing import check_sides, digest_of_clusters, sealed_column
 from metaeval.kinds.study import Study, unknown_word
-from metaeval.runs.finished import calls_of_run
+from metaeval.runs.finished import OpenRun, calls_of_run
 from metaeval.runs.folder import RECORD, check_usable, digest_of, is_whole, read_record
 from metaeval.runs.record import Record, SealedFacts
-
-if TYPE_CHECKING:
-    from metaeval.runs.finished import OpenRun
 
 _log = logging.getLogger("metaeval")
 PACKAGE = "metaeval"

@@ -8,29 +8,26 @@ import shlex
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from metaeval.base.errors import DataError, MetaevalError, sound
 from metaeval.base.records import USER_RATER
 from metaeval.base.validation import read_model
 from metaeval.data.exports.export import OWN, Export
-from metaeval.data.exports.known import TRUTH, recognised
+from metaeval.data.exports.known import TRUTH, files_of, recognised
 from metaeval.data.hub import any_tables, in_workbook, is_data_set
-from metaeval.data.proposals.asking import propose
+from metaeval.data.proposals.asking import Ask, propose
 from metaeval.data.proposals.map_text import map_text, quoted, yaml_text
 from metaeval.data.proposals.proposal import ProposedAspect
 from metaeval.data.tables.maps import TableMap, few
 from metaeval.data.tables.several import OF
 from metaeval.data.units import summary
+from metaeval.evaluators.recorded import Recorded
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.imports.table import convert, data_set
 from metaeval.kinds.explanations.data.loading import refuse_if_in_the_way, save
 from metaeval.kinds.reading import load
-from metaeval.kinds.registry import recorded_names
 from metaeval.study.plan import plan
-
-if TYPE_CHECKING:
-    from metaeval.data.proposals.asking import Ask
 
 MAP, STUDY, DATA = "map.yaml", "study.yaml", "data"
 _MOST = 0.8  # share of the units that an evaluator must have: units that one lacks are compared by none
@@ -174,7 +171,7 @@ def _of_export(
         )
     question = "No field names the generator. Which model or system was it?"
     name = target.resolve().name
-    made = data_set(export, records, name, (), lambda: ask(question, "model", str), roles=said)
+    made = data_set(files_of(export, records, name, (), lambda: ask(question, "model", str), roles=said))
     for note in made.notes:
         tell(note)
     target.resolve().parent.mkdir(parents=True, exist_ok=True)
@@ -235,7 +232,7 @@ def _of_people(data: ExplanationSet, name: str, place: str, dataset: str) -> str
         f"truth: {quoted(str(data.extra[TRUTH]))}   # their distribution, not their mean",
         "evaluators:",
         *(f"  - {quoted(e)}" for e in ("Random(seed=0)", "SameForAll()")),
-        *(f"  - {quoted(f'Recorded({e!r})')}" for e in recorded_names(data)),
+        *(f"  - {quoted(f'Recorded({e!r})')}" for e in Recorded.found_in(data)),
         f"  # - {quoted(judge)}   # a language model, asked five times; needs OPENAI_API_KEY",
     ]
     return yaml_text(lines)
@@ -270,7 +267,7 @@ def study_text(data: ExplanationSet, name: str, place: str, dataset: str = DATA)
     left_out = (
         f"# - BLEU(n=4)   # {lacking:,} of {len(data):,} units have no reference; others would lose them, too"
     )
-    evaluators = ["Random(seed=0)", *texts, *shown, *(f"Recorded({e!r})" for e in recorded_names(data))]
+    evaluators = ["Random(seed=0)", *texts, *shown, *(f"Recorded({e!r})" for e in Recorded.found_in(data))]
     judge = "Judge('openai/gpt-5-mini')"
     keys = data.explanations
     by_user = {"user": ["user_id"], "pair": ["user_id", "item_id"]}

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.records import FIRST, SECOND, TIE, ScoreTable, Status
-from metaeval.data.verdicts import OTHER
+from metaeval.data.verdicts.verdict_table import OTHER
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import pair_keys
 from metaeval.judging.cost import UNREAD, rows_with_replies

@@ -19,10 +19,10 @@ from metaeval.base.records import USER_RATER
 from metaeval.data.hub import FILE
 from metaeval.engine.sheet import Column, Sheet, table
 from metaeval.evaluators.annotator import Annotator
+from metaeval.evaluators.recorded import Recorded
 from metaeval.kinds.index import kind_named
 from metaeval.kinds.kind import Scored
 from metaeval.kinds.reading import load, make_study
-from metaeval.kinds.registry import recorded_names
 from metaeval.kinds.scoring import score
 from metaeval.runs.command import Aspects, Names, Printed, Resamples, Seed, Typed, command
 from metaeval.runs.finished import open_run
@@ -348,7 +348,7 @@ def _clauses(verdicts: Sheet) -> dict[str, str]:
 def _labelled(folder: Path) -> Scored[Any]:
     """Return the recorded scores of a data set with what people said, which may be words."""
     data = load(folder)
-    kind, names = kind_named(data.kind), recorded_names(data)
+    kind, names = kind_named(data.kind), Recorded.found_in(data)
     if not names:
         raise MetaevalError(
             f"data set {data.name!r} has no recorded scores; run a study of it, and name the run"

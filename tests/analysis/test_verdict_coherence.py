@@ -13,7 +13,7 @@ from scipy import stats
 
 from metaeval.analysis import verdict_axioms as axioms
 from metaeval.analysis.verdict_coherence import COLUMNS, coherence, orders_of
-from metaeval.data.verdicts import import_verdicts
+from metaeval.data.verdicts.verdict_table import import_verdicts
 from metaeval.trust.verdicts.commands import coherence_of
 from tests.analysis.verdicts.looped import kept_and_asked
 from tests.examples import examples

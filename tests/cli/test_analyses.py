@@ -14,13 +14,13 @@ import metaeval as me
 from metaeval.cli import main
 from metaeval.runs.finished import open_run
 from metaeval.trust.analyses import costs_per_text, panel_of
-from tests.study.runs import QUICK, tiny_in
+from tests.study.runs import QUICK, WIDE, tiny_in
 from tests.tiny import write_study
 
 JUDGES = {"one": "Judge('simulated/one,noise=0.2')", "two": "Judge('simulated/two,noise=0.5')"}
 PEOPLE = {"anna": "Annotator('1')", "ben": "Annotator('2')"}
 OTHERS = {"panel": "Mean(one, two)", "Length()": "Length()", "kept": "Recorded('Judge & Co_1')"}
-STUDY = {**QUICK, "evaluators": json.dumps(JUDGES | PEOPLE | OTHERS)}
+STUDY = {**QUICK, **WIDE, "evaluators": json.dumps(JUDGES | PEOPLE | OTHERS)}
 FEW = "--resamples 20"
 PRINTED = {
     f"biases out --judge anna {FEW}": (

@@ -18,14 +18,14 @@ from metaeval import __version__
 from metaeval.cli import main
 from metaeval.cli.index import COMMANDS, GROUPS
 from metaeval.engine.correlation import Correlation
-from tests.tiny import write_study
+from tests.tiny import FEW, write_study
 
 SIMULATED = "SIMULATED DATA"
 
 
 @pytest.fixture
 def study(tiny: Path) -> Path:
-    write_study(tiny.parent / "s.yaml")
+    write_study(tiny.parent / "s.yaml", **{**FEW, "coefficients": ""})
     return Path("s.yaml")
 
 

@@ -16,12 +16,6 @@ from click.testing import CliRunner
 from metaeval.base.errors import MetaevalError, MissingExtraError, RunFolderError
 from metaeval.cli.runs import figures
 from metaeval.kinds.explanations.figures.catalogue import CATALOGUE
-from tests.drawn import drawn_run
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return drawn_run(tmp_path_factory.mktemp("drawn"))
 
 
 def typed(*arguments: object) -> str:
@@ -31,12 +25,12 @@ def typed(*arguments: object) -> str:
 
 
 @pytest.mark.slow
-def test_every_figure_and_its_data_are_written(run: Path, tmp_path: Path) -> None:
+def test_every_figure_and_its_data_are_written(drawn: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
-    told = typed(run, "--out", tmp_path / "a").splitlines()
+    told = typed(drawn, "--out", tmp_path / "a").splitlines()
     assert told == [str(tmp_path / "a" / f"{n}.{s}") for n in CATALOGUE for s in ("svg", "csv")]
     assert sorted(p.name for p in (tmp_path / "a").iterdir()) == sorted(t.rsplit("/")[-1] for t in told)
-    again = json.loads(typed(run, "--out", tmp_path / "b", "--json"))["files"]
+    again = json.loads(typed(drawn, "--out", tmp_path / "b", "--json"))["files"]
     assert [(tmp_path / "a" / p.rsplit("/")[-1]).read_bytes() for p in again] == [
         (tmp_path / "b" / p.rsplit("/")[-1]).read_bytes() for p in again
     ]
@@ -44,13 +38,13 @@ def test_every_figure_and_its_data_are_written(run: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_one_figure_of_one_column_in_two_formats(run: Path, tmp_path: Path) -> None:
+def test_one_figure_of_one_column_in_two_formats(drawn: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     options = ["--figure", "ranking", "--aspect", "clear", "--level", "user", "--coefficient", "kendall"]
-    typed(run, "--out", tmp_path, "--format", "png", "--format", "pdf", "--scale", "0.5", *options)
+    typed(drawn, "--out", tmp_path, "--format", "png", "--format", "pdf", "--scale", "0.5", *options)
     assert {p.name for p in tmp_path.glob("ranking.*")} == {"ranking.png", "ranking.pdf", "ranking.csv"}
     small = (tmp_path / "ranking.png").read_bytes()
-    typed(run, "--out", tmp_path, "--format", "png", "--scale", "1", *options)
+    typed(drawn, "--out", tmp_path, "--format", "png", "--scale", "1", *options)
     large = (tmp_path / "ranking.png").read_bytes()
     widths = [int.from_bytes(png[16:20], "big") for png in (small, large)]
     assert widths[1] == pytest.approx(2 * widths[0], abs=2)
@@ -60,13 +54,13 @@ def test_one_figure_of_one_column_in_two_formats(run: Path, tmp_path: Path) -> N
 @pytest.mark.skipif(shutil.which("pdftohtml") is None, reason="poppler-utils are not installed")
 @pytest.mark.parametrize(("width", "points"), [("column", 238.1), ("text", 504.6), ("120mm", 340.2)])
 def test_figures_of_a_paper_have_its_width_and_type_of_7_to_8_points(
-    run: Path, tmp_path: Path, width: str, points: float
+    drawn: Path, tmp_path: Path, width: str, points: float
 ) -> None:
     pytest.importorskip("vl_convert")
-    typed(run, "--out", tmp_path, "--width", width)
-    drawn = sorted(tmp_path.glob("*.pdf"))
-    assert [p.stem for p in drawn] == sorted(CATALOGUE)
-    for path in drawn:
+    typed(drawn, "--out", tmp_path, "--width", width)
+    made = sorted(tmp_path.glob("*.pdf"))
+    assert [p.stem for p in made] == sorted(CATALOGUE)
+    for path in made:
         zoomed = subprocess.run(
             ["pdftohtml", "-xml", "-zoom", "3", "-i", "-stdout", str(path)],
             capture_output=True,
@@ -81,25 +75,25 @@ def test_figures_of_a_paper_have_its_width_and_type_of_7_to_8_points(
         assert int(page[1]) / 3 == pytest.approx(points, abs=1), path
 
 
-def test_they_go_into_the_run_folder_if_nothing_is_said(run: Path) -> None:
+def test_they_go_into_the_run_folder_if_nothing_is_said(drawn: Path) -> None:
     pytest.importorskip("vl_convert")
-    typed(run, "--figure", "cost")
-    assert (run / "figures" / "cost.svg").is_file()
-    typed(run, "--figure", "cost")  # the run can still be read
+    typed(drawn, "--figure", "cost")
+    assert (drawn / "figures" / "cost.svg").is_file()
+    typed(drawn, "--figure", "cost")  # the run can still be read
 
 
-def test_what_is_wrong_is_said(run: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_is_said(drawn: Path, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     with pytest.raises(MetaevalError, match="did you mean 'likeness'"):
-        typed(run, "--figure", "likenes")
+        typed(drawn, "--figure", "likenes")
     with pytest.raises(RunFolderError, match="no run folder"):
         typed(tmp_path / "none")
-    assert not (run / "likenes.svg").exists()
+    assert not (drawn / "likenes.svg").exists()
 
 
-def test_the_missing_library_is_said_before_any_work(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_missing_library_is_said_before_any_work(drawn: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(
         MissingExtraError, match=r"drawing figures needs .* pip install 'metaeval\[figures\]'"
     ):
-        typed(run)
+        typed(drawn)

@@ -13,7 +13,7 @@ from metaeval.cli import main
 from metaeval.kinds.index import VARIABLE
 from metaeval.kinds.registry import COMMON
 from metaeval.llm.providers import PROVIDERS, Provider
-from tests.tiny import write_study
+from tests.tiny import FEW, write_study
 
 WAYS = [
     ("sys.exit(0)", "SystemExit: 0"),
@@ -99,7 +99,7 @@ def test_a_client_that_is_called(
     tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, way: str, why: str
 ) -> None:
     provide(monkeypatch, called=way)
-    write_study(Path("s.yaml"), evaluators="""["Judge('mylab/m')"]""")
+    write_study(Path("s.yaml"), **{**FEW, "evaluators": """["Judge('mylab/m')"]"""})
     assert main(["run", "s.yaml"]) == 3
     assert why in capsys.readouterr().err
 

@@ -74,9 +74,10 @@ def test_what_is_wrong_is_one_sentence(files: Path, words: list[str], says: str,
 
 
 def test_check_finds_the_kind_of_a_data_set(files: Path, capsys) -> None:
-    assert main(["data", "import", "collection", "--qrels", "human.qrels", "--out", "new"]) == 0
+    assert main(["data", "import", "collection", "--qrels", "human.qrels", "--out", "new", "--json"]) == 0
     assert main(["data", "check", "new", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    made, found = map(json.loads, capsys.readouterr().out.splitlines())
+    assert made == {**found, "notes": made["notes"]}
     assert found["counts"]["units"] == 2
     assert found["counts"]["ranked_items"] == 0
     text = (files / "new" / "dataset.yaml").read_text()
@@ -161,3 +162,16 @@ def test_a_map_of_another_kind(tmp_path: Path, capsys) -> None:
         main(["data", "import", "table", "x.csv", "--map", str(tmp_path / "map.yaml"), "--out", "out"]) == 2
     )
     assert "no map is of kind 'slate'; did you mean 'slates'" in capsys.readouterr().err
+
+
+def test_the_import_of_a_table_says_as_json_what_is_not_in_its_map(files: Path, capsys) -> None:
+    Path("t.csv").write_text("id,text,fun,note\n1,one,2,x\n")
+    Path("m.yaml").write_text(
+        "name: m\naspects: [fun]\nscale: {min: 1, max: 5}\nratings: [{columns: fun, rater: a, aspect: fun}]\n"
+        "units: {item_id: id, generator: {constant: g}, explanation: text}\n"
+    )
+    words = ["data", "import", "table", "t.csv", "--map", "m.yaml", "--out", "new"]
+    assert main([*words, "--json"]) == 0
+    assert main([*words, "--force", "--quiet"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["name"], made["counts"]["units"], made["unmapped"]) == ("m", 1, ["note"])

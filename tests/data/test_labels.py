@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from metaeval.base.errors import DataError
 from metaeval.data.labels import VERDICTS, WINNERS, LabelTable, alone
 from metaeval.data.manifest import write_table
-from metaeval.data.verdicts import read_verdicts
+from metaeval.data.verdicts.verdict_table import read_verdicts
 from tests.examples import examples
 
 KEYS = ("user_id", "item_id")

@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 from metaeval.cli import main
 from metaeval.data.recording import ScoreMap
 from metaeval.data.tables.maps import TableMap
-from metaeval.data.verdicts import VerdictMap
+from metaeval.data.verdicts.verdict_map import VerdictMap
 from metaeval.kinds.explanations.data.explanation_set import Manifest
 from metaeval.kinds.exposure.data.imports.table import LogMap
 from metaeval.kinds.index import KINDS, kind_named

@@ -11,7 +11,6 @@ import runpy
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -148,18 +147,9 @@ def test_every_question_has_its_answer(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_sharing(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    # The library keeps copies of modules; Python remembers where they lie.
-    monkeypatch.setattr("evaluate.config.HF_MODULES_CACHE", tmp_path / "modules")
-    monkeypatch.setattr("evaluate.config.HF_METRICS_CACHE", tmp_path / "metrics")
-    monkeypatch.setattr("evaluate.config.HF_EVALUATE_OFFLINE", True)
-    monkeypatch.setattr("sys.path", sys.path[:])
-    for name in [n for n in sys.modules if n.split(".")[0] == "evaluate_modules"]:
-        monkeypatch.delitem(sys.modules, name)
+def test_sharing(folder: Path, evaluate_offline: None) -> None:
     reader = Reader("how-to/share.md", folder)
     assert reader.follow() == fences(reader.page)
-    for name in [n for n in sys.modules if n.split(".")[0] == "evaluate_modules"]:
-        del sys.modules[name]
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import evaluate
@@ -15,19 +14,8 @@ from metaeval.base.errors import DataError, MetaevalError
 
 
 @pytest.fixture(scope="module")
-def module(tmp_path_factory):
-    cache = tmp_path_factory.mktemp("evaluate")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evaluate.config.HF_MODULES_CACHE", cache / "modules")
-        patch.setattr("evaluate.config.HF_METRICS_CACHE", cache / "metrics")
-        patch.setattr("evaluate.config.HF_EVALUATE_OFFLINE", True)
-        patch.setattr("sys.path", sys.path[:])
-        # Python remembers where the library's copies of modules lie, those of other tests too.
-        for name in [n for n in sys.modules if n.split(".")[0] == "evaluate_modules"]:
-            patch.delitem(sys.modules, name)
-        yield evaluate.load(me.evaluate_module())
-        for name in [n for n in sys.modules if n.split(".")[0] == "evaluate_modules"]:
-            del sys.modules[name]
+def module(evaluate_offline):
+    return evaluate.load(me.evaluate_module())
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ from metaeval.kinds.explanations.figures.catalogue import CATALOGUE
 from metaeval.reports.drawing import FIGURE_FORMATS, draw
 from metaeval.runs.finished import open_run
 from metaeval.trust.analyses import figures_of_run
-from tests.drawn import drawn_run
 
 convert: Any = pytest.importorskip("vl_convert", reason="pip install 'metaeval[figures]'")
 
@@ -25,9 +24,8 @@ MAGIC = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg", "pdf": b"%PDF-"}
 
 
 @pytest.fixture(scope="module")
-def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
-    run: Path = drawn_run(tmp_path_factory.mktemp("drawn"))
-    return {figure.sheet.name: figure for figure in figures_of_run(open_run(run))}
+def figures(drawn: Path) -> dict[str, Figure]:
+    return {figure.sheet.name: figure for figure in figures_of_run(open_run(drawn))}
 
 
 @pytest.mark.slow

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 import metaeval as me
-from tests.tiny import write_study, write_tiny
+from tests.tiny import FEW, write_study, write_tiny
 
 QUICK = {
+    **FEW,
     "evaluators": '["Random(seed=0)", "Length()", "Annotator(\'1\')", "Recorded(\'Judge & Co_1\')"]',
     "missing": "{truth: 3, score: 0}",
-    "bootstrap": "{resamples: 20}",
-    "tests": "{permutations: 200}",
-    "details": "false",
 }
+WIDE = {"levels": "", "coefficients": ""}
+"""All levels and coefficients."""
 
 
 def tiny_run(folder: Path, name: str, **keys: str) -> Path:

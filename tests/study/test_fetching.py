@@ -90,12 +90,11 @@ def write_study(folder: Path, address: str, digest: str) -> None:
     (folder / "source.yaml").write_text(
         "title: Far\npaper: Nobody, 2026\nrepository: https://example.org\nlicence: none\n"
         f"commit: abc1234\naddress: '{address}'\nfiles: {{sub/one.bin: {digest}}}\n"
-        "steps: [evaluators --out known.csv]\n",
+        "steps: [providers --out known.csv]\n",
         encoding="utf-8",
     )
     (folder / "published.csv").write_text(
-        "table,cell,file,row,column,value,digits\n"
-        "1,BLEU,known.csv,of=explanations; evaluator=BLEU(…),count(),1,0\n",
+        "table,cell,file,row,column,value,digits\n1,OpenAI,known.csv,name=openai,count(),1,0\n",
         encoding="utf-8",
     )
 

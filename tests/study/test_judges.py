@@ -30,7 +30,7 @@ from tests.conftest import ROOT
 from tests.kinds.explanations.judge.test_judge import ASPECTS, KEY, answer
 from tests.llm.dialects import anthropic, gemini, reasoning
 from tests.llm.server import HANG, Act, Behave, Server, error, serving
-from tests.tiny import write_study
+from tests.tiny import FEW, write_study
 
 USERS = 5
 UNITS = USERS * 24
@@ -56,6 +56,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def study_on(server: Server, path: Path = Path("s.yaml"), **keys: str) -> Path:
     judge = f"\"Judge('openai/gpt-4o', examples='personalized', base_url='{server.openai}')\""
     given = {
+        **FEW,
         "dataset": "sample",
         "evaluators": f"{{judge: {judge}, both: \"Mean(judge, Annotator('1'))\"}}",
         "missing": "{truth: 3, score: 0}",
@@ -194,8 +195,7 @@ def test_judges_with_equal_prompts_are_asked_and_paid_once(data: Path) -> None:
         specs = {
             f"j{n}": f"Judge('openai/gpt-4o', attempts={n}, base_url='{server.openai}')" for n in range(1, 37)
         }
-        quick = {"details": "false", "coefficients": "[pearson]", "bootstrap": "null"}
-        study = study_on(server, evaluators=json.dumps(specs), judging=prices, **quick)
+        study = study_on(server, evaluators=json.dumps(specs), judging=prices)
         me.run(study, "out")
     assert len(server.log) == len(stored()) == len(set(asked_in(server)))
     costs = pd.read_csv("out/cost.csv").set_index("evaluator")
@@ -211,7 +211,7 @@ def runs_on(dialect: Behave, judges: dict[str, str], out: str) -> tuple[Server, 
             f"{name}: \"Judge('openai/o5', {more}base_url='{server.openai}')\""
             for name, more in judges.items()
         )
-        study = study_on(server, evaluators=f"{{{specs}}}", coefficients="[pearson]", bootstrap="null")
+        study = study_on(server, evaluators=f"{{{specs}}}")
         return server, main(["run", str(study), "--out", out])
 
 

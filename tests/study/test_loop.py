@@ -33,6 +33,16 @@ def study(data: str = "data/exposure", more: str = "", **keys: str) -> str:
     return "study.yaml"
 
 
+@pytest.fixture(scope="module")
+def looped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A loop of one round, for tests that only read it."""
+    folder = tmp_path_factory.mktemp("loop")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        loop(study(), "out")
+    return folder / "out"
+
+
 @pytest.mark.slow
 def test_two_rounds_are_written_and_a_finished_loop_makes_no_run_again(
     capsys: pytest.CaptureFixture[str],
@@ -62,6 +72,7 @@ def test_two_rounds_are_written_and_a_finished_loop_makes_no_run_again(
     assert Path("out/loop.csv").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_each_constraint_is_off_in_a_row_of_its_own() -> None:
     """Without any, all pass; with the similarity alone, few do, and sequences are nearer to real users."""
     loop(study(more=", constraint: either"), "out")
@@ -84,16 +95,17 @@ def test_each_constraint_is_off_in_a_row_of_its_own() -> None:
 
 
 @pytest.mark.slow
-def test_the_truth_of_each_round_is_that_of_the_real_log() -> None:
-    loop(study(), "out")
+def test_the_truth_of_each_round_is_that_of_the_real_log(looped: Path) -> None:
     real = load("data/exposure")
     log = (
         real.log.astype({"user_id": "str", "item_id": "str"})
         .groupby(["user_id", "item_id"])["outcome"]
         .mean()
     )
-    after = load("out/synthetic")
-    truth = pd.read_parquet("out/round-1/truth.parquet").set_index(["user_id", "pair", "order"])["rating"]
+    after = load(looped / "synthetic")
+    truth = pd.read_parquet(looped / "round-1" / "truth.parquet").set_index(["user_id", "pair", "order"])[
+        "rating"
+    ]
     assert len(after)
     for unit in after.table.itertuples():
         gap = log[unit.user_id, unit.first] - log[unit.user_id, unit.second]
@@ -125,16 +137,15 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(
 
 @pytest.mark.slow
 def test_other_kinds_recorded_verdicts_and_synthetic_data_are_refused(
-    capsys: pytest.CaptureFixture[str],
+    looped: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = simulate(users=60, items=100).data
     save(data, "bare")
     assert main(["loop", study("bare"), "--out", "out"]) == 2
     assert "has no pairs to judge" in capsys.readouterr().err
-    loop(study(), "done")
-    assert main(["loop", study("done/synthetic"), "--out", "out"]) == 2
+    assert main(["loop", study(str(looped / "synthetic")), "--out", "out"]) == 2
     assert "has synthetic rows; begin with the data set without them" in capsys.readouterr().err
-    assert main(["loop", study(), "--out", "done/round-0"]) == 2
+    assert main(["loop", study(), "--out", str(looped / "round-0")]) == 2
     assert "which no loop writes; give another --out" in capsys.readouterr().err
     Path("other.yaml").write_text("dataset: data/sample\nevaluators: [Random(seed=0)]\n")
     assert main(["loop", "other.yaml"]) == 2

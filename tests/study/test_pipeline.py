@@ -11,6 +11,8 @@ import sys
 import textwrap
 import time
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,8 @@ from metaeval.evaluators.base import BaseEvaluator
 from metaeval.runs.folder import DETAILS, OUTPUTS, RATERS, TESTS, RunFolder
 from metaeval.study.pipeline import rerun, source_of
 from metaeval.study.results import read_back
-from tests.tiny import write_study
+from tests.study.runs import tiny_in
+from tests.tiny import FEW, write_study
 
 EVALUATORS = """
   - Random(seed=1)
@@ -46,15 +49,27 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in MADE}
 
 
+def whole_study(folder: Path) -> Path:
+    """Write a study of all that a small run has."""
+    quick = {"bootstrap": "{resamples: 50}", "tests": "{permutations: 99}"}
+    return write_study(folder / "s.yaml", evaluators=EVALUATORS, missing="{truth: 3, score: 0}", **quick)
+
+
 @pytest.fixture
 def study(tiny: Path) -> Path:
-    quick = {"bootstrap": "{resamples: 50}", "tests": "{permutations: 99}"}
-    return write_study(tiny.parent / "s.yaml", evaluators=EVALUATORS, missing="{truth: 3, score: 0}", **quick)
+    return whole_study(tiny.parent)
 
 
-def test_a_run_folder_holds_what_the_contract_says(study: Path) -> None:
-    done = me.run(study)
-    assert done.folder == Path("results/s")
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> me.Run:
+    """A run that tests only read, made where nothing was said of its folder."""
+    with tiny_in(tmp_path_factory.mktemp("done")) as folder:
+        found = me.run(whole_study(folder))
+        assert found.folder == Path("results/s")
+        return replace(found, folder=folder / found.folder)
+
+
+def test_a_run_folder_holds_what_the_contract_says(done: me.Run) -> None:
     names = {p.name for p in done.folder.iterdir()} - {".lock"}
     assert names == {"run.json", *MADE}
     frame = pd.read_csv(done.folder / "correlations.csv")
@@ -91,9 +106,8 @@ def test_a_fill_is_on_the_scale_of_every_aspect(tiny: Path) -> None:
     assert me.run({**study, "aspects": ["clear"]}).folder.is_dir()
 
 
-def test_the_record_traces_the_numbers(study: Path, tiny: Path) -> None:
-    done = me.run(study, out="out")
-    record = json.loads(Path("out/run.json").read_text(encoding="utf-8"))
+def test_the_record_traces_the_numbers(done: me.Run, tiny: Path) -> None:
+    record = json.loads((done.folder / "run.json").read_text(encoding="utf-8"))
     assert record == done.record
     assert record["status"] == "done"
     assert record["data"]["fingerprint"] == me.load(tiny).fingerprint
@@ -108,8 +122,8 @@ def test_the_record_traces_the_numbers(study: Path, tiny: Path) -> None:
     assert set(record["outputs"]) == set(MADE)
 
 
-def test_the_numbers_are_those_of_scipy(study: Path, tiny: Path) -> None:
-    frame = me.run(study).correlations.frame
+def test_the_numbers_are_those_of_scipy(done: me.Run, tiny: Path) -> None:
+    frame = done.correlations.frame
     ratings = pd.read_csv(tiny / "ratings.csv", dtype={"rater": str})
     wide = ratings.pivot_table(
         index=["user_id", "item_id", "generator", "aspect"], columns="rater", values="rating", dropna=False
@@ -158,7 +172,8 @@ def test_what_missing_scores_take_from_all_evaluators_is_told(
     ratings[~((ratings["rater"] == "2") & (ratings["user_id"] == "u1"))].to_csv(
         tiny / "ratings.csv", index=False
     )
-    write_study(study, evaluators=EVALUATORS, missing="{truth: drop, score: drop}", tests="null")
+    few = {**FEW, "evaluators": EVALUATORS, "missing": "{truth: drop, score: drop}", "tests": "null"}
+    write_study(study, **few)
     assert main(["run", str(study)]) == 0
     mean = "Mean(Annotator('1'), Annotator('2'))"
     told = f"Left out: 12 of 35 ratings, because a score is missing ({mean}: 12)."
@@ -186,7 +201,8 @@ def test_what_a_run_builds_and_scores_it_does_once(tiny: Path, monkeypatch: pyte
     counted("score")
     simple = ["User()", "Length()", "Annotator('1')", "Annotator('2')"]
     mean = "Mean(Annotator('1'), Annotator('2'))"
-    study = {"dataset": "tiny", "truth": "User()", "evaluators": [*simple[1:3], mean], "bootstrap": None}
+    given = {"dataset": "tiny", "truth": "User()", "evaluators": [*simple[1:3], mean]}
+    study = {**given, "levels": ["user"], "coefficients": ["pearson"], "bootstrap": None}
     me.run(study, "out")
     assert counts == {"written_as": Counter([*simple, mean]), "score": Counter(simple)}
     assert me.run(study, "out").already
@@ -214,8 +230,8 @@ def test_intervals_tests_and_details_can_be_left_out(tiny: Path) -> None:
     assert "rank_range" not in done.leaderboard.ranking.frame
 
 
-def test_a_file_that_the_run_did_not_write_is_refused(study: Path) -> None:
-    folder = me.run(study).folder
+def test_a_file_that_the_run_did_not_write_is_refused(done: me.Run, fresh: Callable[[Path], Path]) -> None:
+    folder = fresh(done.folder)
     with (folder / "correlations.csv").open("a", encoding="utf-8") as file:
         file.write("\n")
     with pytest.raises(RunFolderError, match="is not the file that the run wrote"):

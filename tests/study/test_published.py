@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import shlex
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -52,12 +56,25 @@ def studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture
+def in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the steps of a study here: that another Python runs them is seen of the studies themselves."""
+
+    def run(_: str, steps: Sequence[str], values: dict[str, str], out: Path) -> None:
+        with contextlib.chdir(out), contextlib.redirect_stdout(io.StringIO()):
+            for step in steps:
+                assert main(["--quiet", *(word.format(**values) for word in shlex.split(step))]) == 0
+
+    monkeypatch.setattr(published, "_run", run)
+
+
 def changed(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
+@pytest.mark.usefixtures("in_one_process")
 def test_a_changed_number_is_found_and_named(
     studies: Path, real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,6 +91,7 @@ def test_a_changed_number_is_found_and_named(
     assert "a slip of the pen" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.usefixtures("in_one_process")
 def test_an_open_cell_ends_json_with_1_too(
     studies: Path, real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

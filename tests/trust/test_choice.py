@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
 from metaeval.engine.sheet import Sheet
+from tests.trust.recorded import run_recorded
 
 PER = 12
 
@@ -28,23 +30,8 @@ def study(folder: Path, users: int, noise: Mapping[str, float], seed: int = 0) -
     rating = rng.integers(1, 6, n)
     given = {name: np.rint(10 * (rating + rng.normal(0, sd, n))) / 10 for name, sd in noise.items()}
     given = {name: given.get(name.removesuffix(" again"), scores) for name, scores in given.items()}
-    data = folder / "data"
-    data.mkdir(parents=True)
-    (data / "dataset.yaml").write_text(
-        "name: d\nscale: {min: 1, max: 5, integer: true}\naspects: {clear: It is clear.}\n", encoding="utf-8"
-    )
-    keys.assign(explanation="text").to_csv(data / "explanations.csv", index=False)
-    keys.assign(rater="user", aspect="clear", rating=rating).to_csv(data / "ratings.csv", index=False)
-    frames = [keys.assign(evaluator=name, aspect="clear", score=x) for name, x in given.items()]
-    pd.concat(frames).to_csv(data / "scores.csv", index=False)
-    recorded = "".join(f"  {name}: Recorded('{name}')\n" for name in given)
-    (folder / "study.yaml").write_text(
-        "dataset: data\nbootstrap: null\ntests: null\ndetails: false\nlevels: [dataset]\n"
-        f"evaluators:\n{recorded}",
-        encoding="utf-8",
-    )
-    me.run(folder / "study.yaml", out=folder / "run")
-    return folder / "run"
+    evaluators = json.dumps({name: f"Recorded('{name}')" for name in given})
+    return run_recorded(folder, keys.assign(rating=rating), given, evaluators=evaluators) / "run"
 
 
 def said(sheets: list[Sheet]) -> str:

@@ -12,13 +12,12 @@ from metaeval.engine.figure import figure_payload
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.study.results import read_back
 from metaeval.trust.analyses import figures_of_run, write_figures
-from tests.drawn import drawn_run
 from tests.tiny import write_study
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> OpenRun:
-    return open_run(drawn_run(tmp_path_factory.mktemp("drawn")))
+def run(drawn: Path) -> OpenRun:
+    return open_run(drawn)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from metaeval.base.records import AVERAGE, USER_RATER
 from metaeval.data.origin import asks_people, looks_like, people_among
 from metaeval.data.proposals.pairs import refuse_pairs
 from metaeval.data.proposals.proposal import (
+    SCALES,
     Proposal,
     ProposedAspect,
     by_names,
@@ -68,7 +69,15 @@ if TYPE_CHECKING:
 
 NONE = "none"
 _ELSE = "Is a column something else, such as 'my text=explanation'? (or no)"
+_WHETHER = {
+    "rating": "people gave it",
+    "tool": "a tool gave it",
+    "explanation": "it is the text that was rated",
+    "ignore": "nothing needs it",
+}
+"""Role that a column looks like → what has to be so, which nobody says."""
 _FEW = 3  # columns in a question
+_CODED = 0.25  # share of ratings up to which those far from the scale of the others may be codes
 _ODD = 0.1  # share of scores up to which those outside the scale of the others are odd
 _MANY = 9  # names in a question
 _HTML = r"</[a-zA-Z]+>|<br\s*/?>|&(?:nbsp|amp|quot|#\d+);"
@@ -161,11 +170,14 @@ def _known(made: Proposal, answer: str) -> dict[str, str]:
     for column, role in columns.items():
         what = "nobody is named for its values" if column in values else "it is not known what it is"
         line = f"--column {shlex.quote(f'{column}={role}')}"
-        message = f"{what} ({looks_like(made.texts[column])}); add {line}"
+        whether = _WHETHER[role.partition(":")[0]]
+        message = f"{what} ({looks_like(made.texts[column])}); if {whether}, add {line}"
         problems.append(Problem(made.table.name, None, column, message))
     roles = ", ".join(ROLES) if made.unknown else "rating (people's), tool:NAME, or ignore"
     every = " ".join(f"--column {shlex.quote(f'{c}={role}')}" for c, role in columns.items())
-    message = f"what is added is as it looks, and may be {roles}; all of it: {every}"
+    message = (
+        f"this is how they look, and each may be {roles}; change what is wrong, and add all of it: {every}"
+    )
     raise DataError([*problems, Problem(made.table.name, None, None, message)])
 
 
@@ -335,6 +347,7 @@ def _ask_for_aspects(made: Proposal, ask: Ask) -> None:
         whole_numbers = all(n.is_integer() for n in numbers[text])
         made.aspects.append(ProposedAspect(name, text, ends[scales[text]], whole_numbers))
     _note_outside(made)
+    _note_codes(made, numbers)
 
 
 def _note_outside(made: Proposal) -> None:
@@ -350,6 +363,22 @@ def _note_outside(made: Proposal) -> None:
                 f"{high:g}, such as {outside[0]:g}: they count as scores; if they mean none, write "
                 f"missing: ['{outside[0]:g}'] in map.yaml."
             )
+
+
+def _note_codes(made: Proposal, numbers: Mapping[str, Sequence[float]]) -> None:
+    """Note the few ratings apart from a usual scale whose ends were used, such as 99 beside 1 to 5."""
+    for aspect in made.aspects:
+        values, (least, most) = numbers[aspect.text], aspect.scale
+        for low, high in SCALES:
+            codes = [v for v in values if not low - 1 <= v <= high + 1 and least <= v <= most]
+            rest = {v for v in values if v not in codes}
+            if 0 < len(codes) <= _CODED * len(values) and (min(rest), max(rest)) == (low, high):
+                made.notes.append(
+                    f"{len(codes):,} of {len(values):,} ratings of {aspect.name!r} are far from {low} to "
+                    f"{high}, such as {codes[0]:g}: they count as ratings; if they mean no answer, write "
+                    f"missing: ['{codes[0]:g}'] and the scale in map.yaml."
+                )
+                break
 
 
 def _ratings(made: Proposal) -> tuple[dict[str, list[float]], dict[str, list[str]]]:

@@ -54,7 +54,7 @@ def _as_pairs(
     item = made.roles.get("item_id", made.roles.get("item_title", ""))
     lines = [f"units: {{item_id: {f'[{item}]' if item else '{row: true}'}}}", f"pair: {named}"]
     lines.append(f"winner: {_words(judges[0], said, verdicts[judges[0]])}")
-    lines += [f"evaluator: {{constant: {judges[0]}}}"] if people else []
+    lines += [f"evaluator: {{constant: {judges[0]}}}"] if len(verdicts) > 1 or people else []
     if people and people[0] not in judges:
         lines.append(f"gold: {_words(people[0], said, verdicts[people[0]])}")
     name, those = made.table.name, " and ".join(map(repr, verdicts))
@@ -63,6 +63,10 @@ def _as_pairs(
         f"write {{{', '.join(lines)}}} as pairs.yaml, and run: "
         f"metaeval verdicts import {name} --map pairs.yaml --out verdicts.csv"
     )
+    if len(judges) > 1:
+        message += f"; {' and '.join(map(repr, judges[1:]))} likewise, each as an evaluator with its own file"
+        gold = _words(judges[0], said, verdicts[judges[0]])
+        message += "" if people else f"; what people said is gold in each map, such as gold: {gold}"
     return [Problem(name, None, None, message)]
 
 

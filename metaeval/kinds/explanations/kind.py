@@ -20,6 +20,7 @@ from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.loading import load, load_beside, of_explanations
 from metaeval.kinds.explanations.study import ExplanationStudy
 from metaeval.kinds.explanations.text.texts import reference_columns
+from metaeval.kinds.kind import StudyKind
 from metaeval.kinds.known_items import fields_text
 
 if TYPE_CHECKING:
@@ -30,17 +31,17 @@ if TYPE_CHECKING:
     from metaeval.engine.figure import Figure
     from metaeval.engine.files import Parquet
     from metaeval.engine.sheet import Sheet
-    from metaeval.kinds.kind import Scored, StudyKind
+    from metaeval.kinds.kind import Scored
 
 
 _TITLES = dict(zip(KEYS, ("user", "item", "generator"), strict=True)) | {"item_title": "title"}
 
 
-class Explanations(CorrelatedKind):
-    """Texts that say why something was recommended, rated by the people it was recommended to."""
+class ExplanationKind(StudyKind):
+    """A kind whose units are explanations; a subclass says what is measured."""
 
     name = "explanations"
-    study = ExplanationStudy
+    data_kind = name
     evaluators = {  # noqa: RUF012 - as a reader would write it
         "BLEU": "metaeval.kinds.explanations.text.overlap:BLEU",
         "ChrF": "metaeval.kinds.explanations.text.overlap:ChrF",
@@ -55,24 +56,6 @@ class Explanations(CorrelatedKind):
         """Load a folder, or a data set of the hub."""
         return load(place)
 
-    def generators(self, scored: Scored[ExplanationStudy]) -> Sequence[Sheet]:
-        """Rank the generators by the ratings and by the evaluators; baselines count only if alone."""
-        from metaeval.analysis.generator_ranking import rank_generators
-        from metaeval.analysis.generator_sheets import ranking_sheets
-        from metaeval.analysis.user_orders import order_sheets
-
-        scores = scored.scores
-        names = [n for n in scores.evaluators if scores.kinds.get(n) != Kind.BASELINE] or scores.evaluators
-        data = scored.matched.chosen(levels=["dataset"], evaluators=names)
-        if len(data.systems) < 2:
-            return []
-        found = rank_generators(data, bootstrap=scored.study.bootstrap)
-        truth, scale = scored.study.truth, scored.scale
-        sheets = ranking_sheets(found, data, truth=truth, scale=scale, simulated=scores.simulation)
-        ratings, by_evaluator, agreement = sheets
-        orders = order_sheets(data, simulated=scores.simulation.among(()))
-        return [ratings, *orders, agreement, by_evaluator]  # the longest last
-
     def of_units(self, frame: pd.DataFrame, aspects: Sequence[str] | None) -> ExplanationSet:
         """Return explanations without ratings."""
         return of_explanations(frame, aspects)
@@ -86,35 +69,6 @@ class Explanations(CorrelatedKind):
     def load_beside(self, place: Path, scores: Parquet) -> ExplanationSet:
         """Load a folder without its recorded scores."""
         return load_beside(place, scores.first_rows(("evaluator", "aspect")))
-
-    def figures(
-        self,
-        scored: Scored[ExplanationStudy],
-        board: Board,
-        names: Sequence[str] = (),
-        first: Mapping[str, str] | None = None,
-    ) -> list[Figure]:
-        """Return the figures of the catalogue that have data."""
-        from metaeval.kinds.explanations.figures.catalogue import figures
-
-        return figures(scored, board, names, first or {})
-
-    def people(self, scored: Scored[ExplanationStudy], drawn: Sequence[Figure]) -> list[PeopleLine]:
-        """Return the line that the figure of the ranking has, and that of people with themselves."""
-        from metaeval.kinds.explanations.figures.ranking import with_interval, with_themselves
-
-        lines = [
-            PeopleLine(str(line["human_who"]), {k: str(line[k]) for k in COLUMN}, line["human"])
-            for figure in drawn
-            if figure.sheet.name == "ranking"
-            for line in figure.sheet.frame.dropna(subset=["human"])
-            .drop_duplicates(list(COLUMN))
-            .to_dict("records")
-        ]
-        lines = [
-            with_interval(line, scored) if line.at == scored.study.ordered_by else line for line in lines
-        ]
-        return [*lines, *with_themselves(scored)]
 
     def unit_view(self, data: ExplanationSet, aspects: Sequence[str]) -> UnitView:
         """Show the text, its references, and whom and what it was for."""
@@ -148,7 +102,7 @@ class Explanations(CorrelatedKind):
         return [explanations] if data.users is None else [explanations, data.users]
 
 
-class ShownPairs(Explanations):
+class ShownPairs(ExplanationKind):
     """The showings of every two explanations of the same item for the same user, in both orders.
 
     They are units to label. Studies are of the explanations themselves.
@@ -192,6 +146,59 @@ class ShownPairs(Explanations):
         other = UnitText("shown second", data.explanations["other"].tolist(), beside=True)
         columns = tuple(c for c in view.columns if c.name not in {FIRST, SECOND, "order"})
         return replace(view, columns=columns, texts=(replace(text, title="shown first"), other, *references))
+
+
+class Explanations(ExplanationKind, CorrelatedKind):
+    """Texts that say why something was recommended, rated by the people it was recommended to."""
+
+    study = ExplanationStudy
+
+    def generators(self, scored: Scored[ExplanationStudy]) -> Sequence[Sheet]:
+        """Rank the generators by the ratings and by the evaluators; baselines count only if alone."""
+        from metaeval.analysis.generator_ranking import rank_generators
+        from metaeval.analysis.generator_sheets import ranking_sheets
+        from metaeval.analysis.user_orders import order_sheets
+
+        scores = scored.scores
+        names = [n for n in scores.evaluators if scores.kinds.get(n) != Kind.BASELINE] or scores.evaluators
+        data = scored.matched.chosen(levels=["dataset"], evaluators=names)
+        if len(data.systems) < 2:
+            return []
+        found = rank_generators(data, bootstrap=scored.study.bootstrap)
+        truth, scale = scored.study.truth, scored.scale
+        sheets = ranking_sheets(found, data, truth=truth, scale=scale, simulated=scores.simulation)
+        ratings, by_evaluator, agreement = sheets
+        orders = order_sheets(data, simulated=scores.simulation.among(()))
+        return [ratings, *orders, agreement, by_evaluator]  # the longest last
+
+    def figures(
+        self,
+        scored: Scored[ExplanationStudy],
+        board: Board,
+        names: Sequence[str] = (),
+        first: Mapping[str, str] | None = None,
+    ) -> list[Figure]:
+        """Return the figures of the catalogue that have data."""
+        from metaeval.kinds.explanations.figures.catalogue import figures
+
+        return figures(scored, board, names, first or {})
+
+    def people(self, scored: Scored[ExplanationStudy], drawn: Sequence[Figure]) -> list[PeopleLine]:
+        """Return the line that the figure of the ranking has, and that of people with themselves."""
+        from metaeval.kinds.explanations.figures.ranking import with_interval, with_themselves
+
+        lines = [
+            PeopleLine(str(line["human_who"]), {k: str(line[k]) for k in COLUMN}, line["human"])
+            for figure in drawn
+            if figure.sheet.name == "ranking"
+            for line in figure.sheet.frame.dropna(subset=["human"])
+            .drop_duplicates(list(COLUMN))
+            .to_dict("records")
+        ]
+        lines = [
+            with_interval(line, scored) if line.at == scored.study.ordered_by else line for line in lines
+        ]
+        return [*lines, *with_themselves(scored)]
 
 
 def _asked(statement: str) -> str:

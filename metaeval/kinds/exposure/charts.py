@@ -13,7 +13,7 @@ from metaeval.engine.sheet import Column, Sheet, columns, value_text
 from metaeval.kinds.exposure.measures import ALL, CHANCE, EVALUATOR, PAIR_AUC
 from metaeval.kinds.exposure.recommenders.link import CALIBRATION, POINTS
 from metaeval.kinds.exposure.scored import ExposureScored
-from metaeval.kinds.kind import KindTable
+from metaeval.kinds.table import KindTable
 
 WEIGHTINGS = ("weighted", "unweighted")
 _NUMBERS = (Column("weighting", "Weighting"), Column("estimate", "PairAUC", "decimal", "ci_low", "ci_high"))

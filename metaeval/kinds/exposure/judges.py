@@ -23,7 +23,7 @@ from metaeval.kinds.exposure.measures import ALL, NONE, PAIRS, PairCells
 from metaeval.kinds.exposure.pairs import matching_name
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureAblation
-from metaeval.kinds.kind import INTERVALS, KindTable
+from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import each
 from metaeval.stats.resampling.cluster_sums import ClusterSums, Stack, mean_of

@@ -6,15 +6,14 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from metaeval.base.errors import MetaevalError, SpecError, nearest
+from metaeval.base.errors import MetaevalError, nearest
 from metaeval.base.records import FIRST, SECOND
 from metaeval.base.spec import Argument, EvaluatorSpec
 from metaeval.data.folder import folder_of
 from metaeval.data.labels import VERDICTS
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
-from metaeval.engine.sheet import Sheet
 from metaeval.kinds.exposure.data.loading import load
 from metaeval.kinds.exposure.data.log_set import KEYS, MATCHING, USER, WEIGHT, LogSet
 from metaeval.kinds.exposure.judge import DISCARD
@@ -24,10 +23,11 @@ from metaeval.kinds.exposure.pairs import pairs_of_study
 from metaeval.kinds.exposure.recommenders.transport import check
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.kind import KindTable, Ordering, Scored, StudyKind
+from metaeval.kinds.kind import Ordering, StudyKind
 from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.registry import ShortNames, variants_of
 from metaeval.kinds.study import unknown_word
+from metaeval.kinds.table import KindTable
 
 _JUDGE = "MatchedPairs"
 
@@ -57,20 +57,15 @@ class ExposureKind(StudyKind):
         if not len(data):
             command = f"metaeval data pairs {shlex.quote(study.place)}"
             raise study.error(f"{study.dataset} has no pairs to judge; make them with: {command}", "dataset")
-        try:
+        with study.errors_at("propensity" if study.propensity.own else "ablations"):
             return pairs_of_study(study, data)
-        except MetaevalError as error:
-            where = "propensity" if study.propensity.own else "ablations"
-            raise study.error(str(error), where) from error
 
     def resolve(self, study: ExposureStudy, data: LogSet) -> ExposureStudy:
         """Fill in variants of ablations, the rule on evidence, and the cell that orders the leaderboard."""
         _check(study, data)
         if study.by is not None:
-            try:
+            with study.errors_at("by"):
                 self.column(data, study.by)
-            except MetaevalError as error:
-                raise study.error(str(error), "by") from error
         order, weighted = study.order_by, data.table["weight"].notna().all()
         if order.weighting == IPS and not weighted:
             message = "not every pair has a weight; make pairs with propensities, or set weighting: none"
@@ -129,11 +124,6 @@ class ExposureKind(StudyKind):
             *(charts.BIAS, charts.BY_BIN, charts.CURVE),
         )
 
-    def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:
-        """Return nothing: measures of ratings on a scale say nothing of verdicts."""
-        del scored
-        return ()
-
     def unit_view(self, data: LogSet, aspects: Sequence[str]) -> UnitView:
         """Show both items side by side, and what is known of the user."""
         table, names = data.table, called(data)
@@ -181,19 +171,15 @@ def _ruled(study: ExposureStudy, named: Mapping[str, str]) -> Iterator[tuple[str
 
     names = ShortNames(named)
     for name in named:
-        try:
+        with study.errors_at("evaluators", name):
             yield name, str(ruled(names[name]))
-        except SpecError as error:
-            raise study.error(str(error), "evaluators", name) from error
 
 
 def _check(study: ExposureStudy, data: LogSet) -> None:
     """See that policies and groups are there, and that no truth is made of synthetic rows."""
     for at, policy in enumerate(study.policies or ()):
-        try:
+        with study.errors_at("policies", at):
             policy_place(policy, folder_of(study.place), data.log)
-        except MetaevalError as error:
-            raise study.error(str(error), "policies", at) from error
     if study.predictions is not None and not Path(study.predictions).is_file():
         raise study.error(f"there is no file of predictions {study.predictions!r}", "predictions")
     for name, known in study.on_policy.items():

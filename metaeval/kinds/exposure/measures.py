@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, nearest
+from metaeval.base.errors import DataError, unknown
 from metaeval.base.records import Kind, Status
 from metaeval.engine.alignment.aligned import Bools
 from metaeval.engine.board import ESTIMATES, Cell
@@ -32,7 +32,7 @@ from metaeval.kinds.exposure.data.log_set import ITEM, KEYS, MATCHING, USER, WEI
 from metaeval.kinds.exposure.judge import EVIDENCE
 from metaeval.kinds.exposure.judge import WEIGHT as BY_SHARE
 from metaeval.kinds.exposure.scored import ExposureScored
-from metaeval.kinds.kind import INTERVALS, KindTable
+from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import each
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
@@ -337,10 +337,8 @@ class System(Preference):
         lists = data.runs[data.runs["system"] == self.name]
         if lists.empty:
             names = sorted(map(str, data.runs["system"].unique()))
-            raise DataError(
-                f"{self}: data set {data.name!r} has no recommender {self.name!r}"
-                f"{nearest(self.name, names)} (it has: {', '.join(names)})"
-            )
+            said = f"{self}: data set {data.name!r} has no recommender"
+            raise DataError(unknown(said, self.name, names))
         return lists
 
     @staticmethod

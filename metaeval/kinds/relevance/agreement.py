@@ -20,10 +20,10 @@ from metaeval.engine.figure import BLUE, GREY, VERMILION, Figure, first_choices,
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet, value_text
-from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.kinds.relevance.data.collection import RELEVANCE
 from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.study import Ablation
+from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.ranking.orders import label_pairs
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap, each

@@ -13,7 +13,15 @@ from metaeval.base.records import Kind, Status
 from metaeval.evaluators.annotator import ratings_of
 from metaeval.evaluators.base import BaseEvaluator, argument, text, texts, word
 from metaeval.evaluators.grid import CODES, NO_ROW, OK, Grid
-from metaeval.kinds.known_items import cosines, fields_of, histories_of, items_of, text_vectors, unit_length
+from metaeval.kinds.known_items import (
+    cosines,
+    fields_of,
+    histories_of,
+    items_of,
+    other_users,
+    text_vectors,
+    unit_length,
+)
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, RELEVANCE, USER, Collection, Split, newest_of
 
 if TYPE_CHECKING:
@@ -162,12 +170,7 @@ class Popularity(BaseEvaluator):
 
     def grid(self, data: Collection, aspects: Sequence[str]) -> Grid:
         """Return the number of users; an item in no one's history has 0."""
-        if data.histories is None:
-            raise DataError(f"{self}: data set {data.name!r} has no histories of users; add them")
-        pairs = data.histories[[USER, ITEM]].drop_duplicates()
-        users = data.units[ITEM].map(pairs[ITEM].value_counts()).fillna(0).to_numpy(np.float64)
-        own = data.units.merge(pairs.assign(own=1.0), how="left")["own"].fillna(0).to_numpy()
-        return Grid.repeated(users - own, len(aspects))
+        return Grid.repeated(other_users(self, data, data.units), len(aspects))
 
 
 @dataclass(frozen=True, repr=False)

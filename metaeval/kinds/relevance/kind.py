@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,13 +17,13 @@ from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
 from metaeval.engine.ranking import Results
 from metaeval.engine.sheet import Sheet
 from metaeval.kinds.correlated import CorrelatedKind
-from metaeval.kinds.kind import KindTable
 from metaeval.kinds.known_items import TITLE, fields_text, histories_text, titles_of
-from metaeval.kinds.registry import variants_of
+from metaeval.kinds.registry import fitting, variants_of
 from metaeval.kinds.relevance.data.collection import ITEM, KEYS, USER, Collection
 from metaeval.kinds.relevance.data.collection import RELEVANCE as ASPECT
 from metaeval.kinds.relevance.data.loading import load
 from metaeval.kinds.relevance.scored import RelevanceScored, RelevanceStudy
+from metaeval.kinds.table import KindTable
 
 
 class RelevanceKind(CorrelatedKind):
@@ -163,8 +162,8 @@ def _labels(study: RelevanceStudy, data: Collection) -> Iterator[tuple[str, str]
             spec = None
         match spec:
             case EvaluatorSpec(name="Labels", args=(str(pattern),)) if "*" in pattern:
-                fitting = {r: str(EvaluatorSpec("Labels", (r,))) for r in raters if fnmatchcase(r, pattern)}
-                others = {r: spec for r, spec in fitting.items() if spec not in named}
+                found = {r: str(EvaluatorSpec("Labels", (r,))) for r in fitting(pattern, raters)}
+                others = {r: spec for r, spec in found.items() if spec not in named}
                 if not others:
                     message = unknown("no further rater fits", pattern, raters)
                     raise study.error(message, "evaluators", name)

@@ -14,9 +14,9 @@ from metaeval.analysis.verdict_coherence import coherence_of, coherence_sheet
 from metaeval.engine.figure import BLUE, Figure, first_choices, largest
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column, Sheet, value_text
-from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.kinds.slates.measures import RatedVerdicts, SlatesScored, regret_by_user
 from metaeval.kinds.slates.regret import BY_TASK, ESTIMATE, EVALUATOR, REGRET_AXIS, TASK, judges_of
+from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import NOTHING, bootstrap, each
 from metaeval.stats.resampling.cluster_sums import Stack, mean_of, ratio

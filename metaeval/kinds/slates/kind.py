@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 
 from metaeval.base.records import FIRST, SECOND
 from metaeval.data.labels import VERDICTS
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
-from metaeval.engine.sheet import Sheet
-from metaeval.kinds.kind import KindTable, Ordering, Scored, StudyKind
+from metaeval.kinds.kind import Ordering, StudyKind
 from metaeval.kinds.known_items import called, fields_text, histories_text
 from metaeval.kinds.slates.data.loading import load
 from metaeval.kinds.slates.data.sampling import UNORDERED, UTILITIES
@@ -29,6 +28,7 @@ from metaeval.kinds.slates.data.slate_set import (
 )
 from metaeval.kinds.slates.measures import DuelCells, SlatesScored, SlatesStudy, measured, verdict_rows
 from metaeval.kinds.study import unknown_word
+from metaeval.kinds.table import KindTable
 
 
 def _slates(data: SlateSet, side: str) -> Iterator[str]:
@@ -119,20 +119,14 @@ class SlatesKind(StudyKind):
     def tables(self) -> Sequence[KindTable]:
         """Regret, coherence and agreement."""
         from metaeval.kinds.slates import coherence, measures, regret
-        from metaeval.kinds.slates import regret as judges
 
         return (
             measures.UNITS,
             *(regret.BY_TASK, regret.BY_DIFFICULTY, coherence.COHERENCE, coherence.AGAINST),
-            *(judges.AGREEMENT, judges.MAJORITY),
+            *(regret.AGREEMENT, regret.MAJORITY),
             *(regret.TASK_FIGURE, regret.DIFFICULTY_FIGURE),
             *(coherence.AGAINST_FIGURE, coherence.COHERENCE_FIGURE),
         )
-
-    def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:
-        """Return nothing: measures of ratings on a scale say nothing of verdicts."""
-        del scored
-        return ()
 
     def ordering(self, scored: SlatesScored, names: Sequence[str]) -> Iterator[tuple[str, Ordering]]:
         """Say how much of what chance loses judges keep, by task, and which ranks they may have."""

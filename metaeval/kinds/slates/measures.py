@@ -18,7 +18,6 @@ import pandas as pd
 from pydantic import AfterValidator, Field
 
 from metaeval.analysis.verdict_coherence import axioms_of
-from metaeval.base.errors import DataError
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.base.validation import Line, Options
@@ -26,9 +25,11 @@ from metaeval.engine.board import Cell
 from metaeval.engine.measures import Measure, MeasuredCells, MeasuredUnits
 from metaeval.evaluators.chance import Preference
 from metaeval.evaluators.grid import FloatArray
-from metaeval.kinds.kind import KindTable, Scored
+from metaeval.kinds.kind import Scored
+from metaeval.kinds.known_items import other_users
 from metaeval.kinds.slates.data.slate_set import ITEM, SLATE, USER, SlateSet
 from metaeval.kinds.study import Study, distinct
+from metaeval.kinds.table import KindTable
 from metaeval.stats.resampling.cluster_sums import ratio
 
 if TYPE_CHECKING:
@@ -260,12 +261,8 @@ class PopularSlate(Preference):
 
     def worth(self, data: SlateSet, side: str) -> FloatArray:
         """Return the mean number of other users per item."""
-        if data.histories is None:
-            raise DataError(f"{self}: data set {data.name!r} has no histories of users; add them")
-        pairs = data.histories[[USER, ITEM]].drop_duplicates()
-        counts = data.slates[ITEM].map(pairs[ITEM].value_counts()).fillna(0).to_numpy()
-        own = data.slates[[USER, ITEM]].merge(pairs.assign(own=1), how="left")["own"].fillna(0).to_numpy()
-        return _of_slates(data, side, data.slates.assign(users=counts - own), "users", "mean")
+        listed = data.slates.assign(users=other_users(self, data, data.slates))
+        return _of_slates(data, side, listed, "users", "mean")
 
 
 @dataclass(frozen=True, repr=False)
@@ -288,8 +285,6 @@ class Oracle(Preference):
 
 def _of_slates(data: SlateSet, side: str, items: pd.DataFrame, column: str, how: str) -> FloatArray:
     """Return for each unit a statistic of a column over the items of the slate on a side."""
-    import pandas as pd
-
     known = items.groupby([USER, SLATE])[column].agg(how)
     shown = pd.MultiIndex.from_frame(data.table[[USER, side]])
     found: FloatArray = known.reindex(shown).to_numpy(np.float64)

@@ -15,7 +15,7 @@ from metaeval.engine.figure import COLOURS, Figure, first_choices
 from metaeval.engine.measures import MeasuredUnits
 from metaeval.engine.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet, columns, value_text
-from metaeval.kinds.kind import INTERVALS, SEEN, KindTable, Ordering
+from metaeval.kinds.kind import SEEN, Ordering
 from metaeval.kinds.slates.measures import (
     ACCURACY,
     REGRET,
@@ -27,6 +27,7 @@ from metaeval.kinds.slates.measures import (
     measured,
     regret_by_user,
 )
+from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.agreement.raters import LabelAgreement
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import each

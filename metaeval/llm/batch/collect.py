@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from metaeval.base.counts import counted
 from metaeval.base.errors import StoppedError
 from metaeval.base.progress import progress
-from metaeval.llm.calls.client import CallError, DeniedError, RejectedError
+from metaeval.llm.calls.client import CallError
 from metaeval.llm.calls.request import BY_BATCH, CallFailure, FailureKind, Reply, Request, canonical
 from metaeval.llm.calls.terms import changes_in
 from metaeval.llm.providers.openai import read_completion
@@ -146,10 +146,7 @@ def reply_of(row: Mapping[str, Any], sent: str, denied: Collection[str] = ()) ->
     try:
         reply = _read(row, denied)
     except CallError as error:
-        kind: FailureKind = "transport"
-        if isinstance(error, (DeniedError, RejectedError)):
-            kind = "denied" if isinstance(error, DeniedError) else "rejected"
-        return failure(kind, str(error), error.code, sent)
+        return failure(error.kind, str(error), error.code, sent)
     return reply._replace(sent=canonical({**changes_in(sent), **BY_BATCH}))
 
 

@@ -16,7 +16,7 @@ import openai
 from openai.types import Batch, FileObject
 
 from metaeval.base.parallel import within
-from metaeval.llm.calls.client import CallError, RejectedError, RetryableError
+from metaeval.llm.calls.client import TOO_MANY, CallError, RejectedError, RetryableError
 from metaeval.llm.calls.request import Request
 from metaeval.llm.calls.scrub import scrub
 from metaeval.llm.providers import CONNECT_SECONDS, batching_of, key_for
@@ -35,7 +35,6 @@ _TRIES = 3  # of what may be asked for twice
 _SLOWEST = 250_000.0  # bytes of a file per second
 _PAGE = 100
 _OVER = ("completed", "failed", "expired", "cancelled")
-_TOO_MANY = 429
 
 
 class FullError(RetryableError):
@@ -200,7 +199,7 @@ class Endpoint:
             try:
                 answered(got.status_code, body, read_headers(got.headers, self._key), self.client.denied)
             except RetryableError as wrong:
-                if got.status_code == _TOO_MANY:
+                if got.status_code == TOO_MANY:
                     raise FullError(str(wrong), wrong.code) from None
                 raise
             raise RejectedError(" ".join(body.split())[:300], str(got.status_code)) from None

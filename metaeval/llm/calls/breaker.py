@@ -11,12 +11,8 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING
 
-from metaeval.llm.calls.client import TOO_MANY
-
-if TYPE_CHECKING:
-    from metaeval.llm.calls.client import RetryableError
+from metaeval.llm.calls.client import TOO_MANY, RetryableError
 
 _FIRST = 4  # times that a request meets a limit and goes first all the same
 _TWO = 2

@@ -25,7 +25,7 @@ from metaeval.llm.calls.client import (
 )
 from metaeval.llm.calls.limits import Budget, Limits, Purse, nano, wait_before
 from metaeval.llm.calls.price import Prices, reply_limit, tokens_about
-from metaeval.llm.calls.request import CallFailure, FailureKind, Reply, Request, canonical
+from metaeval.llm.calls.request import CallFailure, Reply, Request, canonical
 from metaeval.llm.calls.terms import Terms
 from metaeval.llm.providers import Connection
 
@@ -292,11 +292,8 @@ class Caller:
         if not isinstance(error, RetryableError) and not error.too_long and in_a_row >= most:
             alike.stopped = _stopped(request.name, "takes no call", error)
             raise self._stop(model, alike.stopped) if denied else alike.stopped
-        kind: FailureKind = "transport"
-        if not isinstance(error, RetryableError):
-            kind = "denied" if denied else "rejected"
         limit = f"; {model.breaker.limit}" if error.status == TOO_MANY else ""
-        return Reply(error=CallFailure(kind, f"{error}{limit}", error.code))
+        return Reply(error=CallFailure(error.kind, f"{error}{limit}", error.code))
 
     def address(self, request: Request) -> Address:
         """Return the address that a request is sent to."""

@@ -15,10 +15,10 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast
 
 from metaeval.base.errors import FOREIGN, MetaevalError
-from metaeval.llm.calls.request import Reply, Request, well_formed
+from metaeval.llm.calls.request import FailureKind, Reply, Request, well_formed
 from metaeval.llm.providers import Connection, provider_named
 
 _LONGEST_MESSAGE = 500
@@ -39,6 +39,8 @@ class Client(Protocol):
 class CallError(Exception):
     """A call brought no reply; ``code`` is the provider's word for it, ``sent`` whether it may be charged."""
 
+    kind: ClassVar[FailureKind] = "rejected"
+
     def __init__(self, message: str, code: str = "", *, sent: bool = False) -> None:
         super().__init__(message)
         self.code = code
@@ -57,6 +59,8 @@ class CallError(Exception):
 class RetryableError(CallError):
     """A later try may succeed; ``retry_after`` are the seconds that the provider asks to wait."""
 
+    kind = "transport"
+
     def __init__(
         self, message: str, code: str = "", *, retry_after: float | None = None, sent: bool = False
     ) -> None:
@@ -70,6 +74,8 @@ class RejectedError(CallError):
 
 class DeniedError(CallError):
     """The provider takes no request of ours to this model."""
+
+    kind = "denied"
 
 
 def client_for(connection: Connection) -> Client:

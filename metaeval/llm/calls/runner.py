@@ -203,10 +203,6 @@ class RequestRun:
             behind=lambda: self._emitted - self._taken > _AHEAD,
         )
 
-    def waiting(self) -> str:
-        """Return what the requests wait for, in a few words; may be called from another thread."""
-        return self._work.waiting()
-
     def __iter__(self) -> Iterator[Answer]:
         """Yield the answer of each request."""
         started = noted = time.monotonic()

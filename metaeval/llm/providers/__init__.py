@@ -205,8 +205,7 @@ def key_for(provider: str, base_url: str) -> str:
         place = next(i for i, c in enumerate(key, start=1) if not (c.isascii() and c.isprintable()))
         raise MetaevalError(
             f"{entry.key_variable} holds a character that no key has, at position {place} of {len(key)}; a "
-            "key "
-            f"is plain ASCII, so copy it again"
+            "key is plain ASCII, so copy it again"
         )
     if key or not entry.needs_key or (entry.address and base_url != entry.address):
         return key

@@ -138,11 +138,12 @@ def thought_in(text: str, raw: str) -> Thought:
     raw
         The body as it was received: others have it in a field of its own.
     """
-    inside, answer = parted(text)
+    inside, rest = parted(text)
+    answer = text if rest == text else (rest or "").strip()
     body = _body(raw)
     message = _message(body)
     beside = next((t for name in _FIELDS if (t := _text(_at(message, name)))), "") or _parts(message)
-    return Thought("\n\n".join(filter(None, (beside.strip(), inside))), _tokens(body), answer)
+    return Thought("\n\n".join(filter(None, (beside.strip(), inside.strip()))), _tokens(body), answer)
 
 
 def thought_tokens(raw: str) -> int:

@@ -8,11 +8,9 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    from metaeval.base.records import Scale
-
+from metaeval.base.records import Scale
 
 Given: TypeAlias = float | str  # a number, the value of a choice, or a text
 
@@ -22,6 +20,8 @@ THINGS = (
     r"|response|review|story|summary|system|text)"
 )
 _SIDE = re.compile(rf"^(?:the )?{THINGS} #?")  # Assistant A, Summary #1
+_BULLET = re.compile(r"\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
+_BETWEEN = "|"  # the reason of a rationale and its evidence, in a line
 _AROUND = "\"'“”‘’「」()[]*_`. !。"
 
 
@@ -120,6 +120,20 @@ class Text:
             {"type": "array", "items": object_schema({REASON: text, EVIDENCE: text})} if self.many else text
         )
 
+    def given(self, value: object) -> str | None:
+        """Return what a value gives, a line for each piece of evidence; None if it cannot be used."""
+        if isinstance(value, str) and self.many:
+            lines = (_BULLET.sub("", line, count=1) for line in value.split("\n") if line.strip())
+            pieces: list[object] = [line.rpartition(_BETWEEN)[2] for line in lines]
+        elif self.many:
+            listed = value if isinstance(value, list) else [] if value is None else [value]
+            pieces = [of.get(EVIDENCE) if isinstance(of, dict) else of for of in listed]
+        else:
+            pieces = [] if value is None or value == "" else [value]
+        texts = [" ".join(of.split()) if self.many else of.strip() for of in pieces if isinstance(of, str)]
+        usable = len(texts) == len(pieces) and all(texts) and (texts or not self.required)
+        return "\n".join(texts) if usable else None
+
     def texts(self, value: Given) -> list[str]:
         """Return the texts that a value holds."""
         return str(value).split("\n") if self.many else [str(value)]
@@ -138,19 +152,11 @@ def object_schema(values: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": values, "required": list(values), "additionalProperties": False}
 
 
-ASPECT_ALIASES: Mapping[str, tuple[str, ...]] = {
-    "persuasiveness": ("persuasive", "persuasion", "convincingness", "说服力", "说服性", "説服力"),
-    "transparency": ("transparent", "透明度", "透明性", "透明"),
-    "accuracy": ("accurate", "准确性", "准确度", "准确率", "精确性", "準確性"),
-    "satisfaction": ("satisfied", "满意度", "满意程度", "满意", "滿意度"),
-}
-"""Aspect → its other names; the aspects are those of the RecSys 2024 study."""
 # What one field may be called whatever its name, in the languages of the data that are there.
 ANY_NAME = (
     r"(?:(?:score|rating|grade|star|answer|response|result)s?|评分|打分|得分|分数|bewertung|punktzahl|puntuación"
     r"|calificación|valutazione|punteggio|ציון|דירוג|التقييم|الدرجة)"
 )
-# What a text that is judged is called.
 LEAD = r"[\s>#•·*|_`\"'(\[-]*"  # before a name or a value at the beginning of a line
 _LEFT = 100  # characters before a number that may name it, and of a heading
 
@@ -250,17 +256,18 @@ class Names:
     def before(self, line: str, at: int) -> dict[str, str]:
         """Return what stands before a value in a line of lower case: ``name``, ``says``, … or ``other``."""
         first = self._first.match(line, 0, at) if at <= _LEFT else None
-        return self._parts(first or self._place.search(line, max(0, at - _LEFT), at))
+        match = first or self._place.search(line, max(0, at - _LEFT), at)
+        return self._parts(match) if match else {"other": " "}
 
     def heading(self, line: str) -> dict[str, str] | None:
         """Return what a line names that holds a name and nothing else."""
-        parts = self._parts(self._alone.fullmatch(line.lower()) if len(line) < _LEFT else None)
+        match = self._alone.fullmatch(line.lower()) if len(line) < _LEFT else None
+        parts = self._parts(match) if match else {}
         return parts if "name" in parts or "says" in parts else None
 
-    def _parts(self, match: re.Match[str] | None) -> dict[str, str]:
-        words = (word.groupdict() for word in self._word.finditer(match["words"])) if match else ()
-        found = (match.groupdict(), *words) if match else ({"other": " "},)
-        return {k: v for parts in found for k, v in parts.items() if v}
+    def _parts(self, match: re.Match[str]) -> dict[str, str]:
+        found = (match, *self._word.finditer(match["words"]))
+        return {k: v for part in found for k, v in part.groupdict().items() if v}
 
 
 def names_of(fields: Sequence[Field]) -> Names:

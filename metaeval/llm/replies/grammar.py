@@ -10,11 +10,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from metaeval.base.records import Scale
 from metaeval.llm.replies.fields import (
     ANY_NAME,
-    EVIDENCE,
     LEAD,
     NUMBER,
     Choice,
@@ -28,9 +28,6 @@ from metaeval.llm.replies.fields import (
     rises,
     value_of,
 )
-
-if TYPE_CHECKING:
-    from metaeval.base.records import Scale
 
 FINAL, NAMED, OUTER = range(3)
 MARKED, LAST, LABELLED, ALONE, BEGINS = range(5)
@@ -52,12 +49,10 @@ _FIRST = re.compile(r"(.{1,60}?)[*_`\"')\]]*(?:[:.!]|\s[-–—])(?=\s)")
 _LIST = re.compile(
     rf"(?i)(?:(?:\w+ )?(?:{ANY_NAME}|summary|总结)[\s:*]*)?\[?([0-9./-]+(?:[,;|\s]+[0-9./-]+)+)\]?\.?"
 )
-_BULLET = re.compile(r"\s*(?:[-*•] +|[0-9]{1,2}[.)] +)?")
-_BETWEEN = "|"  # the reason of a rationale and its evidence, in a line
 
 Statement: TypeAlias = tuple[str, Given | None, int]  # a field, its value (None: not clear), the form
-Scales: TypeAlias = "Mapping[str, Scale]"  # of each field
-Matches: TypeAlias = "Sequence[re.Match[str]]"  # of numbers
+Scales: TypeAlias = Mapping[str, Scale]  # of each field
+Matches: TypeAlias = Sequence[re.Match[str]]  # of numbers
 
 
 def stated(text: str, fields: Sequence[Field], names: Names) -> dict[str, list[Given | None]]:
@@ -98,7 +93,7 @@ def _numbers(text: str, scales: Scales, names: Names) -> Iterator[Statement]:
     own = _QUOTED_LINE.sub("", text) if ">" in text else text
     own = _QUOTED.sub(r"\1\2", own if own.isascii() else own.translate(_STRAIGHT))
     text = own if any(map(str.isalnum, own)) else text
-    for ends, whole in dict.fromkeys(map(range_of, scales.values())):
+    for ends, whole in map(range_of, dict.fromkeys(scales.values())):
         text = whole.sub("", text) if ends.search(text) else text
     lines = text.split("\n")
     seen: list[tuple[int, re.Match[str]]] = []
@@ -160,9 +155,8 @@ def _outer(
 ) -> Iterator[Statement]:
     """Yield the number that begins a reply, and the one that is its last sentence."""
     (i, first), (j, last) = seen[0], seen[-1]
-    of_list = _ITEM.match(lines[i]) and any(map(_ITEM.match, lines[i + 1 :]))
     begins = _BEGINS.fullmatch(lines[i][: first.start()]) and not "".join(lines[:i]).strip()
-    if begins and not of_list:
+    if begins and not (_ITEM.match(lines[i]) and any(map(_ITEM.match, lines[i + 1 :]))):  # else a list
         beside = any(_meant(match, scale) for k, match in seen[1:] if k == i)
         yield (field, None if beside else value_of(first, scale), OUTER)
     after = "\n".join([lines[j][last.end() :], *lines[j + 1 :]])
@@ -185,23 +179,8 @@ def _without_texts(text: str, names: Names, texts: Mapping[str, Text]) -> tuple[
             within = []
             said.append((field, within))
         within.append(line[match.end() :] if match and within is not kept else line)
-    found: list[Statement] = [(f, text_value("\n".join(lines), texts[f]), NAMED) for f, lines in said]
+    found: list[Statement] = [(f, texts[f].given("\n".join(lines)), NAMED) for f, lines in said]
     return "\n".join(kept), found
-
-
-def text_value(value: object, field: Text) -> str | None:
-    """Return the value of a text, a line for each piece of evidence; None if it cannot be used."""
-    if isinstance(value, str) and field.many:
-        lines = (_BULLET.sub("", line, count=1) for line in value.split("\n") if line.strip())
-        pieces: list[object] = [line.rpartition(_BETWEEN)[2] for line in lines]
-    elif field.many:
-        listed = value if isinstance(value, list) else [] if value is None else [value]
-        pieces = [of.get(EVIDENCE) if isinstance(of, dict) else of for of in listed]
-    else:
-        pieces = [] if value is None or value == "" else [value]
-    texts = [" ".join(of.split()) if field.many else of.strip() for of in pieces if isinstance(of, str)]
-    usable = len(texts) == len(pieces) and all(texts) and (texts or not field.required)
-    return "\n".join(texts) if usable else None
 
 
 def _choices(text: str, field: Choice, *, alone: bool) -> Iterator[Statement]:

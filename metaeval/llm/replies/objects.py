@@ -25,7 +25,6 @@ from metaeval.llm.replies.fields import (
     tidy,
     whole_value,
 )
-from metaeval.llm.replies.grammar import text_value
 
 Answer: TypeAlias = "dict[str, Given | None]"  # None: not valid
 
@@ -132,7 +131,7 @@ def valid(field: Field, value: object, names: Names) -> Given | None:
     """Return what a value means for a field, or None if it is not valid."""
     match field:
         case Text():
-            return text_value(value, field)
+            return field.given(value)
         case Choice():
             return field.chosen(value)
         case Number():

@@ -117,6 +117,7 @@ def _compiled(pattern: str) -> Any:  # noqa: ANN401 - RE2 has no types
 
 _AB = {"A": FIRST, "B": SECOND}
 _GRADES = {"A>>B": FIRST, "A>B": FIRST, "A=B": TIE, "B>A": SECOND, "B>>A": SECOND}
+_FIVE = {"A": 5.0, "B": 4.0, "C": 3.0, "D": 2.0, "E": 1.0}
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 for _name, _pattern, _take, _values, _about in (
     ("mt-bench", r"\[\[([ABC])\]\]", "only", _AB | {"C": TIE}, "[[A]], [[B]] or [[C]], a tie"),
@@ -126,13 +127,7 @@ for _name, _pattern, _take, _values, _about in (
     ("prometheus", r"\[RESULT\]\W*([0-9]+)\b", "last", {}, "[RESULT] 4"),
     ("prometheus-pairs", r"\[RESULT\]\W*([AB])\b", "last", _AB, "[RESULT] A"),
     ("inspect", r"(?i)GRADE\s*:\s*([CPI])\b", "last", {"C": 1.0, "P": 0.5, "I": 0.0}, "GRADE: C, P or I"),
-    (
-        "letters",
-        r"^\W*(?:[\w ]+:\W*)?([A-E])\b",
-        "only",
-        {"A": 5.0, "B": 4.0, "C": 3.0, "D": 2.0, "E": 1.0},
-        "A (5) to E (1) first, or after its name",
-    ),
+    ("letters", r"^\W*(?:[\w ]+:\W*)?([A-E])\b", "only", _FIVE, "A (5) to E (1) first, or after its name"),
 ):
     PATTERNS[_name] = ReplyPattern.model_validate(
         {"pattern": _pattern, "take": _take, "values": _values, "about": _about}

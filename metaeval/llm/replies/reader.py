@@ -162,8 +162,8 @@ def _read(text: str, fields: Sequence[Field], form: str) -> dict[str, Given | No
     names = names_of(fields)
     answers, rest = find_answers(text, fields, names)
     above, _, last = rest.strip().rpartition("\n")
-    has_value = any(isinstance(field, Choice) for field in fields) or any(map(str.isdigit, last))
-    if (above or answers) and has_value and _TAKES_BACK.match(last):
+    taken_back = (above or answers) and _TAKES_BACK.match(last)
+    if taken_back and (any(isinstance(f, Choice) for f in fields) or any(map(str.isdigit, last))):
         raise UnreadError(f"the reply takes its values back: {last[:100]}")
     if answers and form != "text":
         return {name: v if all(a[name] == v for a in answers) else None for name, v in answers[0].items()}
@@ -207,21 +207,15 @@ _ENDS = re.compile(
 
 def answer_in(text: str) -> str | None:
     """Return what comes after the reasoning, or None if the reasoning never ends."""
-    answer = _parted(text)[1]
+    answer = parted(text)[1]
     if answer is None:
         return None
     last = _ENDS.search(answer, max(0, len(answer) - 200))
     return answer[: last.start()] if last else answer
 
 
-def parted(text: str) -> tuple[str, str]:
-    """Return the reasoning in a reply, without its marks, and the rest of it as it is."""
-    thought, rest = _parted(text)
-    return thought.strip(), text if rest == text else (rest or "").strip()
-
-
-def _parted(text: str) -> tuple[str, str | None]:
-    """Return the reasoning, and what comes after it; None for that if the reasoning never ends.
+def parted(text: str) -> tuple[str, str | None]:
+    """Return the reasoning in a reply, without its marks, and the rest; None if the reasoning never ends.
 
     Some servers drop the mark that begins the reasoning: without one, all before its end is reasoning.
     """

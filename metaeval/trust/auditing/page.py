@@ -13,7 +13,7 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import author_key, noun
 from metaeval.base.records import FIRST, SECOND, Kind
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.data.verdicts import read_verdicts
+from metaeval.data.verdicts.verdict_table import read_verdicts
 from metaeval.engine.sheet import Column, Sheet, table, value_text
 from metaeval.evaluators.verdicts import pair_keys
 from metaeval.judging.cost import calls_of, costs_of

@@ -18,7 +18,7 @@ from metaeval.base.counts import plural_of
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import key_columns, noun
 from metaeval.base.records import USER_RATER, DataOfKind, DataSet, Kind, Scale, ScoreTable
-from metaeval.data.exports.known import recognised
+from metaeval.data.exports.known import files_of, recognised
 from metaeval.data.hub import FILE
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Prepared, prepare
@@ -26,11 +26,12 @@ from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sentences import made_from
 from metaeval.engine.sheet import Sheet
 from metaeval.evaluators.annotator import Annotator
+from metaeval.evaluators.recorded import Recorded
 from metaeval.kinds.details import made_of
 from metaeval.kinds.explanations.data.imports.table import data_set
 from metaeval.kinds.index import kind_named
 from metaeval.kinds.reading import load
-from metaeval.kinds.registry import build, recorded_names
+from metaeval.kinds.registry import build
 from metaeval.kinds.scoring import known_for, score
 from metaeval.runs.command import Printed, command
 from metaeval.runs.finished import is_rated, open_run, refuse_unrated
@@ -102,7 +103,7 @@ def calibration_of(folder: Annotated[Path, "RUN|DATA|EXPORT"], how: Calibrating)
     of_data = known is not None or (folder / FILE).is_file()
     rated = of_data or is_rated(read_record(folder).study.kind)
     if known is not None:
-        exported = data_set(*known, folder.stem, how.people)
+        exported = data_set(files_of(*known, folder.stem, how.people))
         labelled = _of_data(exported.data, folder, how)
     else:
         labelled = _of_data(load(folder), folder, how) if of_data else _of_run(folder, how, rated=rated)
@@ -286,7 +287,7 @@ def _of_data(data: DataOfKind, path: Path, how: Calibrating) -> LabelledScores:
     """Score a data set with its recorded evaluators and its annotators."""
     refuse_unrated(path, data.kind)
     truth = _truth_of(data, how.truth)
-    specs = {n: f"Recorded({n!r})" for n in recorded_names(data)}
+    specs = {n: f"Recorded({n!r})" for n in Recorded.found_in(data)}
     annotators = [f"Annotator({rater!r})" for rater in Annotator.found_in(data)]
     specs |= {name: name for name in annotators if name != truth}
     if not specs:

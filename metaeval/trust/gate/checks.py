@@ -14,19 +14,18 @@ drop      the paired mean of current - baseline   it is below minus the margin, 
 ========  ======================================  ====================================================
 
 The gate passes if every check does, fails if any fails, and is inconclusive otherwise. A check by a judge
-that cannot serve as a gate for its aspect, by its calibration, is inconclusive. A system that did not change
-and meets its thresholds fails with probability alpha at most, whatever the number of checks (Holm 1979). One
-that is worse than allowed in any cell passes with probability alpha at most, without a correction
-(intersection-union test, Berger 1982, Technometrics 24, 295).
+that cannot serve as a gate, by an audit of the run or by its calibration for the aspect, is inconclusive. A
+system that did not change and meets its thresholds fails with probability alpha at most, whatever the number
+of checks (Holm 1979). One that is worse than allowed in any cell passes with probability alpha at most,
+without a correction (intersection-union test, Berger 1982, Technometrics 24, 295).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -121,7 +120,7 @@ def gate(
     cluster: str | None = None,
     notes: Iterable[str] = (),
     anchors: pd.DataFrame | None = None,
-    unfit: Mapping[str, str] = MappingProxyType({}),
+    unfit: Collection[str] = (),
 ) -> GateResult:
     """Check a system's scores against thresholds and a baseline, without which only means are checked.
 
@@ -129,7 +128,7 @@ def gate(
     the noun for the clusters of units, such as ``user``; ``unit`` if all units are independent. ``anchors``
     are units judged then and now (key columns, ``aspect``, ``score``, ``then``): their mean change is the
     judge's, and is subtracted from that of the other units. Checks of ``unfit`` aspects, for which the judge
-    cannot serve as a gate (aspect → why), are inconclusive.
+    cannot serve as a gate, are inconclusive.
     `MetaevalError` is raised if there is nothing to check, a threshold is of nothing, or the two cannot be
     paired.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast
@@ -16,7 +16,7 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import author_key
 from metaeval.base.records import Kind, Status
 from metaeval.evaluators.verdicts import Flips, comparisons_of, points_of
-from metaeval.runs.answer import read_answer
+from metaeval.runs.answer import RunAnswer, read_answer
 from metaeval.runs.command import Names, Typed, is_file_of_verdicts
 from metaeval.runs.finished import OpenRun, open_run
 from metaeval.runs.folder import ANSWER
@@ -92,30 +92,45 @@ def gate_run(
     notes = run.record.lost_sentences
     if _compares(run, current.evaluator):
         notes += [SAID[True]]
-    rules, unfit = request.rules(kept.rules if kept else None), dict[str, str]()
+    rules = request.rules(kept.rules if kept else None)
     if kept:
         rules = joined(rules, kept.rules, cells_of(current, kept.scored, by), str(baseline))
         corrected = request.anchors is not None
         notes += _judge_changes(current, kept.scored, accept_judge_change or corrected, corrected=corrected)
-    if run.scores.kinds.get(current.evaluator) in (Kind.JUDGE, Kind.ENSEMBLE):
-        signature = run.scores.signatures[current.evaluator]
-        aspects = list(dict.fromkeys(a for a, _ in cells_of(current, None, "")))
-        unfit, unknown = judge_notes(request.calibration or run.folder, current.evaluator, signature, aspects)
-        notes += unknown
-    anchors = _anchors(run, request.anchors, request, kept) if kept and request.anchors else None
-    before = kept.scored if kept else None
-    found = gate(current, before, rules, by=by, cluster=cluster, notes=notes, anchors=anchors, unfit=unfit)
-    name = current.evaluator
+    name, aspects = current.evaluator, list(dict.fromkeys(a for a, _ in cells_of(current, None, "")))
     answer = read_answer(run.folder, run.record) if ANSWER in run.record.outputs else None
-    trust = answer.trust([name]) if answer and name in answer.judges else []
+    unfit, first, unknown = _trusted(run, name, aspects, answer, request.calibration)
+    anchors = _anchors(run, request.anchors, request, kept) if kept and request.anchors else None
+    before, notes = kept.scored if kept else None, [*notes, *unknown]
+    found = gate(current, before, rules, by=by, cluster=cluster, notes=notes, anchors=anchors, unfit=unfit)
+    said = answer.record if answer else {}
+    return replace(found, first=tuple(first), answer=said, label=run.record.names.get(name, name))
+
+
+def _trusted(
+    run: OpenRun, name: str, aspects: Sequence[str], answer: RunAnswer | None, calibration: Path | None
+) -> tuple[Collection[str], list[str], list[str]]:
+    """Return the aspects for which a judge is not shown to be a gate, what is said of it first, and notes.
+
+    What an audit of the run says holds for all aspects; else, or if it allows the use, a calibration decides.
+    """
+    trust = answer.judges.get(name) if answer else None
+    first = answer.trust([name]) if answer and trust else []
+    audited = trust is not None and bool(trust.findings)
+    if trust and audited:
+        first = [f"{trust.label}: {trust.verdict('gate')}."]
+        if trust.usable("gate") != "yes":
+            return aspects, first, []
+    if run.scores.kinds.get(name) not in (Kind.JUDGE, Kind.ENSEMBLE):
+        return (), first, []
+    unfit, notes = judge_notes(calibration or run.folder, name, run.scores.signatures[name], aspects)
     of = {why: ", ".join(aspect for aspect in unfit if unfit[aspect] == why) for why in unfit.values()}
     cannot = [
-        f"The judge cannot serve as a gate for {aspects}: by its calibration, {why}."
-        for why, aspects in of.items()
+        f"The judge cannot serve as a gate for {those}: by its calibration, {why}."
+        for why, those in of.items()
     ]
-    first = tuple(cannot or trust)
-    said = answer.record if answer else {}
-    return replace(found, first=first, answer=said, label=run.record.names.get(name, name))
+    # An audit has compared the judge with people.
+    return unfit, cannot or first, [] if audited and calibration is None else notes
 
 
 def baseline_of_run(
@@ -166,7 +181,11 @@ def _gate_file(
         notes += _judge_changes(current, kept.scored, accepted)
     found = gate(current, kept.scored if kept else None, rules, by=by, cluster=cluster, notes=notes)
     worst = [check for check in found.checks if check.verdict == found.verdict]
-    return replace(found, first=tuple(f"{sentence(check, judged=False)}." for check in worst[:3]))
+    first = (*(f"{sentence(check, judged=False)}." for check in worst[:3]), _NOT_THE_JUDGE)
+    return replace(found, first=first)
+
+
+_NOT_THE_JUDGE = "That is the threshold alone: `metaeval audit` says whether the judge may serve as a gate."
 
 
 def _of_file(path: Path, request: GateRequest, by: str, usual: str | None = None) -> GateScores:

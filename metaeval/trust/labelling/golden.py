@@ -365,4 +365,4 @@ def read_sheet(path: str | os.PathLike[str], known: Collection[str]) -> pd.DataF
     if problems:
         raise DataError(problems)
     frame = frame[[*named]].rename(columns=named)
-    return frame[[any(map(str.strip, row)) for row in frame.itertuples(index=False, name=None)]]
+    return frame.loc[[any(map(str.strip, row)) for row in frame.itertuples(index=False, name=None)]]

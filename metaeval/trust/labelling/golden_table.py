@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -179,8 +180,9 @@ def import_labels(
     Raises
     ------
     DataError
-        With every problem found, and nothing is written: a unit that is unknown or duplicate, a changed text,
-        a label that is no number, off the scale, or different from one that is there.
+        With every problem found, and nothing is written: no label at all, a unit that is unknown or
+        duplicate, a changed text, a label that is no number, off the scale, or different from one that is
+        there.
     """
     data = _read(folder) if out is None else load(folder)
     check_rater(rater)
@@ -220,6 +222,12 @@ def import_labels(
             labels[name] = label
     if problems:
         raise DataError(sorted(problems, key=lambda p: (p.row or 0, p.column or "")))
+    if not labels:
+        again = ["golden", "import", str(folder), str(path), "--rater", rater]
+        again += ["--out", str(out)] if out is not None else []
+        fill = f"the column 'rating' of rows whose rater is {rater!r}" if long else ", ".join(aspects)
+        message = f"holds no label of {rater!r}; fill in {fill}, and run again: metaeval {shlex.join(again)}"
+        raise DataError([Problem(file, None, None, message)])
     keys = {unit_name(key): key for key in keys_of(data)}
     new = [name for name in labels if name not in there]
     differ = [name for name, label in labels.items() if there.get(name, label) != label]

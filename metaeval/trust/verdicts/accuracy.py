@@ -11,7 +11,7 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, nearest
 from metaeval.base.records import FIRST, SECOND, TIE
-from metaeval.data.verdicts import REPEAT
+from metaeval.data.verdicts.verdict_columns import REPEAT
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import NO_VERDICT, WINNERS, Orders, comparisons_of, pair_keys, points
 from metaeval.stats.resampling.weights import one_thread

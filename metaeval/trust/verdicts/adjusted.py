@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.errors import DataError
-from metaeval.data.verdicts import LENGTHS
+from metaeval.data.verdicts.verdict_columns import LENGTHS
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.evaluators.verdicts import PairFlips, each_order, pair_keys, points_of
 from metaeval.stats.coefficients.tables import Floats, Ints

@@ -13,7 +13,7 @@ from metaeval.analysis.verdict_coherence import coherence, coherence_sheet, orde
 from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.records import ScoreTable
 from metaeval.base.simulation import REAL, Simulation
-from metaeval.data.verdicts import WinnerOf, import_verdicts, kept_columns
+from metaeval.data.verdicts.verdict_table import WinnerOf, import_verdicts, kept_columns
 from metaeval.evaluators.verdicts import Orders, PairFlips
 from metaeval.kinds.index import kind_named
 from metaeval.runs.command import Names, Printed, Resamples, Seed, Typed, command

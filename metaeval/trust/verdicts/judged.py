@@ -13,7 +13,8 @@ from metaeval.base.errors import MetaevalError, one_of
 from metaeval.base.keys import noun
 from metaeval.base.records import FIRST, SECOND, TIE
 from metaeval.data.labels import update_labels
-from metaeval.data.verdicts import REPEAT, read_verdicts
+from metaeval.data.verdicts.verdict_columns import REPEAT
+from metaeval.data.verdicts.verdict_table import read_verdicts
 from metaeval.evaluators.verdicts import NO_VERDICT, mean_points, pair_keys, points
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.weighted.sums import Clusters

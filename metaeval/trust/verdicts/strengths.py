@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import AVERAGE, FIRST, SECOND, TIE
-from metaeval.data.verdicts import LENGTHS, PLAYED
+from metaeval.data.verdicts.verdict_columns import LENGTHS, PLAYED
 from metaeval.engine.sheet import Column, Sheet, columns
 from metaeval.evaluators.verdicts import (
     BRADLEY_TERRY,

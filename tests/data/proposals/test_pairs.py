@@ -12,7 +12,7 @@ from metaeval.base.errors import DataError
 from metaeval.data.proposals.pairs import refuse_pairs
 from metaeval.data.proposals.proposal import Proposal, by_names, texts_of
 from metaeval.data.tables.table import from_frame
-from metaeval.data.verdicts import import_verdicts
+from metaeval.data.verdicts.verdict_table import import_verdicts
 
 ARENA = {
     "question_id": [1, 2, 3, 4],
@@ -29,6 +29,9 @@ ANSWERS = {
 }
 
 
+NOBODY_NAMED = {**{k: v for k, v in ANSWERS.items() if k != "human"}, "human_choice": ["A", "B", "A"]}
+
+
 def _proposed(rows: dict[str, list[object]]) -> Proposal:
     table = from_frame(pd.DataFrame(rows).astype(object), "table.csv")
     return by_names(Proposal(table, [], texts_of(table)), {})
@@ -39,6 +42,12 @@ def _proposed(rows: dict[str, list[object]]) -> Proposal:
     [
         (ARENA, ["first", "first", "tie", "tie"], None, "judge"),  # sides in the order of their names
         (ANSWERS, ["second", "second", "first"], ["first", "second", "tie"], "gpt4"),
+        (
+            NOBODY_NAMED,
+            ["second", "second", "first"],
+            None,
+            "gpt4",
+        ),  # not `judge`
     ],
 )
 def test_the_map_that_is_printed_reads_the_table(rows, winners, gold, judge, tmp_path: Path) -> None:
@@ -54,6 +63,11 @@ def test_the_map_that_is_printed_reads_the_table(rows, winners, gold, judge, tmp
     assert sorted(verdicts["winner"]) == sorted(winners)
     assert set(verdicts["evaluator"]) == {judge}
     assert gold is None or sorted(verdicts["gold"]) == sorted(gold)
+
+
+def test_whose_verdicts_are_those_of_people_is_not_guessed() -> None:
+    with pytest.raises(DataError, match=r"'human_choice' likewise.*; what people said is gold in each map"):
+        refuse_pairs(_proposed(NOBODY_NAMED))
 
 
 def test_columns_whose_words_name_no_column_are_no_pair() -> None:

@@ -128,6 +128,7 @@ def test_what_is_proposed_is_a_text_where_none_is_known_and_no_tool_is_a_person(
     assert error.value.problems[-1].message.endswith(
         " ".join([*(f"--column {line}" for line in sorted(lines, reverse=True)), "--column odd=tool:odd"])
     )
+    assert error.value.problems[-2].message.endswith("; if a tool gave it, add --column odd=tool:odd")
 
 
 @pytest.mark.parametrize("name", ["HITId", "task_id", "custom_id"])
@@ -285,3 +286,19 @@ def test_the_words_of_a_judge_are_asked_for_by_a_line_that_says_their_order() ->
     assert cells(made)[1] == {("gpt", "")}
     with pytest.raises(DataError, match="say whose 'gpt_verdict' is: 'gpt_verdict=tool:NAME:fail<pass'"):
         propose(table, {"gpt_verdict": "words:fail<pass"}, accept, lambda _: None, [])
+
+
+@pytest.mark.parametrize(
+    ("ratings", "code"),
+    [
+        ([1, 2, 3, 4, 5] * 4 + [99], "99"),
+        ([1, 2, 3, 4, 5] * 4 + [-1, -1], "-1"),
+        ([1, 2, 3, 4, 5] * 4 + [0], None),  # may be an end
+        ([*range(1, 11)] * 4, None),
+        ([0, 20, 50, 80, 100] * 4, None),
+    ],
+)
+def test_few_ratings_far_from_the_scale_of_the_others_are_noted(ratings, code) -> None:
+    keys = [str(n) for n in range(len(ratings))]
+    noted = [n for n in proposed({"item": keys, "text": keys, "human_1": ratings}).notes if "far from" in n]
+    assert [f"missing: ['{code}']" in note for note in noted] == ([True] if code else [])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from metaeval.analysis.verdict_coherence import coherence, orders_of
-from metaeval.data.verdicts import import_verdicts
+from metaeval.data.verdicts.verdict_table import import_verdicts
 from metaeval.kinds.slates.data.slate_set import SlateSet
 from metaeval.kinds.slates.measures import DuelCells, verdict_rows
 from tests.kinds.slates.studies import duels, scored

@@ -15,7 +15,8 @@ from ruamel.yaml import YAML
 from scipy.stats import chi2_contingency
 
 from metaeval.base.records import Scale, Status
-from metaeval.llm.replies.fields import ASPECT_ALIASES, Choice, Number
+from metaeval.data.replies import ASPECT_ALIASES
+from metaeval.llm.replies.fields import Choice, Number
 from metaeval.llm.replies.patterns import ReplyPattern
 from metaeval.llm.replies.reader import Parsed, read_reply
 from tests.llm.replies.reading import parse_reply

@@ -10,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from metaeval.base.records import Scale, Status
-from metaeval.kinds.explanations.judge.prompt import ASPECT_ALIASES
+from metaeval.data.replies import ASPECT_ALIASES
 from metaeval.llm.replies.fields import Number, json_schema
 from metaeval.llm.replies.reader import Parsed
 from tests.llm.replies.reading import parse_reply

@@ -17,7 +17,7 @@ import pytest
 import metaeval as me
 from metaeval.base.records import Scale
 from metaeval.data.labels import update_labels
-from metaeval.data.verdicts import read_verdicts
+from metaeval.data.verdicts.verdict_table import read_verdicts
 from metaeval.kinds.explanations.data.loading import from_frames, save
 from metaeval.trust.label_plan import LabelPlan
 from metaeval.trust.labelling.pages import label_server, label_set, label_sets

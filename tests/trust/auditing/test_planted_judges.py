@@ -15,6 +15,7 @@ from metaeval.runs.answer import read_answer
 from metaeval.runs.folder import REPORT
 from metaeval.runs.judge_trust import USES
 from metaeval.trust.auditing.page import audit
+from metaeval.trust.gate.run import GateRequest, gate_run
 
 USERS, PER = 60, 12
 GENERATORS = np.array(["a", "b", "c"])
@@ -122,6 +123,9 @@ def test_the_page_and_the_answer_of_the_run_say_the_same(runs: Path, tmp_path: P
     assert answer.trust(["good"]) == [
         "good: may serve as a gate, rank what it scores, replace a person and spare people labels."
     ]
+    for name, first, verdict in zip(("good", "noisy"), made.first, ("pass", "inconclusive"), strict=True):
+        gated = gate_run(runs / "all", GateRequest(least={"clear": 1.5}, evaluator=name))
+        assert (gated.verdict, gated.first) == (verdict, (first,))
     payload = payload_of((runs / "all" / REPORT).read_text())
     assert next(s["name"] for s in payload["sheets"] if s["view"] == "trust") == "audit"
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
 from metaeval.trust.correction import correcting_sheets, correction_of
 from metaeval.trust.correction_samples import samples_by_cluster
 from tests.study.test_report import payload_of
+from tests.trust.recorded import run_recorded
 
 USERS, PER = 60, 6
 
@@ -36,21 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "noise": rng.uniform(1, 5, n),
     }
     keys.assign(wanted=wanted, **scores).to_csv(folder / "all.csv", index=False)
-    (folder / "data").mkdir()
-    (folder / "data" / "dataset.yaml").write_text(
-        "name: d\nscale: {min: 1, max: 5, integer: false}\naspects: {clear: It is clear.}\n", encoding="utf-8"
-    )
-    keys.assign(explanation="text").to_csv(folder / "data" / "explanations.csv", index=False)
-    rated = keys.assign(rater="user", aspect="clear", rating=wanted)[user % 5 == 0]
-    rated.to_csv(folder / "data" / "ratings.csv", index=False)
-    recorded = [keys.assign(evaluator=name, aspect="clear", score=values) for name, values in scores.items()]
-    pd.concat(recorded).to_csv(folder / "data" / "scores.csv", index=False)
-    (folder / "study.yaml").write_text(
-        "dataset: data\nbootstrap: null\ntests: null\ndetails: false\nevaluators: [Recorded('*')]\n",
-        encoding="utf-8",
-    )
-    me.run(folder / "study.yaml", out=folder / "run")
-    return folder
+    return run_recorded(folder, keys.assign(rating=wanted), scores, rows=user % 5 == 0, integer=False)
 
 
 def answer(run: Path, *judges: str, **options: object) -> dict[str, object]:

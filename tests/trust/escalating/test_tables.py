@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import metaeval as me
 from metaeval.base.errors import DataError
 from metaeval.cli import main
 from metaeval.trust.escalation import escalation_of
 from metaeval.trust.labelling.pages import label_set
+from tests.trust.recorded import run_recorded
 
 USERS, PER = 100, 8
 
@@ -27,26 +27,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     keys = keys.assign(generator="g")
     rating = rng.integers(1, 6, n)
     hard = rng.random(n) < 0.4
-    (folder / "data").mkdir()
-    (folder / "data" / "dataset.yaml").write_text(
-        "name: d\nscale: {min: 1, max: 5, integer: true}\naspects: {clear: It is clear.}\n", encoding="utf-8"
-    )
-    keys.assign(explanation="text").to_csv(folder / "data" / "explanations.csv", index=False)
-    of_user = keys.assign(rater="user", aspect="clear", rating=rating)
-    of_user.to_csv(folder / "data" / "ratings.csv", index=False)
-    scores = [
-        keys.assign(evaluator=name, aspect="clear", score=np.where(hard, rng.integers(1, 6, n), rating))
-        for name in "abc"
-    ]
-    pd.concat(scores).to_csv(folder / "data" / "scores.csv", index=False)
-    (folder / "study.yaml").write_text(
-        "dataset: data\nbootstrap: null\ntests: null\ndetails: false\nevaluators:\n"
-        "  a: Recorded('a')\n  b: Recorded('b')\n  c: Recorded('c')\n"
-        "  panel: Mean(Recorded('a'), Recorded('b'), Recorded('c'))\n",
-        encoding="utf-8",
-    )
-    me.run(folder / "study.yaml", out=folder / "run")
-    return folder
+    scores = {name: np.where(hard, rng.integers(1, 6, n), rating) for name in "abc"}
+    evaluators = "{a: Recorded('a'), b: Recorded('b'), c: Recorded('c'), panel: \"Mean(a, b, c)\"}"
+    return run_recorded(folder, keys.assign(rating=rating), scores, evaluators=evaluators)
 
 
 def test_a_panel_decides_where_it_agrees_and_people_the_rest(

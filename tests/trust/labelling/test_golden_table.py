@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -101,7 +102,12 @@ def test_labels_are_added_in_several_rounds(tmp_path: Path) -> None:
     found = import_labels(folder, file, rater="anna", replace=True)
     assert (found.new, found.replaced, found.same) == (1, 1, 0)
     fill(file, lambda *_: "")
-    assert import_labels(folder, file, rater="anna", replace=True).new == 0
+    again = re.escape(f"fill in clear, and run again: metaeval golden import {folder} {file} --rater anna")
+    with pytest.raises(DataError, match=f"^l.csv: holds no label of 'anna'; {again}$"):
+        import_labels(folder, file, rater="anna", replace=True)
+    file.write_text(file.read_text(encoding="utf-8-sig").partition("\n")[0], encoding="utf-8")
+    with pytest.raises(DataError, match="holds no label"):  # nor has it a row
+        import_labels(folder, file, rater="anna")
     assert sorted(labels_of(load(folder), "anna").values()) == [5, 5]
     assert sorted(p.name for p in folder.iterdir()) == ["dataset.yaml", "explanations.csv", "ratings.csv"]
 
@@ -228,5 +234,7 @@ def test_a_row_per_label_is_taken_too(tmp_path: Path, more: str, message: str) -
     with pytest.raises(DataError, match=message):
         import_labels(folder, file, rater="anna")
     file.write_text(rows + "007,0,g;2,bert,clear,2\n", encoding="utf-8")
+    with pytest.raises(DataError, match="fill in the column 'rating' of rows whose rater is 'cleo', and run"):
+        import_labels(folder, file, rater="cleo")
     assert import_labels(folder, file, rater="anna").lines()[1].startswith("1 new, 0 replaced")
     assert labels_of(load(folder), "anna") == {("007", "0", "g;2", "clear"): 4}

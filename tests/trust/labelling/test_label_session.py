@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import metaeval as me
 from metaeval.base.errors import MetaevalError
-from metaeval.data.verdicts import read_verdicts
+from metaeval.data.verdicts.verdict_table import read_verdicts
 from metaeval.trust.labelling.golden_table import export_labels, import_labels
 from metaeval.trust.labelling.label_session import LabelSession
 from metaeval.trust.labelling.pages import label_set, label_sets

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
 from metaeval.trust.label_plan import plan_of
+from tests.trust.recorded import run_recorded
 
 
 @pytest.fixture(scope="module")
@@ -23,21 +23,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     keys["generator"] = np.tile(["good", "bad"], 240)
     rating = np.clip(np.rint(rng.normal(3.5, 1, 480)) - (keys["generator"] == "bad"), 1, 5)
     score = np.clip(rating + np.where(keys["generator"] == "bad", 2, 0), 1, 5)
-    (folder / "data").mkdir()
-    (folder / "data" / "dataset.yaml").write_text(
-        "name: d\nscale: {min: 1, max: 5, integer: true}\naspects: {clear: It is clear.}\n", encoding="utf-8"
-    )
-    keys.assign(explanation="text").to_csv(folder / "data" / "explanations.csv", index=False)
-    of_user = keys.assign(rater="user", aspect="clear", rating=rating)
-    of_user.to_csv(folder / "data" / "ratings.csv", index=False)
-    scores = keys.assign(evaluator="a", aspect="clear", score=score)
-    scores.to_csv(folder / "data" / "scores.csv", index=False)
-    (folder / "study.yaml").write_text(
-        "dataset: data\nbootstrap: null\ntests: null\ndetails: false\nevaluators: {a: Recorded('a')}\n",
-        encoding="utf-8",
-    )
-    me.run(folder / "study.yaml", out=folder / "run")
-    return folder
+    return run_recorded(folder, keys.assign(rating=rating), {"a": score}, evaluators="{a: Recorded('a')}")
 
 
 def test_a_biased_judge_is_corrected_and_half_of_the_labels_decide(run: Path) -> None:

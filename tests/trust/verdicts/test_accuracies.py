@@ -11,7 +11,7 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
-from metaeval.data.verdicts import import_verdicts
+from metaeval.data.verdicts.verdict_table import import_verdicts
 from metaeval.trust.verdicts.accuracies import accuracies, verdict_families
 from metaeval.trust.verdicts.accuracy import with_gold
 from tests.conftest import ROOT

@@ -10,7 +10,7 @@ import pytest
 from sklearn import metrics
 
 from metaeval.base.errors import DataError
-from metaeval.data.verdicts import import_verdicts
+from metaeval.data.verdicts.verdict_table import import_verdicts
 from metaeval.evaluators.verdicts import Orders
 from metaeval.trust.verdicts.accuracy import accuracy_sheet, against_others, preferred_by, with_gold
 from metaeval.trust.verdicts.agreement import judges_sheet, systems_sheet

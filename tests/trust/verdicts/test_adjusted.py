@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metaeval.data.verdicts import import_verdicts
+from metaeval.data.verdicts.verdict_table import import_verdicts
 from metaeval.stats.ranking.comparisons import (
     GRAPHS,
     LUCE,

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import datasets
-    import pandas as pd
 
 
 _COLUMNS = (*KEYS, "explanation", "rater", "aspect", "rating", "evaluator", "score")
@@ -172,18 +171,13 @@ save = FOLDER.save
 
 def load(path: str | os.PathLike[str] | datasets.DatasetDict) -> ExplanationSet:
     """Load a data set from what `metaeval.load` takes; `DataError` has every problem found."""
-    data, problems = _read(path)
-    if data is None:
-        raise DataError(problems, listed_by=checked_by(path))
-    return data
+    return sound(_read(path), listed_by=checked_by(path))
 
 
 def load_beside(folder: Path, scores: pd.DataFrame) -> ExplanationSet:
     """Load a data set from its folder with these recorded scores; errors are those of `load`."""
-    data, problems = read_folder(folder, {"scores": from_frame(scores, "scores.parquet")})
-    if data is None:
-        raise DataError(problems, listed_by=checked_by(folder))
-    return data
+    held = {"scores": from_frame(scores, "scores.parquet")}
+    return sound(read_folder(folder, held), listed_by=checked_by(folder))
 
 
 def _read(

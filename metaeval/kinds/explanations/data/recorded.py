@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from metaeval.base.errors import DataError, nearest, one_of
+from metaeval.base.errors import DataError, nearest, one_of, sound
 from metaeval.base.files import replacing, to_read
 from metaeval.base.records import Status
 from metaeval.data.exports import inspect_logs, promptfoo
@@ -256,9 +256,7 @@ def import_scores(
             "--force replaces the data set at --out, and there is no --out; did you mean --replace?"
         )
     held = set_in(folder) if name is None else hub_folder(name)
-    data, problems = read_folder(held)
-    if data is None:
-        raise DataError(problems, listed_by=checked_by(folder))
+    data = sound(read_folder(held), listed_by=checked_by(folder))
     made = _joined(data, source, tool, map_file, evaluator, replace=replace)
     if out is None:
         _write_into(made.data, held)

@@ -10,11 +10,11 @@ from typing import Any
 
 from metaeval.base.errors import DataError, PromptError, nearest, unknown
 from metaeval.base.records import DataSet
+from metaeval.data.replies import ASPECT_ALIASES
 from metaeval.judging.prompts import Asks
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.llm.prompts.file import Rubric, vague
 from metaeval.llm.prompts.template import PromptTemplate
-from metaeval.llm.replies.fields import ASPECT_ALIASES
 
 _ANCHOR = "The text of an anchor."
 _ASPECT = {"name": "clarity", "statement": "I understand it."}

@@ -15,7 +15,8 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.measures import Measure, MeasuredCells, MeasuredUnits
 from metaeval.evaluators.people import People, people_in, shares_of
-from metaeval.kinds.kind import KindTable, Scored
+from metaeval.kinds.kind import Scored
+from metaeval.kinds.table import KindTable
 from metaeval.stats.agreement import distributions
 from metaeval.stats.agreement.distributions import covered, of_others, shares_in
 from metaeval.stats.coefficients.tables import Floats, Ints

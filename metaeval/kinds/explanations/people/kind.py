@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator
 
-from metaeval.base.errors import MetaevalError, SpecError, unknown
+from metaeval.base.errors import SpecError, unknown
 from metaeval.base.records import AVERAGE
 from metaeval.base.spec import EvaluatorSpec, short_names
 from metaeval.base.validation import Line, Options
 from metaeval.engine.ranking import PeopleLine
 from metaeval.engine.sheet import value_text
 from metaeval.evaluators.people import People, SameForAll
-from metaeval.kinds.explanations.kind import Explanations
+from metaeval.kinds.explanations.kind import ExplanationKind
 from metaeval.kinds.explanations.people.cells import MANHATTAN, RATINGS, WASSERSTEIN, PeopleCells
 from metaeval.kinds.explanations.people.tables import (
     FARTHER,
@@ -27,13 +27,13 @@ from metaeval.kinds.explanations.people.tables import (
     SAME,
     reference_of,
 )
-from metaeval.kinds.kind import KindTable, Scored, StudyKind
+from metaeval.kinds.kind import Scored
 from metaeval.kinds.study import Study, distinct, unknown_word
+from metaeval.kinds.table import KindTable
 
 if TYPE_CHECKING:
     from metaeval.base.records import DataOfKind
-    from metaeval.engine.board import Board, Cell
-    from metaeval.engine.drilldown import Groups
+    from metaeval.engine.board import Cell
     from metaeval.engine.figure import Figure
     from metaeval.engine.sheet import Sheet
 
@@ -73,20 +73,18 @@ class PeopleStudy(Study):
         return {"aspect": str(self.order_by.aspect), "measure": str(self.order_by.measure)}
 
 
-class PeopleKind(Explanations):
+class PeopleKind(ExplanationKind):
     """Texts that several people rated, who need not agree."""
 
     name = "people"
-    study = PeopleStudy  # type: ignore[assignment]
+    study = PeopleStudy
     evaluators = {  # noqa: RUF012 - as a reader would write it
-        **Explanations.evaluators,
+        **ExplanationKind.evaluators,
         "Draws": "metaeval.evaluators.people:Draws",
         "People": "metaeval.evaluators.people:People",
         "Probabilities": "metaeval.evaluators.recorded:Probabilities",
         "SameForAll": "metaeval.evaluators.people:SameForAll",
     }
-    board_file = "board.csv"
-    data_kind = Explanations.name
 
     @property
     def tables(self) -> Sequence[KindTable]:
@@ -129,35 +127,13 @@ class PeopleKind(Explanations):
         )
         return study.model_copy(update={"order_by": filled, "evaluators": _with_same(study, people)})
 
-    def cells(self, scored: Scored[Any]) -> Any:  # noqa: ANN401 - `PeopleCells`, not correlations
+    def cells(self, scored: Scored[Any]) -> Any:  # noqa: ANN401 - `PeopleCells`
         """Compare distributions."""
         return PeopleCells(scored)
-
-    def groups(self, scored: Any) -> Sequence[Groups]:  # noqa: ANN401 - a `Scored` of this kind
-        """Return the measures in groups of units."""
-        return StudyKind.groups(self, scored)
 
     def analyses(self, scored: Scored[Any]) -> Sequence[Sheet]:
         """Return nothing: other sheets are of correlations with one truth."""
         del scored
-        return []
-
-    def generators(self, scored: Scored[Any]) -> Sequence[Sheet]:
-        """Return nothing: systems are ranked by one truth."""
-        del scored
-        return []
-
-    def figures(
-        self,
-        scored: Scored[Any],
-        board: Board,
-        names: Sequence[str] = (),
-        first: Mapping[str, str] | None = None,
-    ) -> list[Figure]:
-        """Return nothing: the figures of explanations are of correlations."""
-        del scored, board, first
-        if names:
-            raise MetaevalError("a study of `kind: people` has no figures")
         return []
 
     def people(self, scored: Scored[Any], drawn: Sequence[Figure]) -> list[PeopleLine]:

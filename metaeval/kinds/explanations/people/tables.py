@@ -13,7 +13,8 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.sheet import Column
 from metaeval.evaluators.people import SameForAll
 from metaeval.kinds.explanations.people.cells import PeopleCells, left_out
-from metaeval.kinds.kind import INTERVALS, KindTable, Scored
+from metaeval.kinds.kind import Scored
+from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.agreement.distributions import likeliest, of_other_clusters
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import Estimate, each, estimated

@@ -35,7 +35,6 @@ from metaeval.kinds.exposure.data.log_set import (
     PAIR,
     POSITION,
     PREFERENCE,
-    PROBABILITY,
     PROPENSITY,
     REASON,
     SOURCE,
@@ -46,6 +45,7 @@ from metaeval.kinds.exposure.data.log_set import (
     WEIGHT,
     LogSet,
     SyntheticRows,
+    is_policy,
     preferences_of,
     synthetic,
     units_of,
@@ -199,7 +199,7 @@ class _Checker(TableChecker):
         policies = {
             name: _number(name, lambda v: (v >= 0) & (v <= 1), "from 0 to 1")
             for name in map(str, self.tables["log"].frame.columns)
-            if name.startswith(f"{PROBABILITY}_")
+            if is_policy(name)
         }
         log_table = _TABLES["log"]._replace(columns={**_TABLES["log"].columns, **policies})
         frames = self.read_all({**_TABLES, "log": log_table}, _text) if not self.problems else {}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import FIRST, SECOND, USER_RATER, Scale
-from metaeval.data.units import KeyedUnits, counts_of, fingerprint
+from metaeval.data.units import KeyedUnits, counts_of, fingerprint, in_both_orders
 
 SOURCE, STEP, REASON = "source", "step", "reason"
 SYNTH = "synth"
@@ -30,6 +30,11 @@ PREFERENCE = "preference"
 QUESTION = "Which of the two items does the user prefer?"
 VERDICTS = Scale(-1, 1)
 """What a score may be: 1 for the item that is shown first, -1 for the other one, 0 for a tie."""
+
+
+def is_policy(column: object) -> bool:
+    """Say whether a column of a log holds the probabilities of a policy of its own."""
+    return str(column).startswith(f"{PROBABILITY}_")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,21 +185,10 @@ def _digest(log: pd.DataFrame) -> str:
 
 
 def units_of(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return the units of a row per pair, both orders of each, one after the other.
-
-    Columns whose names end in ``_first`` and ``_second`` are swapped with the items.
-    """
+    """Return the units of a row per pair, both orders of each, one after the other."""
     filled = pairs.assign(**{WEIGHT: pairs.get(WEIGHT, np.nan)})
-    sides = {FIRST: SECOND} | {
-        f"{name}_{FIRST}": f"{name}_{SECOND}"
-        for name in (str(c).removesuffix(f"_{FIRST}") for c in filled if str(c).endswith(f"_{FIRST}"))
-        if f"{name}_{SECOND}" in filled
-    }
-    swapped = filled.rename(columns=sides | {other: one for one, other in sides.items()})
-    both = pd.concat([filled.assign(**{ORDER: FIRST}), swapped.assign(**{ORDER: SECOND})])
-    both = both.iloc[np.arange(2 * len(pairs)).reshape(2, -1).T.ravel()]
     head = [*KEYS, FIRST, SECOND]
-    return both[[*head, *(c for c in filled if c not in head)]].reset_index(drop=True)
+    return in_both_orders(filled)[[*head, *(c for c in filled if c not in head)]]
 
 
 def preferences_of(units: pd.DataFrame, log: pd.DataFrame) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from metaeval.kinds.exposure.data.log_set import (
     TIME,
     USER,
     LogSet,
+    is_policy,
 )
 from metaeval.kinds.exposure.propensity.propensities import Propensities, propensities_of
 from metaeval.kinds.exposure.study import PropensityOptions
@@ -384,8 +385,3 @@ def context_codes(values: pd.Series[str]) -> Ints:
         place = np.full(len(count), len(kept), dtype=np.int32)
         place[kept] = np.arange(len(kept))
     return place[codes]
-
-
-def is_policy(column: object) -> bool:
-    """Say whether a column of a log holds the probabilities of a policy of its own."""
-    return str(column).startswith(f"{PROBABILITY}_")

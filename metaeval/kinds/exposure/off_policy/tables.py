@@ -13,7 +13,7 @@ from metaeval.engine.sheet import Column, Sheet, columns, decimals_of, value_tex
 from metaeval.kinds.exposure.off_policy.evaluation import Evaluation, PolicyValue
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import ExposureStudy
-from metaeval.kinds.kind import KindTable
+from metaeval.kinds.table import KindTable
 from metaeval.stats.off_policy.estimators import CHOSEN, RULE, Estimator, Refusal
 from metaeval.stats.off_policy.overlap import OFTEN, THIN, WORST, WeightTotals
 from metaeval.stats.resampling.bootstrap import NOTHING
@@ -210,7 +210,7 @@ def _quantities(evaluation: Evaluation) -> Iterator[tuple[str, float, float, str
     yield "imbalance of the context, standard deviations", off, abs(off / z) if z else nan, limit
 
 
-def overlap_sheet(scored: ExposureScored, frame: pd.DataFrame, name: str = "policy_overlap") -> Sheet:
+def overlap_sheet(scored: ExposureScored, frame: pd.DataFrame) -> Sheet:
     """Lay out what `overlap_frame` returns."""
     shown = (
         *([Column("policy", "Policy")] if len(set(frame["policy"])) > 1 else []),
@@ -233,7 +233,7 @@ def overlap_sheet(scored: ExposureScored, frame: pd.DataFrame, name: str = "poli
         ),
     )
     simulated = scored.scores.simulation.among(())
-    return Sheet(name, "Overlap of the policies", frame, shown, notes, simulated)
+    return Sheet("policy_overlap", "Overlap of the policies", frame, shown, notes, simulated)
 
 
 POLICY_OVERLAP = KindTable(

@@ -14,7 +14,7 @@ from metaeval.kinds.exposure.propensity.exposures import Features, indicators, p
 from metaeval.kinds.exposure.propensity.propensities import ExposureModel, Propensities
 from metaeval.kinds.exposure.scored import ExposureScored
 from metaeval.kinds.exposure.study import FEATURES, ExposureStudy, OffPolicy
-from metaeval.kinds.kind import KindTable
+from metaeval.kinds.table import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.overlap import WeightTotals, balance
 

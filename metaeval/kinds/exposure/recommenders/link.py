@@ -24,7 +24,8 @@ from metaeval.kinds.exposure.propensity.tables import intervals_sentence
 from metaeval.kinds.exposure.recommenders.sums import Recommended, some
 from metaeval.kinds.exposure.recommenders.values import RECOMMENDERS
 from metaeval.kinds.exposure.scored import ExposureScored
-from metaeval.kinds.kind import CONTRARY, SEEN, KindTable, Ordering
+from metaeval.kinds.kind import CONTRARY, SEEN, Ordering
+from metaeval.kinds.table import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import Estimator
 from metaeval.stats.regression.isotonic import isotonic, left_out, r_squared

@@ -28,7 +28,7 @@ from metaeval.kinds.exposure.recommenders.link import BY, LEAST, judged_scores, 
 from metaeval.kinds.exposure.recommenders.sums import LogPart, Recommended, some
 from metaeval.kinds.exposure.recommenders.values import RECOMMENDERS
 from metaeval.kinds.exposure.scored import ExposureScored
-from metaeval.kinds.kind import KindTable
+from metaeval.kinds.table import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.off_policy.estimators import Estimator
 from metaeval.stats.regression.isotonic import isotonic

@@ -19,7 +19,7 @@ from metaeval.kinds.exposure.off_policy.tables import reasons, value_columns
 from metaeval.kinds.exposure.propensity.tables import intervals_sentence, is_fitted
 from metaeval.kinds.exposure.recommenders.sums import Recommended, some
 from metaeval.kinds.exposure.scored import ExposureScored
-from metaeval.kinds.kind import KindTable
+from metaeval.kinds.table import KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.off_policy.estimators import (
     PLAIN,

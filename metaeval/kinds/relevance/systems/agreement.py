@@ -13,12 +13,12 @@ from metaeval.base.counts import few_of
 from metaeval.base.spec import EvaluatorSpec, printed_name
 from metaeval.engine.figure import BLUE, Figure, first_choices, largest
 from metaeval.engine.sheet import Column, Sheet, interval_text
-from metaeval.kinds.kind import KindTable
 from metaeval.kinds.relevance.measures import MeasurePair
 from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.relevance.systems.decisions import SYSTEMS
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness
 from metaeval.kinds.relevance.systems.systems import EVALUATOR, NOTES, PAIR, Orders, Systems, of_systems
+from metaeval.kinds.table import KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.ranking.orders import (
     rank_biased_overlap,

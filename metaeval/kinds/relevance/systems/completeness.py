@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from metaeval.base.progress import progress
 from metaeval.engine.figure import Figure
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.kinds.kind import KindTable
 from metaeval.kinds.relevance.data.collection import ITEM, USER
 from metaeval.kinds.relevance.measures import measure_named
 from metaeval.kinds.relevance.systems.decisions import ranks
@@ -27,6 +26,7 @@ from metaeval.kinds.relevance.systems.systems import (
     of_systems,
     of_truth,
 )
+from metaeval.kinds.table import KindTable
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.ranking.effectiveness import POOLED
 from metaeval.stats.ranking.orders import tau_of, weighted_kendall

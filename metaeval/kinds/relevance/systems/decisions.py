@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from metaeval.engine.sheet import Column, Sheet
-from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.kinds.relevance.data.collection import ITEM, USER
 from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness, RankedRuns, effectiveness
 from metaeval.kinds.relevance.systems.systems import ALL_EVALUATORS, BY, PAIR, Systems, of_systems, of_truth
+from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.cluster_sums import ratio
 from metaeval.stats.resampling.rank_ranges import range_text, ranges_of

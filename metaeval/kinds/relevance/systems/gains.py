@@ -10,11 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from metaeval.engine.sheet import Column
-from metaeval.kinds.kind import INTERVALS, KindTable
 from metaeval.kinds.relevance.data.collection import ITEM
 from metaeval.kinds.relevance.measures import MeasurePair
 from metaeval.kinds.relevance.scored import RelevanceScored
 from metaeval.kinds.relevance.systems.systems import EVALUATOR, PAIR, Systems, of_systems, systems_of
+from metaeval.kinds.table import INTERVALS, KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.cluster_sums import ClusterSums, ratio
 

@@ -17,13 +17,13 @@ from metaeval.base.counts import counted
 from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Kind, Scale, ScoreTable
 from metaeval.engine.sheet import Column
-from metaeval.kinds.kind import KindTable
 from metaeval.kinds.registry import build
 from metaeval.kinds.relevance.baselines import History
 from metaeval.kinds.relevance.data.collection import ITEM, RELEVANCE, USER, Collection
 from metaeval.kinds.relevance.measures import MeasurePair, SystemMeasure, measure_named
 from metaeval.kinds.relevance.scored import RelevanceScored, RelevanceStudy
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness, RankedRuns, effectiveness
+from metaeval.kinds.table import KindTable
 from metaeval.stats.coefficients.tables import Floats
 from metaeval.stats.resampling.bootstrap import Estimate, Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import Statistic

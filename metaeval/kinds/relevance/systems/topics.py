@@ -18,11 +18,11 @@ from metaeval.data.tables.table import SUFFIXES, read_table
 from metaeval.data.trec import read_fields
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.sheet import Column
-from metaeval.kinds.kind import KindTable
 from metaeval.kinds.relevance.measures import MeasurePair
 from metaeval.kinds.relevance.systems.agreement import agreement_of
 from metaeval.kinds.relevance.systems.effectiveness import Effectiveness
 from metaeval.kinds.relevance.systems.systems import Orders, Systems, of_systems
+from metaeval.kinds.table import KindTable
 
 _KEYS = ["evaluator", "measure", "system", "topic"]
 _TOPIC = ("topic", "query", "query_id", "qid", "user_id")

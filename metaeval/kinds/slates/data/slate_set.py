@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from metaeval.base.records import FIRST, SECOND, USER_RATER, Scale
-from metaeval.data.units import KeyedUnits, counts_of, fingerprint
+from metaeval.data.units import KeyedUnits, counts_of, fingerprint, in_both_orders
 
 USER, DUEL, ORDER = "user_id", "duel", "order"
 KEYS: tuple[str, ...] = (USER, DUEL, ORDER)
@@ -134,10 +134,7 @@ def units_of(duels: pd.DataFrame) -> pd.DataFrame:
     """
     sides = [FIRST, SECOND, f"utility_{FIRST}", f"utility_{SECOND}"]
     filled = duels.assign(**{name: duels.get(name, default) for name, default in _DEFAULTS.items()})
-    swapped = filled.rename(columns=dict(zip(sides, [*sides[1::-1], *sides[:1:-1]], strict=True)))
-    both = pd.concat([filled.assign(**{ORDER: FIRST}), swapped.assign(**{ORDER: SECOND})])
-    both = both.iloc[np.arange(2 * len(duels)).reshape(2, -1).T.ravel()]
-    return both[[*KEYS, "task", *sides, *_DEFAULTS]].reset_index(drop=True)
+    return in_both_orders(filled)[[*KEYS, "task", *sides, *_DEFAULTS]]
 
 
 _DEFAULTS = {"repeat": 0, "similarity": np.nan}

@@ -10,14 +10,16 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pandas.testing import assert_frame_equal
 
 from metaeval.base.errors import DataError
 from metaeval.base.records import Scale
 from metaeval.kinds.explanations.data import loading
 from tests.examples import examples
+from tests.kinds.saved import assert_same
 
 FORMATS = ("parquet", "csv", "jsonl")
+FRAMES = ("explanations", "ratings", "scores", "users")
+OTHERS = ("aspects", "scale", "licence", "source", "language", "texts")
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 nasty = texts | st.sampled_from(
     ["\r", "a\rb", '"', "a,b", "\n", "007", "NaN", "null", "é\u2028x", "\x00x", "'", "=1+1", "\ufeffx", "\\N"]
@@ -25,18 +27,6 @@ nasty = texts | st.sampled_from(
 keys = nasty.filter(lambda t: bool(t.strip()))
 numbers = st.floats(allow_nan=False, allow_infinity=False) | st.just(np.nan)
 ratings_drawn = st.floats(-1e50, 1e50) | st.just(float("nan"))
-
-
-def assert_same(one, two):
-    assert one.fingerprint == two.fingerprint
-    for table in ("explanations", "ratings", "scores", "users"):
-        left, right = getattr(one, table), getattr(two, table)
-        if left is None:
-            assert right is None
-        else:
-            assert_frame_equal(left, right, check_exact=True)
-    for name in ("aspects", "scale", "name", "licence", "source", "language", "simulated", "texts"):
-        assert getattr(one, name) == getattr(two, name)
 
 
 @settings(max_examples=examples(25))
@@ -65,7 +55,7 @@ def test_round_trip(rows, data):
         for kind in FORMATS:
             target = Path(folder) / kind
             loading.save(made, target, kind)
-            assert_same(made, loading.load(target))
+            assert_same(made, loading.load(target), FRAMES, OTHERS)
 
 
 def test_big_whole_ids_of_parquet_keep_every_digit(tiny):

@@ -17,6 +17,7 @@ from metaeval.base.errors import MetaevalError
 from metaeval.cli import main
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.reading import read_study
+from metaeval.trust.analyses import write_figures
 from tests.conftest import ROOT
 
 VALUES = (1, 2, 3)
@@ -135,6 +136,8 @@ def test_a_finished_run_is_read_again_without_its_data(
     assert "Whose ratings does it reproduce?" in capsys.readouterr().out
     assert main(["compare", str(tmp_path / "run")]) == 0
     assert "knows" in capsys.readouterr().out
+    with pytest.raises(MetaevalError, match="a study of `kind: people` has no figures"):
+        write_figures(tmp_path / "run", names=["ranking"])
 
 
 def test_draws_are_how_often_each_value_came_and_probabilities_may_have_a_name_each(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
 import textwrap
 from pathlib import Path
 
@@ -38,20 +37,8 @@ SOURCES = 'datasets.Features({"predictions": datasets.Value("string"), "sources"
 _numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
-def offline(tmp_path_factory):
-    """Keep the library's caches in a temporary folder: one, since Python remembers where it imported from."""
-    cache = tmp_path_factory.mktemp("evaluate")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("evaluate.config.HF_MODULES_CACHE", cache / "modules")
-        patch.setattr("evaluate.config.HF_METRICS_CACHE", cache / "metrics")
-        patch.setattr("evaluate.config.HF_EVALUATE_OFFLINE", True)
-        patch.setattr("sys.path", sys.path[:])
-        yield
-
-
 @pytest.fixture
-def module(tmp_path, offline):
+def module(tmp_path, evaluate_offline):
     """Return a function that writes a module and returns its path; nothing leaves the machine."""
 
     def write(body, features=ONE, arguments="predictions, references"):

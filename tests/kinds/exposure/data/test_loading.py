@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pandas.testing import assert_frame_equal
 
 import metaeval as me
 from metaeval.base.errors import DataError
@@ -20,13 +19,12 @@ from metaeval.data.tables.columns import text_column
 from metaeval.data.tables.table import from_frame
 from metaeval.kinds.exposure.data.loading import category_column, load, log_of, save, time_column
 from tests.examples import examples
+from tests.kinds.saved import assert_same, nasty, replace
 
 ABOUT = {"name": "shop", "outcome": {"min": 0, "max": 1}}
 SIDES = ("propensity_first", "propensity_second")
 FRAMES = ("table", "ratings", "log", "items", "profiles", "runs", "test", "scores", "synthetic")
-
-names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).filter(str.strip)
-nasty = names | st.sampled_from(["007", "1.0", "NaN", "null", '"', "a,b", "a\rb", "\u2028x", "=1+1", "\\N"])
+OTHERS = ("outcome", "positive", "statement", "exposure")
 
 
 def tables():
@@ -88,18 +86,6 @@ def test_a_log_needs_no_users_and_no_pairs():
     assert (len(data), data.counts["user"]) == (0, 0)
 
 
-def assert_same(one, two):
-    assert one.fingerprint == two.fingerprint
-    for name in FRAMES:
-        left, right = (getattr(frame := getattr(data, name), "frame", frame) for data in (one, two))
-        if left is None:
-            assert right is None
-        else:
-            assert_frame_equal(left, right, check_exact=True)
-    for name in ("outcome", "positive", "statement", "exposure", "name", "simulated", "extra"):
-        assert getattr(one, name) == getattr(two, name)
-
-
 @settings(max_examples=examples(12))
 @given(st.data())
 def test_round_trip(data):
@@ -120,18 +106,12 @@ def test_round_trip(data):
     made = log_of({**ABOUT, "statement": data.draw(nasty).strip(), "exposure": "pair"}, given)
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("parquet", "csv", "jsonl"):
-            assert_same(made, load(save(made, Path(folder) / kind, kind)))
+            assert_same(made, load(save(made, Path(folder) / kind, kind)), FRAMES, OTHERS)
 
 
 @pytest.fixture
 def folder(tmp_path):
     return save(log_of(ABOUT, tables()), tmp_path / "shop", "csv")
-
-
-def replace(path, old, new):
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
 
 
 @pytest.mark.parametrize(

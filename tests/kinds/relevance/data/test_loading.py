@@ -10,28 +10,15 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pandas.testing import assert_frame_equal
 
 from data.make_relevance import simulate
 from metaeval.base.errors import DataError
 from metaeval.kinds.relevance.data.loading import collection_of, load, save
 from tests.examples import examples
+from tests.kinds.saved import assert_same, nasty, replace
 
 FRAMES = ("table", "ratings", "runs", "items", "histories", "profiles")
-names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).filter(str.strip)
-nasty = names | st.sampled_from(["007", "1.0", "NaN", "null", '"', "a,b", "a\rb", "\u2028x", "=1+1", "\\N"])
-
-
-def assert_same(one, two) -> None:
-    assert one.fingerprint == two.fingerprint
-    for name in FRAMES:
-        left, right = getattr(one, name), getattr(two, name)
-        if left is None:
-            assert right is None
-        else:
-            assert_frame_equal(left, right, check_exact=True)
-    for name in ("aspects", "scale", "labels", "relevant", "depth", "models", "name", "simulated", "extra"):
-        assert getattr(one, name) == getattr(two, name)
+OTHERS = ("aspects", "scale", "labels", "relevant", "depth", "models")
 
 
 def made(about=None, **tables):
@@ -59,18 +46,12 @@ def test_round_trip(data) -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("parquet", "csv", "jsonl"):
-            assert_same(collection, load(save(collection, Path(folder) / kind, kind)))
+            assert_same(collection, load(save(collection, Path(folder) / kind, kind)), FRAMES, OTHERS)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return save(simulate(users=4, items=30, history=3, pool=2, length=3), tmp_path / "data", "csv")
-
-
-def replace(path: Path, old: str, new: str, count: int = 1) -> None:
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, count))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pandas.testing import assert_frame_equal
 
 import metaeval as me
 from metaeval.base.errors import DataError
@@ -18,23 +17,11 @@ from metaeval.cli import main
 from metaeval.kinds.slates.data.loading import load, save, slate_set_of
 from metaeval.kinds.slates.data.slate_set import ASKED
 from tests.examples import examples
+from tests.kinds.saved import assert_same, nasty
 from tests.kinds.slates.data.folders import ABOUT, small, tables
 
 FRAMES = ("table", "ratings", "slates", "items", "histories", "profiles", "scores")
-names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5).filter(str.strip)
-nasty = names | st.sampled_from(["007", "1.0", "NaN", "null", '"', "a,b", "a\rb", "\u2028x", "=1+1", "\\N"])
-
-
-def assert_same(one, two) -> None:
-    assert one.fingerprint == two.fingerprint
-    for name in FRAMES:
-        left, right = getattr(one, name), getattr(two, name)
-        if left is None:
-            assert right is None
-        else:
-            assert_frame_equal(left, right, check_exact=True)
-    for name in ("aspects", "tasks", "domain", "history_scale", "name", "simulated", "extra"):
-        assert getattr(one, name) == getattr(two, name)
+OTHERS = ("aspects", "tasks", "domain", "history_scale")
 
 
 @settings(max_examples=examples(12))
@@ -65,11 +52,11 @@ def test_round_trip(data) -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("parquet", "csv", "jsonl"):
-            assert_same(made, load(save(made, Path(folder) / kind, kind)))
+            assert_same(made, load(save(made, Path(folder) / kind, kind)), FRAMES, OTHERS)
 
 
 def test_a_folder_says_its_domain_its_tasks_and_the_scale_of_histories(tmp_path: Path) -> None:
-    assert_same(small(), me.load(save(small(), tmp_path / "data")))
+    assert_same(small(), me.load(save(small(), tmp_path / "data")), FRAMES, OTHERS)
     data = small()
     assert data.tasks == {**ASKED, "own": "which list was clicked"}
     assert (data.domain.noun, data.domain.platform) == ("film", "a large catalogue")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from metaeval.base.errors import DataError, sound
 from metaeval.base.validation import model_of, read_model
-from metaeval.data.exports.known import files_of
 from metaeval.data.hub import any_table, any_tables, dataset_table, split_table
 from metaeval.data.imports import Files, Imported
 from metaeval.data.tables.converting import converted
@@ -24,7 +23,6 @@ from metaeval.kinds.explanations.data.loading import FOLDER, from_frames, refuse
 if TYPE_CHECKING:
     import datasets
 
-P = ParamSpec("P")
 _SAID = ("rater", "aspect", "rating")
 
 
@@ -147,13 +145,6 @@ def convert(table: Table, table_map: TableMap, map_name: str = "the map") -> Tab
     return TableImport(FOLDER.make(table_map.about(), tables), unmapped)
 
 
-def _made(read: Callable[P, Files]) -> Callable[P, Imported[ExplanationSet]]:
-    def run(*given: P.args, **options: P.kwargs) -> Imported[ExplanationSet]:
-        about, tables, notes = read(*given, **options)
-        return Imported(FOLDER.make(about, tables), tuple(notes))
-
-    return run
-
-
-data_set = _made(files_of)
-"""Returns the data set that is made of an export; its arguments are those of `files_of`."""
+def data_set(files: Files) -> Imported[ExplanationSet]:
+    """Return the data set of what `metaeval.data.exports.known.files_of` makes of an export."""
+    return Imported(FOLDER.make(files.about, files.tables), tuple(files.notes))

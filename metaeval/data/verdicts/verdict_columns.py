@@ -1,4 +1,4 @@
-"""Reads the columns of a table of verdicts as text, and collects their problems."""
+"""The columns of verdicts: what they are called, and a reader of them that collects problems."""
 
 from __future__ import annotations
 
@@ -21,6 +21,21 @@ from metaeval.data.tables.maps import kept
 from metaeval.data.tables.nested import flattened
 
 Texts: TypeAlias = NDArray[np.object_]  # one per row
+KEYS = ("user_id", "item_id")
+"""The columns that name what a pair was written for; a file may have no users."""
+REPEAT = "repeat"
+"""The column that numbers the times that a judge was asked the same."""
+PLAYED = "played"
+"""The column that numbers verdicts as they came one after the other."""
+LENGTHS = ("length_first", "length_second")
+"""The columns with the lengths of both texts."""
+SHARE = "share"
+"""The column with what ``first`` has of a verdict, 0 to 1, of verdicts that say how sure they are."""
+LONG = (
+    *(*KEYS, REPEAT, PLAYED, FIRST, SECOND, *LENGTHS, "aspect", "evaluator", "order"),
+    *("winner", SHARE, "status", "call", "gold", "reason", "reply"),
+)
+"""The columns of verdicts; the last two of those read from replies: why there is none, and such a reply."""
 ALL = "all"
 """The item, or the task, of verdicts that have none."""
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from metaeval.base.errors import DataError
-from metaeval.data.verdicts import import_verdicts, kept_columns, read_verdicts
+from metaeval.data.verdicts.verdict_table import import_verdicts, kept_columns, read_verdicts
 
 MAP = """\
 units: {item_id: [set, id]}
