@@ -221,11 +221,19 @@ def test_sheets_are_in_order_and_say_what_was_done():
     assert firsts["other", AVERAGE] == "g2"
     assert evaluators.frame["rank"].tolist() == [1, 2, 3] * 6
     assert ratings.frame[f"{AVERAGE}_rank"].tolist() == [1, 2, 3]
+    assert ratings.said.startswith(
+        "By the users' ratings, of 3 generators, g1 is first on average over aspects ("
+    )
+    assert "first are g1 for fit and trust: of these leads " in ratings.said
+    # It is shown where no other may be first.
+    may = [rank.startswith("1–") for rank in ratings.frame[f"{AVERAGE}_rank_range"]]
+    assert ("no lead over" in ratings.said.partition(";")[0]) == any(may)
     assert len(agreement.frame) == 6
     assert [bool(s.simulated) for s in (ratings, evaluators, agreement)] == [False, True, True]
     alone = ranking_sheets(rank_generators(data, aspects=["trust"], bootstrap=Bootstrap(resamples=100)), data)
     assert [s.frame.filter(like="fit").empty for s in alone] == [True] * 3
     assert "unanswered" not in " ".join(alone[0].notes)
+    assert "g1 is first for trust (" in alone[0].said
 
 
 def test_trusted_and_best():

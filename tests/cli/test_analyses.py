@@ -52,7 +52,11 @@ PRINTED = {
         "## Accuracy and cost",
         "## Ensembles chosen on some users and evaluated on others",
     ),
-    f"generators out {FEW}": ("## Generators by the users' ratings", "20 bootstrap resamples of the 3 users"),
+    f"generators out {FEW}": (
+        "By the users' ratings, of ",
+        "## Generators by the users' ratings",
+        "20 bootstrap resamples of the 3 users",
+    ),
     "power out --studies 100": ("## Studies that compare ", "| 3 |", "| 24 |"),
 }
 KEYS = {
@@ -168,6 +172,24 @@ def test_options_reach_the_analysis(typed) -> None:
     found = json.loads(typed("generators out --evaluator Length() --labelled 2 --aspect clear", "--json")[1])
     assert {row["evaluator"] for row in found["agreement"]} == {"Length()"}
     assert {row["n_labelled_users"] for row in found["prediction-powered"]} == {2}
+
+
+def test_a_unit_is_said_to_be_off_by_what_its_table_has(typed) -> None:
+    """A list says where an evaluator is farthest off; one unit, which tool is."""
+    found = json.loads(typed("unit out --evaluator two", "--json")[1])
+    (line,), worst = found["answer"]["lines"], found["units"][0]
+    aspect = max(
+        (name.partition(": ")[2] for name in worst if name.startswith("score: ")),
+        key=lambda a: abs(worst[f"score: {a}"] - worst[f"people: {a}"]),
+    )
+    score, people = worst[f"score: {aspect}"], worst[f"people: {aspect}"]
+    assert f"two is farthest from people on user {worst['user_id']}, item {worst['item_id']}" in line
+    assert f": {score:.2f} for {aspect}, where people say {people:.2f}" in line
+    assert "does not score on people's scale" in typed("unit out --evaluator Length()")[1].replace("\n", " ")
+    keys = " ".join(f"--key {key}={worst[key]}" for key in ("user_id", "item_id", "generator"))
+    one = json.loads(typed(f"unit out {keys}", "--json")[1])
+    assert f"{people:.2f} for {aspect}" in one["answer"]["sentences"][0]
+    assert one["answer"]["sentences"][0].endswith(" farthest off.")
 
 
 def test_ensembles_have_the_numbers_of_the_run(typed) -> None:

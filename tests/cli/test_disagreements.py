@@ -51,7 +51,12 @@ PANEL = [word for judge in JUDGES for word in ("--judge", judge)]
 @pytest.mark.slow
 def test_json_has_the_units_in_order(run: Path) -> None:
     found = json.loads(typed(str(run), *PANEL, "--n", "5", "--aspect", "clear", "--level", "user", "--json"))
-    assert set(found) == {"disagreements", "panel", "gain"}
+    assert set(found) == {"answer", "disagreements", "panel", "gain"}
+    first, gained = found["answer"]["sentences"]
+    (panel,) = found["panel"]
+    differ = panel["n_units"] * (1 - panel["unanimous"])
+    assert f"do not all say the same on {differ:.0f} of {panel['n_units']} units (" in first
+    assert gained.startswith("Their mean is not shown to be better")  # three users give no interval
     units = found["disagreements"]
     assert len(units) == 5
     assert {u["aspect"] for u in units} == {"clear"}

@@ -49,6 +49,12 @@ def test_the_sheets_of_a_run(tiny: Path) -> None:
     sheets = {s.name: s for s in details_of(folder)}
     assert list(sheets) == ["measures", "people", "annotators", "attenuation", "variance", "orders"]
     assert all(s.simulated for s in sheets.values())
+    # The first line is the answer: the best of people in the table.
+    best = sheets["people"].frame.query("against == 'the user'").nlargest(1, "dataset").iloc[0]
+    assert f"{100 * best['dataset']:.2f} with the user ({best['who']})" in sheets["people"].said
+    by_pairs = sheets["measures"].frame.set_index("evaluator")["pairs_user"]
+    said = f"Length puts {100 * by_pairs['Length()']:.1f} % of the pairs of units within users in the order"
+    assert sheets["measures"].said.startswith(said)
     # People's lines against the users are the run's own rows.
     rows = pd.read_csv(folder / "correlations.csv").query("coefficient == 'pearson'")
     for line, name in (("1", "Annotator('1')"), ("mean of 1 and 2", "Mean(Annotator('1'), Annotator('2'))")):
