@@ -15,7 +15,6 @@ from pydantic_core import to_json
 
 from metaeval.base import __version__
 from metaeval.llm.calls.client import (
-    CallError,
     RetryableError,
     cached_count,
     completion_count,
