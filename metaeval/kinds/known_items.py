@@ -129,15 +129,13 @@ def called(data: DataOfKind) -> dict[str, str]:
 
 
 def histories_text(data: DataOfKind, judged: pd.DataFrame) -> dict[str, str]:
-    """Return the last items of each user's history, newest first, and how many more there are.
+    """Return the last items of each user's history, as a prompt has them, and how many more there are.
 
-    ``judged`` are the items to leave out; see `metaeval.kinds.known_items.histories_of`.
+    ``judged`` are the items to leave out; see `metaeval.kinds.known_items.recent_histories`.
     """
     if data.histories is None:
         return {}
-    names_of, past = called(data), histories_of(data, judged)
-    if "timestamp" in past:
-        past = past.sort_values("timestamp", ascending=False, kind="stable")
+    names_of, past = called(data), recent_histories(data, judged)
     found = {}
     for user, own in past.groupby(USER, sort=False):
         shown = own.iloc[:_SHOWN]
