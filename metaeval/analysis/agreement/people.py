@@ -237,7 +237,8 @@ def _lines(
         yield line(f"mean of {_listed(free)}", truth_name, mean(free), truth[[*by, "rating"]])
     if len(names) <= MOST_IN_PAIRS:
         for a, b in combinations(names, 2):
-            yield line(a, b, own[a], own[b])
+            if truth_name not in (a, b):  # of the one who is the truth, these are the lines above
+                yield line(a, b, own[a], own[b])
     if len(names) > 2:
         for n in names:
             others = [m for m in names if m != n]
