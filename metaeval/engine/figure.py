@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import textwrap
@@ -185,7 +184,23 @@ class Figure:
 
     def title(self, chosen: Mapping[str, str]) -> str:
         """Return what the chosen rows show; what the figure is about where nothing is said."""
-        return (self.finding(self.rows(chosen)) if self.finding else "") or self.sheet.title
+        return self._said(self.rows(chosen))
+
+    def findings(self) -> dict[str, str]:
+        """Return the values of ``choices``, joined by ``|`` → the title of their rows, for a page to choose.
+
+        Empty if the title is always that of the sheet.
+        """
+        if not self.finding:
+            return {}
+        frame, columns = self.sheet.frame, list(self.choices)
+        if not columns:
+            return {"": self._said(frame)}
+        rows = frame.groupby([frame[column].astype(str) for column in columns], sort=False)
+        return {"|".join(map(str, values)): self._said(those) for values, those in rows}
+
+    def _said(self, rows: pd.DataFrame) -> str:
+        return (self.finding(rows) if self.finding else "") or self.sheet.title
 
     def spec(
         self, chosen: Mapping[str, str] | None = None, *, width: int = WIDTH, bare: bool = False
@@ -263,13 +278,10 @@ def figure_payload(figure: Figure) -> dict[str, Any]:
                 "words": [COEFFICIENT_NAMES.get(v, v) for v in values],
             }
         )
-    every = itertools.product(*(figure.values_of(column) for column in figure.choices))
     return {
         "name": sheet.name,
         "title": sheet.title,
-        "findings": {"|".join(v): figure.title(dict(zip(figure.choices, v, strict=True))) for v in every}
-        if figure.finding
-        else {},
+        "findings": figure.findings(),
         "names": dict(figure.names),
         "units": dict(figure.units),
         "notes": list(sheet.notes),

@@ -323,7 +323,9 @@ class _Found:
         others = len(self.tools) - 1
         if not n or others == 1:
             return "the other tool" if n else "none"
-        return f"all {n} other tools" if n == others else f"{n} of the {others} other tools"
+        if n == others:
+            return "both other tools" if n == 2 else f"all {n} other tools"
+        return f"{n} of the {others} other tools"
 
     def _first(self, best: str) -> str:
         """Say which tool is ahead."""

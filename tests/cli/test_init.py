@@ -407,6 +407,15 @@ def test_what_cannot_be_done_is_one_sentence_and_nothing_is_written(
     assert sorted(p.name for p in here.rglob("*")) == before
 
 
+@pytest.mark.parametrize(("last", "role"), [("y", "generator"), ("z", "ignore")])
+def test_what_stands_once_for_every_unit_looks_like_who_wrote_it(
+    here: Path, last: str, role: str, capsys
+) -> None:
+    (here / "t.csv").write_text(f"user,via,rating\nu,x,4\nu,y,3\nv,x,2\nv,{last},5\n", encoding="utf-8")
+    assert main(["init", "t.csv", "--yes"]) == 2
+    assert f", add --column via={role}\n" in capsys.readouterr().err
+
+
 def test_a_map_that_cannot_be_used_is_left_to_be_changed(here: Path, capsys) -> None:
     (here / "u.csv").write_text("user,item,fun\na,x,4\nb,y,4 or 5\n", encoding="utf-8")
     assert main(["init", "u.csv", "--yes", "--column", "fun=rating"]) == 2

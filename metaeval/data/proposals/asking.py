@@ -14,7 +14,8 @@ import pandas as pd
 from metaeval.base.counts import counted
 from metaeval.base.errors import DataError, Problem, nearest, one_of
 from metaeval.base.records import AVERAGE, USER_RATER
-from metaeval.data.origin import asks_people, looks_like, people_among
+from metaeval.data.origin import looks_like, people_among
+from metaeval.data.proposals.likely import WHETHER, likely_roles
 from metaeval.data.proposals.pairs import refuse_pairs
 from metaeval.data.proposals.proposal import (
     SCALES,
@@ -22,20 +23,17 @@ from metaeval.data.proposals.proposal import (
     ProposedAspect,
     by_names,
     has_number,
-    is_rating,
     numbers_of,
     refuse_dates,
     scale_of_labels,
     scales_of,
     shortened,
     texts_of,
-    two_words,
 )
 from metaeval.data.proposals.roles import (
     NTH,
     OVERALL,
     PLACE,
-    RATING,
     ROLES,
     TOOL,
     Cell,
@@ -67,13 +65,6 @@ class Ask(Protocol):
 
 NONE = "none"
 _ELSE = "Is a column something else, such as 'my text=explanation'? (or no)"
-_WHETHER = {
-    "rating": "people gave it",
-    "tool": "a tool gave it",
-    "explanation": "it is the text that was rated",
-    "ignore": "nothing needs it",
-}
-"""Role that a column looks like → what has to be so, which nobody says."""
 _FEW = 3  # columns in a question
 _CODED = 0.25  # share of ratings up to which those far from the scale of the others may be codes
 _ODD = 0.1  # share of scores up to which those outside the scale of the others are odd
@@ -150,14 +141,14 @@ def _matching(said: Mapping[str, str], columns: Sequence[str]) -> dict[str, str]
 
 
 def _what_are(made: Proposal) -> str:
-    roles = _looks(made)
+    roles = likely_roles(made)
     shown = [f"{shortened(c)!r} = {role} ({looks_like(made.texts[c])})" for c, role in roles.items()]
     return f"What are these columns, as they look: {'; '.join(shown)}? (yes, 'NAME=ROLE', …, or ignore)"
 
 
 def _known(made: Proposal, answer: str) -> dict[str, str]:
     """Return what columns are; raise `DataError`, with a line to add for each, if nobody says so."""
-    values, columns = {cell.column for cell in made.undecided}, _looks(made)
+    values, columns = {cell.column for cell in made.undecided}, likely_roles(made)
     if answer.strip() == "ignore":
         return dict.fromkeys(columns, "ignore")
     if answer.strip() == "yes":
@@ -168,7 +159,7 @@ def _known(made: Proposal, answer: str) -> dict[str, str]:
     for column, role in columns.items():
         what = "nobody is named for its values" if column in values else "it is not known what it is"
         line = f"--column {shlex.quote(f'{column}={role}')}"
-        whether = _WHETHER[role.partition(":")[0]]
+        whether = WHETHER[role.partition(":")[0]]
         message = f"{what} ({looks_like(made.texts[column])}); if {whether}, add {line}"
         problems.append(Problem(made.table.name, None, column, message))
     roles = ", ".join(ROLES) if made.unknown else "rating (people's), tool:NAME, or ignore"
@@ -192,34 +183,6 @@ def _nobody(made: Proposal) -> list[Problem]:
         "'NAME=rating', or if nobody has rated yet, name what people are to rate, such as --aspect clarity"
     )
     return [*problems, Problem(name, None, None, message)]
-
-
-def _looks(made: Proposal) -> dict[str, str]:
-    """Return what the columns that are not known look like; it is proposed, and decides nothing."""
-    roles = dict.fromkeys(made.unknown, "ignore")
-    judges = {c: order for c in roles if TOOL.search(c) and (order := two_words(made.texts[c]))}
-    roles |= {c: f"tool:{c.rpartition('.')[2]}:{order}" for c, order in judges.items()}
-    rows = len(made.table.frame)
-    texts = {c for c in roles if len(made.texts[c]) == rows and " " in "".join(made.texts[c])}
-    if "explanation" not in made.roles and texts:
-        # The text that differs most, and of those the longest, is no input of the others.
-        roles[max(texts, key=lambda c: (len({*made.texts[c]}), len("".join(made.texts[c]))))] = "explanation"
-    return roles | {cell.column: _as_it_looks(made, cell) for cell in made.undecided}
-
-
-def _as_it_looks(made: Proposal, cell: Cell) -> str:
-    """Return what a column of values probably is: what is beside it proposes, and decides nothing."""
-    texts, name = made.texts[cell.column], cell.column.rpartition(".")[2]
-    in_words, rating = bool(made.labels.get(cell.column)), is_rating(texts)
-    survey = {"user_id", "rater"} & made.roles.keys() or made.row_is_user
-    asked = "{who}" in cell.pattern or asks_people(cell.column) or RATING.fullmatch(cell.column)
-    if survey and (rating or in_words) and asked and not TOOL.search(cell.column):
-        return "rating"
-    if not rating and any(not 0 <= float(t) <= 1 for t in texts if NUMBER.fullmatch(t)):
-        return "ignore"
-    if cell.aspect in {c.aspect for c in made.people}:
-        return "tool:judge"
-    return f"tool:{name if cell.who in ('', USER_RATER) else cell.who}"
 
 
 def _ask_for_repeated(
