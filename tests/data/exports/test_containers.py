@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaeval.data.exports.known import recognised
+from metaeval.data.exports.known import files_of, recognised
 from metaeval.data.exports.shape import content_of, opened
 from metaeval.kinds.explanations.data.imports.table import data_set
 from tests.data.exports.test_export import MAKERS, Notes
@@ -84,7 +84,7 @@ CONTAINERS: dict[str, Callable[[Path, Rows], Path]] = {
 def _made(place: Path) -> tuple[Any, ...]:
     known = recognised(str(place))
     assert known is not None
-    data = data_set(*known, "made").data
+    data = data_set(files_of(*known, "made")).data
     scores = data.scores
     assert scores is not None
     return (

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError
-from metaeval.data.exports.known import EXPORTS
+from metaeval.data.exports.known import EXPORTS, files_of
 from metaeval.data.imports import Imported
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.imports.table import data_set
@@ -28,7 +28,7 @@ def read(
     """Read the content of a file."""
     for export in EXPORTS:
         if records := export.records_in([content]):
-            return data_set(export, export.shaped(records, "file"), "made", people, roles=roles)
+            return data_set(files_of(export, export.shaped(records, "file"), "made", people, roles=roles))
     raise AssertionError("no export is known")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import metaeval as me
 from metaeval.cli import main
-from metaeval.data.exports.known import recognised
+from metaeval.data.exports.known import files_of, recognised
 from metaeval.data.proposals.roles import read_roles
 from metaeval.kinds.explanations.data.imports.table import data_set
 
@@ -103,17 +103,17 @@ def test_every_genuine_export_is_tried(real_data: Path) -> None:
 def test_a_batch_of_mturk_is_of_its_workers(real_data: Path) -> None:
     known = recognised(str(real_data / "exports/own/Batch_5012345_batch_results.csv"))
     assert known is not None
-    made = data_set(*known, "made")
+    made = data_set(files_of(*known, "made"))
     assert made.data.scores is None
     (said,) = [
         note for note in made.notes if "nobody is named for it: gpt4_score (4, 3, 5, …; 1 to 5;" in note
     ]
     role = read_roles(said.partition("--column ")[2].partition(";")[0])
-    scores = data_set(*known, "made", roles=role).data.scores
+    scores = data_set(files_of(*known, "made", roles=role)).data.scores
     assert scores is not None
     assert {*scores["evaluator"]} == {"gpt4_score"}
     roles = {"system": "generator", "gpt4_score": "tool:gpt-4"}
-    data = data_set(*known, "made", roles=roles).data
+    data = data_set(files_of(*known, "made", roles=roles)).data
     assert len(data.raters) == 9
     assert [*data.explanations["generator"].value_counts()] == [6, 6]
     assert data.scores is not None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from metaeval.base.errors import DataError
 from metaeval.cli import main
-from metaeval.data.exports.known import recognised
+from metaeval.data.exports.known import files_of, recognised
 from metaeval.data.imports import Imported
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet
 from metaeval.kinds.explanations.data.imports.table import data_set
@@ -91,7 +91,7 @@ def test_what_the_user_says_of_names() -> None:
     content = _deepeval({"a": 0, "b": 0, "c": 0}, {})
     export, records = _known(content)
     roles = {"a": "rating:anna", "b": "tool:gpt-4", "c": "ignore"}
-    made = data_set(export, records, "made", roles=roles)
+    made = data_set(files_of(export, records, "made", roles=roles))
     assert [*made.data.raters] == ["anna"]
     assert made.data.scores is not None
     assert {*made.data.scores["evaluator"]} == {"Clarity", "gpt-4"}
@@ -130,7 +130,7 @@ def test_scores_join_their_traces_in_one_folder(tmp_path: Path) -> None:
         (tmp_path / f"{name}.json").write_text(json.dumps({"data": content}), encoding="utf-8")
     known = recognised(str(tmp_path))
     assert known is not None
-    data = data_set(*known, "made").data
+    data = data_set(files_of(*known, "made")).data
     assert of_rater(data, "ann") == of_rater(whole.data, "ann")
     assert data.scores is not None
     assert whole.data.scores is not None
@@ -218,7 +218,7 @@ def test_providers_side_by_side_are_generators_and_a_manual_result_is_a_persons(
     place.write_text(PROMPTFOO.replace("REASON", manual), encoding="utf-8")
     known = recognised(str(place))
     assert known is not None
-    data = data_set(*known, "made").data
+    data = data_set(files_of(*known, "made")).data
     assert [*data.explanations["generator"]] == ["a", "b", "a", "b"]
     assert [*data.explanations["explanation"]] == [f"text {n}" for n in range(1, 5)]
     assert [*data.ratings["rating"].dropna()] == [1, 0, 0]
@@ -229,7 +229,7 @@ def test_providers_side_by_side_are_generators_and_a_manual_result_is_a_persons(
     known = recognised(str(place))
     assert known is not None
     with pytest.raises(DataError, match=r"no ratings of people \(scores of tools: ok\)"):
-        data_set(*known, "made")
+        data_set(files_of(*known, "made"))
 
 
 ALONE: dict[str, tuple[Any, str]] = {
@@ -275,7 +275,7 @@ def test_rejected_assignments_are_left_out_and_task_answers_opened(tmp_path: Pat
     (tmp_path / "batch.csv").write_text(f"{head}\n{rows}", encoding="utf-8")
     known = recognised(str(tmp_path / "batch.csv"))
     assert known is not None
-    made = data_set(*known, "made")
+    made = data_set(files_of(*known, "made"))
     assert made.data.ratings[["rater", "aspect", "rating"]].dropna().to_numpy().tolist() == [
         ["W0", "clarity", 2.0],
         ["W1", "clarity", 1.0],

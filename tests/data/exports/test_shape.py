@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from metaeval.base.errors import DataError
 from metaeval.cli import main
 from metaeval.data.exports.export import number_of
-from metaeval.data.exports.known import EXPORTS, recognised
+from metaeval.data.exports.known import EXPORTS, files_of, recognised
 from metaeval.kinds.explanations.data.imports.table import data_set
 from tests.data.exports.test_exports import CASES, FILES
 
@@ -72,7 +72,7 @@ def test_a_file_that_resembles_an_export_is_read_or_refused(name: str, draw: st.
     with contextlib.suppress(DataError):
         for export in EXPORTS:
             if records := export.records_in([content]):
-                made = data_set(export, export.shaped(records, "file"), "made", ("clarity", "x"))
+                made = data_set(files_of(export, export.shaped(records, "file"), "made", ("clarity", "x")))
                 assert {*made.data.ratings["rating"].dropna()} <= allowed
                 break
 
