@@ -25,7 +25,7 @@ from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.correlation import estimates
 from metaeval.engine.intervals import Bootstrap, intervals, statistics_of
-from metaeval.engine.paired_tests import Tests, compare_prepared, correlation_cell
+from metaeval.engine.order.paired_tests import Tests, compare_prepared, correlation_cell
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.resampling.bootstrap import Resampler, bootstrap
 from metaeval.stats.resampling.cluster_sums import Stack, mean_of

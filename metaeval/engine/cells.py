@@ -15,7 +15,7 @@ from metaeval.base.records import AVERAGE
 from metaeval.engine.alignment.prepared import Matched, Prepared
 from metaeval.engine.board import Board, Cell
 from metaeval.engine.correlation import Correlations, correlated, correlation_board
-from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared, mean_of
+from metaeval.engine.order.paired_tests import Comparisons, Tests, compare_prepared, mean_of
 from metaeval.stats.weighted.sums import Clusters
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Cells(ABC):
         evaluators: Sequence[str] | None = None,
         corrected_with: int = 0,
     ) -> Comparisons:
-        """Test every two evaluators, all if they are left out; see `metaeval.engine.paired_tests`."""
+        """Test every two evaluators, all if they are left out; see `metaeval.engine.order.paired_tests`."""
 
     @abstractmethod
     def statistics(self, cell: Cell, names: Sequence[str]) -> Sequence[tuple[Sequence[Statistic], int]]:

@@ -17,7 +17,7 @@ from metaeval.engine.alignment.prepared import plain, prepare, under
 from metaeval.engine.correlation import Correlations, correlated
 from metaeval.engine.files import Engine, FilePath, Parquet, chosen, in_memory, refuse_duckdb
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.paired_tests import Comparisons, Tests, compare_prepared, correlation_cell
+from metaeval.engine.order.paired_tests import Comparisons, Tests, compare_prepared, correlation_cell
 from metaeval.engine.passes import FileCells, correlate_files, load
 
 

@@ -15,7 +15,7 @@ from metaeval.base.errors import MetaevalError, unknown
 from metaeval.engine.board import Board, BoardDimension, Cell
 from metaeval.engine.cells import Cells, Estimated
 from metaeval.engine.drilldown import GroupColumn, Groups
-from metaeval.engine.paired_tests import Comparisons, Tested, Tests, comparisons
+from metaeval.engine.order.paired_tests import Comparisons, Tested, Tests, comparisons
 from metaeval.engine.sentences import interval_sentence
 from metaeval.stats.coefficients.tables import Floats, Ints
 from metaeval.stats.resampling.bootstrap import Estimate, bootstrap, each

@@ -43,7 +43,7 @@ from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.correlation import Correlations, correlated
 from metaeval.engine.files import Engine, Parquet, chosen
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.paired_tests import (
+from metaeval.engine.order.paired_tests import (
     Comparisons,
     Tested,
     Tests,

@@ -15,7 +15,7 @@ from metaeval.stats.resampling.significance import few_note
 if TYPE_CHECKING:
     import pandas as pd
 
-    from metaeval.engine.ranks import Ranks
+    from metaeval.engine.order.ranks import Ranks
     from metaeval.stats.resampling.bootstrap import Resampler
 
 

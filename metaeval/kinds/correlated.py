@@ -15,7 +15,7 @@ from metaeval.base.validation import Line
 from metaeval.engine.alignment.policy import Coefficient, Missing, Policy
 from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.correlation import BY, CORRELATIONS, correlated_by
-from metaeval.engine.paired_tests import OrderBy
+from metaeval.engine.order.paired_tests import OrderBy
 from metaeval.engine.passes import FileCells
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.kinds.kind import Scored, StudyKind

@@ -15,7 +15,7 @@ from metaeval.data.labels import SIDES, LabelTable
 from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.measures import Measure, MeasuredCells
-from metaeval.engine.ranking import PeopleLine, RankedCell, Results
+from metaeval.engine.order.ranking import PeopleLine, RankedCell, Results
 from metaeval.engine.sentences import interval_sentence
 from metaeval.engine.sheet import Sheet
 from metaeval.stats.resampling.weights import in_threads

@@ -29,7 +29,7 @@ from metaeval.base.yaml_lines import Lines, YamlError
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.board import Cell
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.paired_tests import Tests
+from metaeval.engine.order.paired_tests import Tests
 from metaeval.judging.models import Models
 from metaeval.judging.settings import JudgingOptions
 

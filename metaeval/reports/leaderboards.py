@@ -17,10 +17,10 @@ from metaeval.base.frames import html_heading
 from metaeval.base.simulation import REAL, Simulation
 from metaeval.engine.board import Board, Cell
 from metaeval.engine.correlation import Correlation, Correlations, correlation_board
-from metaeval.engine.paired_tests import Comparisons
-from metaeval.engine.ranking import ranking
+from metaeval.engine.order.paired_tests import Comparisons
+from metaeval.engine.order.ranking import ranking
+from metaeval.engine.order.standings import Order, Standings, standings
 from metaeval.engine.sheet import NOTHING, Sheet, value_text
-from metaeval.engine.standings import Order, Standings, standings
 from metaeval.reports import template
 from metaeval.reports.latex import paper
 from metaeval.reports.sheets import (
@@ -43,7 +43,7 @@ class Leaderboard:
     """Evaluators in order, and side by side, which can be written in each format."""
 
     tables: tuple[Sheet, ...]
-    """All evaluators in all cells: what ``metaeval.engine.standings`` made."""
+    """All evaluators in all cells: what ``metaeval.engine.order.standings`` made."""
     frame: pd.DataFrame
     """A row per evaluator and cell, with ``block``, ``mark`` and ``printed``."""
     ranking: Sheet | None = None

@@ -24,10 +24,10 @@ from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board, SecondEstimate
 from metaeval.engine.drilldown import GroupColumn, Groups
 from metaeval.engine.figure import Figure, figure_payload
-from metaeval.engine.paired_tests import Comparisons
-from metaeval.engine.ranking import PeopleLine, RankedCell
+from metaeval.engine.order.paired_tests import Comparisons
+from metaeval.engine.order.ranking import PeopleLine, RankedCell
+from metaeval.engine.order.standings import BLOCKS
 from metaeval.engine.sheet import Column, Form, Sheet
-from metaeval.engine.standings import BLOCKS
 from metaeval.reports.cells import cells, is_text
 from metaeval.reports.report_units import Calls, Sample, Units, decimals, listed_groups, number, numbers
 

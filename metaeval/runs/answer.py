@@ -29,8 +29,8 @@ from metaeval.runs.record import Facts, Record
 from metaeval.stats.resampling.significance import FEWEST_CLUSTERS, few_note
 
 if TYPE_CHECKING:
-    from metaeval.engine.paired_tests import Comparisons
-    from metaeval.engine.ranking import PeopleLine
+    from metaeval.engine.order.paired_tests import Comparisons
+    from metaeval.engine.order.ranking import PeopleLine
 
 _CHANCE = "Random"
 """The name of the evaluators that score by chance."""

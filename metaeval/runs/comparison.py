@@ -18,8 +18,8 @@ from metaeval.base.records import Scale
 from metaeval.base.simulation import MARK
 from metaeval.engine.board import ESTIMATES, Board, Cell
 from metaeval.engine.cells import Cells
-from metaeval.engine.paired_tests import Comparisons, Tests
-from metaeval.engine.ranking import ranking
+from metaeval.engine.order.paired_tests import Comparisons, Tests
+from metaeval.engine.order.ranking import ranking
 from metaeval.engine.sentences import tests_sentence
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.runs.joint import JoinedRuns, evaluators_of, join_runs

@@ -19,8 +19,8 @@ from metaeval.base.records import Kind, ScoreTable
 from metaeval.engine.alignment.prepared import Matched, Prepared
 from metaeval.engine.board import Board
 from metaeval.engine.files import Parquet, chosen
-from metaeval.engine.paired_tests import Comparisons
-from metaeval.engine.ranking import ranking
+from metaeval.engine.order.paired_tests import Comparisons
+from metaeval.engine.order.ranking import ranking
 from metaeval.engine.sheet import NOTHING, Column, Sheet
 from metaeval.judging.cost import calls_in, costs_of, with_attempts
 from metaeval.kinds.index import kind_named

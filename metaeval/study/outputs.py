@@ -18,8 +18,8 @@ from metaeval.base.formulas import to_csv
 from metaeval.base.progress import progress
 from metaeval.base.records import USER_RATER, DataSet, Kind, Scale, ScoreTable, Status
 from metaeval.engine.drilldown import GroupColumn, Groups, UnitView
+from metaeval.engine.order.ranking import Results
 from metaeval.engine.passes import Loaded
-from metaeval.engine.ranking import Results
 from metaeval.engine.sheet import Sheet, said_by
 from metaeval.evaluators.grid import Grid, grid_of, unit_positions
 from metaeval.judging.cost import costs_of

@@ -18,7 +18,7 @@ from metaeval.base.parallel import DUCKDB
 from metaeval.base.records import ScoreTable
 from metaeval.engine.board import Board, Cell
 from metaeval.engine.correlation import Correlation, Correlations
-from metaeval.engine.paired_tests import Comparisons, Tests
+from metaeval.engine.order.paired_tests import Comparisons, Tests
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.study import Interval
 from metaeval.reports.leaderboards import Leaderboard, leaderboard

@@ -21,7 +21,7 @@ from metaeval.stats.resampling.significance import holm
 
 if TYPE_CHECKING:
     from metaeval.engine.board import Board
-    from metaeval.engine.ranking import Results
+    from metaeval.engine.order.ranking import Results
     from metaeval.kinds.kind import Scored, StudyKind
 
 EXAMPLES = 3

@@ -13,7 +13,7 @@ from metaeval.base.errors import MetaevalError, unknown
 from metaeval.base.records import Kind
 from metaeval.base.simulation import REAL
 from metaeval.data.verdicts.verdict_table import read_verdicts
-from metaeval.engine.ranks import Rank
+from metaeval.engine.order.ranks import Rank
 from metaeval.engine.sheet import Column, Form, table, value_text
 from metaeval.judging.cost import costs_of
 from metaeval.kinds.registry import fitting

@@ -21,7 +21,7 @@ from metaeval.base.simulation import REAL
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.cells import CorrelationCells
-from metaeval.engine.paired_tests import correlation_cell
+from metaeval.engine.order.paired_tests import correlation_cell
 from metaeval.stats.regression.generalizability import variance_of_mean
 from metaeval.stats.resampling.rank_ranges import contributions
 

@@ -13,8 +13,8 @@ from pydantic_core import PydanticUndefined
 
 from metaeval.engine.alignment.policy import Missing
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.paired_tests import OrderBy
-from metaeval.engine.paired_tests import Tests as How
+from metaeval.engine.order.paired_tests import OrderBy
+from metaeval.engine.order.paired_tests import Tests as How
 from metaeval.judging.models import NamedModel
 from metaeval.judging.settings import JudgingOptions
 from metaeval.kinds.explanations.study import ExplanationStudy

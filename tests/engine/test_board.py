@@ -14,7 +14,7 @@ from metaeval.base.records import Kind
 from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board, BoardDimension, SecondEstimate
 from metaeval.engine.correlation import Correlations, correlation_board
-from metaeval.engine.paired_tests import correlation_cell
+from metaeval.engine.order.paired_tests import correlation_cell
 
 FRAME = pd.DataFrame(
     {

@@ -8,8 +8,8 @@ from metaeval.base.errors import DataError, MetaevalError
 from metaeval.base.records import AVERAGE
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import prepare
-from metaeval.engine.paired_tests import Tests as How  # under its own name it would be collected
-from metaeval.engine.paired_tests import compare_prepared, correlation_cell
+from metaeval.engine.order.paired_tests import Tests as How  # under its own name it would be collected
+from metaeval.engine.order.paired_tests import compare_prepared, correlation_cell
 from metaeval.engine.sentences import tests_sentence as sentence
 from tests.engine.known_judges import judges
 from tests.stats import naive

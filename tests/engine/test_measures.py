@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from metaeval.base.records import ScoreTable
-from metaeval.engine import paired_tests
 from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.intervals import Bootstrap
 from metaeval.engine.measures import Measure, MeasuredCells, share
-from metaeval.engine.ranking import ranking
-from metaeval.engine.standings import standings
+from metaeval.engine.order import paired_tests
+from metaeval.engine.order.ranking import ranking
+from metaeval.engine.order.standings import standings
 from metaeval.kinds.study import Study
 from metaeval.stats.resampling.cluster_sums import ratio
 

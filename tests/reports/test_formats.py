@@ -12,7 +12,7 @@ import pytest
 from metaeval.base.records import Kind
 from metaeval.reports.leaderboards import Leaderboard, leaderboard
 from metaeval.reports.sheets import markdown
-from tests.engine.test_standings import correlations
+from tests.engine.order.test_standings import correlations
 from tests.reports.markup import Markup
 
 NASTY = "a|b_c*<i>&\\ $x$ #1 50% {y} ~^ `q` [z] 注释"

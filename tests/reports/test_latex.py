@@ -19,7 +19,7 @@ from metaeval.base.simulation import Simulation
 from metaeval.engine.sheet import Column, Sheet
 from metaeval.reports import latex
 from metaeval.reports.sheets import render
-from tests.engine.test_standings import correlations
+from tests.engine.order.test_standings import correlations
 from tests.tiny import write_study
 
 PDFLATEX = shutil.which("pdflatex")

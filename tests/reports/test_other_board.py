@@ -15,8 +15,8 @@ from metaeval.base.errors import MetaevalError
 from metaeval.base.records import Kind
 from metaeval.base.simulation import Simulation
 from metaeval.engine.board import Board, BoardDimension
-from metaeval.engine.paired_tests import Comparisons
-from metaeval.engine.ranks import Rank, Ranks
+from metaeval.engine.order.paired_tests import Comparisons
+from metaeval.engine.order.ranks import Rank, Ranks
 from metaeval.reports.leaderboards import leaderboard
 from metaeval.reports.sheets import sheet_to_markdown
 from metaeval.runs.comparison import pairs_sheet

@@ -20,7 +20,7 @@ from metaeval.engine.sheet import Column, Sheet
 from metaeval.reports.cells import coloured, fitted
 from metaeval.reports.leaderboards import leaderboard
 from metaeval.reports.sheets import render
-from tests.engine.test_standings import correlations
+from tests.engine.order.test_standings import correlations
 
 JUDGES = [f"Judge('provider/a-model-with-a-long-name-{i}')" for i in range(3)]
 

@@ -12,9 +12,9 @@ import pytest
 
 from metaeval.base.records import Kind, Scale
 from metaeval.engine.board import Board, BoardDimension
-from metaeval.engine.paired_tests import Comparisons
-from metaeval.engine.ranking import PeopleLine
-from metaeval.engine.ranks import Rank, Ranks
+from metaeval.engine.order.paired_tests import Comparisons
+from metaeval.engine.order.ranking import PeopleLine
+from metaeval.engine.order.ranks import Rank, Ranks
 from metaeval.runs.answer import RunAnswer, add_found, answer_of, read_answer
 from metaeval.runs.folder import ANSWER, RECORD, read_record
 from metaeval.runs.record import DataFacts, EvaluatorFacts, Record, StudyFacts, TruthFacts

@@ -13,8 +13,8 @@ from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import Matched
 from metaeval.engine.cells import CorrelationCells
 from metaeval.engine.frames import compare
-from metaeval.engine.paired_tests import Tests as How  # under its own name it would be collected
-from metaeval.engine.paired_tests import correlation_cell
+from metaeval.engine.order.paired_tests import Tests as How  # under its own name it would be collected
+from metaeval.engine.order.paired_tests import correlation_cell
 from metaeval.reports.sheets import sheet_to_markdown
 from metaeval.runs.comparison import pairs_sheet, side_by_side
 

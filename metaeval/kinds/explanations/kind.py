@@ -13,7 +13,7 @@ from metaeval.data.labels import WINNERS
 from metaeval.data.tables.maps import KEYS
 from metaeval.engine.correlation import COLUMN
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
-from metaeval.engine.ranking import PeopleLine
+from metaeval.engine.order.ranking import PeopleLine
 from metaeval.evaluators.grid import rows_of
 from metaeval.kinds.correlated import CorrelatedKind
 from metaeval.kinds.explanations.data.explanation_set import ExplanationSet

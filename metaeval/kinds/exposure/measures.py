@@ -23,7 +23,7 @@ from metaeval.base.records import Kind, Status
 from metaeval.engine.alignment.aligned import Bools
 from metaeval.engine.board import ESTIMATES, Cell
 from metaeval.engine.measures import Measure, MeasuredCells, MeasuredUnits
-from metaeval.engine.paired_tests import Tests
+from metaeval.engine.order.paired_tests import Tests
 from metaeval.engine.sheet import Column, columns
 from metaeval.evaluators.base import text
 from metaeval.evaluators.chance import Preference

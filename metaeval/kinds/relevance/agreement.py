@@ -18,7 +18,7 @@ from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.figure import BLUE, GREY, VERMILION, Figure, first_choices, largest
 from metaeval.engine.intervals import Bootstrap
-from metaeval.engine.paired_tests import Tests
+from metaeval.engine.order.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet, value_text
 from metaeval.kinds.relevance.data.collection import RELEVANCE
 from metaeval.kinds.relevance.scored import RelevanceScored

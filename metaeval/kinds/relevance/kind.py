@@ -14,7 +14,7 @@ from metaeval.base.progress import progress
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.data.labels import LabelTable
 from metaeval.engine.drilldown import Rated, UnitColumn, UnitText, UnitView
-from metaeval.engine.ranking import Results
+from metaeval.engine.order.ranking import Results
 from metaeval.engine.sheet import Sheet
 from metaeval.kinds.correlated import CorrelatedKind
 from metaeval.kinds.known_items import TITLE, fields_text, histories_text, titles_of

@@ -13,7 +13,7 @@ from metaeval.base.records import Kind
 from metaeval.base.spec import EvaluatorSpec
 from metaeval.engine.figure import COLOURS, Figure, first_choices
 from metaeval.engine.measures import MeasuredUnits
-from metaeval.engine.paired_tests import Tests
+from metaeval.engine.order.paired_tests import Tests
 from metaeval.engine.sheet import Column, Sheet, columns, value_text
 from metaeval.kinds.kind import SEEN, Ordering
 from metaeval.kinds.slates.measures import (

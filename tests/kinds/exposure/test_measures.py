@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.exposure_bias import bias
-from metaeval.engine import paired_tests
+from metaeval.engine.order import paired_tests
 from metaeval.engine.sheet import Sheet
 from metaeval.kinds.exposure.charts import BIAS, bias_figure
 from metaeval.kinds.exposure.judges import evidence_table, invented_table

@@ -9,10 +9,10 @@ import pytest
 from metaeval.base.errors import SpecError
 from metaeval.base.records import Scale
 from metaeval.base.spec import EvaluatorSpec
-from metaeval.engine import paired_tests
 from metaeval.engine.alignment.policy import Policy
 from metaeval.engine.alignment.prepared import prepare
 from metaeval.engine.intervals import Bootstrap
+from metaeval.engine.order import paired_tests
 from metaeval.kinds.relevance.agreement import SHARES, PairAgreement, ablation_frame, overrating
 from metaeval.kinds.study import Ablation
 

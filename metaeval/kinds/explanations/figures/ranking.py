@@ -15,7 +15,7 @@ from metaeval.base.records import Kind
 from metaeval.engine.charts import DASHED, ROWS, by_kind, evaluator_axis, interval_tooltip, layered
 from metaeval.engine.correlation import COLUMN
 from metaeval.engine.figure import HUNDRED, largest
-from metaeval.engine.ranking import PeopleLine
+from metaeval.engine.order.ranking import PeopleLine
 from metaeval.engine.sheet import Column, value_text
 from metaeval.kinds.details import made_of
 

@@ -12,7 +12,7 @@ from metaeval.base.errors import SpecError, unknown
 from metaeval.base.records import AVERAGE
 from metaeval.base.spec import EvaluatorSpec, short_names
 from metaeval.base.validation import Line, Options
-from metaeval.engine.ranking import PeopleLine
+from metaeval.engine.order.ranking import PeopleLine
 from metaeval.engine.sheet import value_text
 from metaeval.evaluators.people import People, SameForAll
 from metaeval.kinds.explanations.kind import ExplanationKind

@@ -18,7 +18,7 @@ from metaeval.base.validation import ByKey, Count, Line, Options, Seed, Share
 from metaeval.engine.alignment.policy import Coefficient
 from metaeval.engine.alignment.prepared import Prepared
 from metaeval.engine.board import Cell
-from metaeval.engine.ranks import Ranks, ranks_of
+from metaeval.engine.order.ranks import Ranks, ranks_of
 from metaeval.stats.coefficients.grouped import pearson
 from metaeval.stats.coefficients.levels import Grouping
 from metaeval.stats.coefficients.tables import Floats, GroupSums, squarable

@@ -9,8 +9,8 @@ import pytest
 
 import metaeval as me
 from metaeval.base.records import Kind, ScoreTable
-from metaeval.engine.paired_tests import Comparisons
-from metaeval.engine.ranks import Ranks
+from metaeval.engine.order.paired_tests import Comparisons
+from metaeval.engine.order.ranks import Ranks
 from metaeval.evaluators.chance import Random, is_random
 from tests.engine.known_judges import judges
 

@@ -6,7 +6,7 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 import metaeval as me
-from metaeval.engine.paired_tests import Comparisons
+from metaeval.engine.order.paired_tests import Comparisons
 from tests.engine.known_judges import judges
 
 

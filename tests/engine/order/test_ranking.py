@@ -7,10 +7,10 @@ import pytest
 import metaeval as me
 from metaeval.base.errors import MetaevalError
 from metaeval.engine.correlation import correlation_board
-from metaeval.engine.paired_tests import correlation_cell
-from metaeval.engine.ranking import ranking as ranking_of
+from metaeval.engine.order.paired_tests import correlation_cell
+from metaeval.engine.order.ranking import ranking as ranking_of
+from metaeval.engine.order.standings import standings
 from metaeval.engine.sentences import policy_sentences
-from metaeval.engine.standings import standings
 from tests.engine.known_judges import judges
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from metaeval.engine.board import Board, Cell
     from metaeval.engine.drilldown import Groups
     from metaeval.engine.figure import Figure
-    from metaeval.engine.paired_tests import Comparisons
+    from metaeval.engine.order.paired_tests import Comparisons
 
 
 _COSTS = (
@@ -168,7 +168,7 @@ class RankedCell:
     at: Mapping[str, str]
     """Dimension → value."""
     ranking: Sheet
-    """What `metaeval.engine.ranking` made of them; the best first."""
+    """What `metaeval.engine.order.ranking` made of them; the best first."""
     tests: Comparisons
     sentence: str
     """What rank ranges are, and how evaluators were tested."""

@@ -11,9 +11,9 @@ import pytest
 import metaeval as me
 from metaeval.base.records import Kind
 from metaeval.engine.correlation import Correlation, Correlations, correlation_board
+from metaeval.engine.order.standings import standings
 from metaeval.engine.sentences import policy_sentences
 from metaeval.engine.sheet import Sheet
-from metaeval.engine.standings import standings
 
 NAN = math.nan
 

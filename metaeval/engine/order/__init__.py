@@ -1,0 +1,1 @@
+"""Evaluators in order: paired tests, ranks, what a leaderboard shows of them."""
