@@ -1,4 +1,4 @@
-"""``metaeval data``: get, import and check data sets; ``off-policy``: the value of a policy, from a log."""
+"""``metaeval data``: get, import and check data sets; ``off-policy`` and ``memory``: what is asked of one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import click
 from metaeval.base.counts import counted
 from metaeval.cli.group import Group
 from metaeval.cli.imports import import_, tell_made
-from metaeval.cli.messages import begin, talk, tell, tell_json, warn
+from metaeval.cli.messages import begin, talk, tell, tell_json, tell_simulated, warn
 from metaeval.cli.options import (
     PATH,
     PLACE,
     flag,
     force,
+    given_of,
     numbers,
     option,
     propensity_source,
@@ -26,7 +27,7 @@ from metaeval.cli.options import (
     several,
     words,
 )
-from metaeval.cli.sheets import Sheets, prints_sheets
+from metaeval.cli.sheets import Sheets, prints_sheets, sheet_options, tell_sheets
 
 if TYPE_CHECKING:
     from metaeval.runs.command import Printed
@@ -256,3 +257,39 @@ def off_policy(
     more = OffPolicy(**wanted), options, how
     sheets = off_policy_of(data, policies, *more, force=force, predictions=own, on_policy=on_policy)
     return Printed(sheets, first=[*values_lines(sheets[0].frame)])
+
+
+@click.command()
+@click.argument("data", type=PATH)
+@click.argument("model", metavar="MODEL")
+@option("--users", "Users to ask about.", click.IntRange(6), default=50)
+@option("--shown shown_items", "Items of a user that are shown.", click.IntRange(1), default=5)
+@option("--asked", "Items of a user that are asked for.", click.IntRange(1), default=10)
+@option("--base-url base_url", "Address of a compatible server.", metavar="URL")
+@seed
+@sheet_options
+@talk
+def memory(data: Path, model: str, *, suffix: str, out: Path | None, **options: Any) -> None:
+    """Say whether MODEL knows the collection DATA by heart: ask it for items of users that it is not shown.
+
+    Each user costs two calls: one with the name of the data set and the user's number, one without.
+    """
+    begin()
+    from metaeval.base.progress import progress
+    from metaeval.base.simulation import Simulation
+    from metaeval.judging.settings import judging
+    from metaeval.kinds.relevance.data.loading import load
+    from metaeval.kinds.relevance.memory import Recall
+
+    collection, probe = load(data), Recall(model, **given_of(options))
+    with progress("metaeval memory"), judging():
+        found = probe.recalled(collection)
+    simulated = Simulation.of(collection.simulated, {model: probe.signature(collection)})
+    tell_simulated(simulated)
+    sentence = found.sentence(model, collection.name)
+    tell(sentence)
+    names = ("named", "unnamed", "popular", "difference")
+    shares = dict(zip(names, map(float, found.shares.value), strict=True))
+    record = {"answer": sentence, "users": found.n_users, "unread": found.n_unread, **shares}
+    record |= {"low": float(found.shares.low[3]), "high": float(found.shares.high[3])}
+    tell_sheets([found.sheet(simulated)], suffix, out, record)

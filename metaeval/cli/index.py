@@ -11,7 +11,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "run": "run",
         "reparse": "run",
         "loop": "run",
-        "memory": "memory",
+        "memory": "data",
         "score": "steps",
         "correlate": "steps",
         "off-policy": "data",
