@@ -93,7 +93,7 @@ class KindTable:
     judged: bool = True
     """Whether its rows are of evaluators, so that it says which of them are simulated."""
     finding: Callable[[Any, Sheet], str] | None = None
-    """What was scored, and its sheet → what the rows show, as the ``finding`` of a `metaeval.engine.sheet.Sheet`."""
+    """What was scored, and its sheet → what the rows show, in one sentence."""
     layout: Callable[[Any, pd.DataFrame], Iterable[Sheet]] | None = None
     """Lays out the rows in place of ``columns`` and ``notes``: as several sheets, for instance."""
 
